@@ -1,0 +1,41 @@
+# r2med: `make run` evaluates the bundled demo, `make test` runs every test, `make check` lints and types.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: run test check format clean
+
+run: $(VENV)/.base
+	$(BIN)/r2med run
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) results build dist
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "r2med needs Python 3.11 or newer: make PYTHON=python3.11 run")'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras, so that nothing is installed twice and an edited pyproject.toml is noticed.
+$(VENV)/.base: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.check: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	@touch $@ $(VENV)/.test $(VENV)/.base

@@ -1,0 +1,120 @@
+"""Dataset cards: one TOML file each, and the groups that follow from them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from r2med import plugins
+from r2med.errors import UserError, checked_name
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Hub(_Part):
+    """Where a dataset lies on the hub; the revision is pinned so that a number means one set of data."""
+
+    repository: str
+    revision: str
+
+
+class Counts(_Part):
+    """How many rows its files must have."""
+
+    queries: int
+    documents: int
+    positives: int
+    most_positives: int
+
+
+class Lengths(_Part):
+    """Mean tokens."""
+
+    query: float
+    document: float
+
+
+class Instruction(_Part):
+    """Words for instruction-tuned models."""
+
+    kind: str
+    what: str
+    domain: str
+
+
+class Card(_Part):
+    """All that is known of a dataset besides its contents."""
+
+    name: str
+    task: str = ""
+    scenario: str = ""
+    kind: str = ""
+    licence: str = ""
+    notes: tuple[str, ...] = ()
+    order: int = 1000
+    groups: tuple[str, ...] = ()
+    also_averaged_without: bool = False
+    hub: Hub | None = None
+    counts: Counts | None = None
+    published_lengths: Lengths | None = None
+    instruction: Instruction | None = None
+
+    @property
+    def task_group(self) -> str:
+        """The name of the group of all datasets of this task, as one types it."""
+        return self.task.replace(" ", "-")
+
+
+# What a card may take over from the one it is `like`: the nature of the task, not the facts of that data.
+INHERITED = ("task", "scenario", "kind", "instruction")
+
+
+def read_card(file: Traversable | Path, name: str) -> Card:
+    """Read one card; `like = "MedQA-Diag"` takes over task, scenario, kind and instruction of that card."""
+    try:
+        content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+        if like := content.pop("like", None):
+            if like not in cards():
+                raise UserError(f"{file}: like = {like!r}, but there is no such card")
+            model = cards()[like]
+            content = {field: getattr(model, field) for field in INHERITED} | content
+        return Card(**{"name": name, **content})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: not a TOML card: {error}") from None
+
+
+@cache
+def cards() -> Mapping[str, Card]:
+    """Return every card by name, in the benchmark's order."""
+    found = [
+        read_card(file, checked_name(name, "dataset")) for name, file in plugins.files("datasets", ".toml").items()
+    ]
+    return {card.name: card for card in sorted(found, key=lambda card: (card.order, card.name))}
+
+
+@cache
+def groups() -> Mapping[str, tuple[str, ...]]:
+    """Return group -> names of datasets: those the cards name, one per task, and the bundled demo."""
+    found: dict[str, list[str]] = {"R2MED": [], "demo": []}
+    for card in cards().values():
+        for group in (*card.groups, card.task_group):
+            if group:
+                found.setdefault(group, []).append(card.name)
+    found["demo"] = [f"demo/{name}" for name in cards() if demo_folder(name).is_dir()]
+    return {group: tuple(names) for group, names in found.items()}
+
+
+def demo_folder(name: str) -> Path:
+    """Return where the bundled small version of a dataset lies."""
+    return Path(__file__).parent / "demo" / checked_name(name, "dataset")

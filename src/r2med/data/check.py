@@ -1,0 +1,77 @@
+"""Checking a dataset: every problem at once, then whether its parts fit each other and its card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from r2med.data.load import locate, read
+from r2med.data.model import Dataset
+from r2med.data.problems import Problems
+from r2med.data.rows import Judgement
+from r2med.store import Store, default_store
+
+CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
+
+
+def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
+    """Return everything that is wrong with a dataset; empty when it can be trusted."""
+    store = store or default_store()
+    name, folder, card = locate(name_or_path, store)
+    problems = Problems()
+    reading = read(name, folder, card, problems, store)
+    dataset, layout = reading.dataset, reading.layout
+    # Read once more, for the lines; what is wrong inside them has been reported already.
+    _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
+    _check_queries(dataset, {row.id: row.line for row in layout.queries(Problems())}, layout.query_file, problems)
+    _check_corpus(dataset, layout.corpus_files[0], problems)
+    _check_counts(dataset, reading.document_rows, folder, problems)
+    return problems
+
+
+def _check_links(dataset: Dataset, judgements: list[Judgement], path: Path, problems: Problems) -> None:
+    queries = {query.id for query in dataset.queries}
+    documents = sorted({judgement.document for judgement in judgements})
+    known = {d for d, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row >= 0}
+    for judgement in judgements:
+        if judgement.query not in queries:
+            problems.flaw(path, judgement.line, f"unknown query {judgement.query!r}: not in the query file")
+        if judgement.document not in known:
+            problems.flaw(path, judgement.line, f"unknown document {judgement.document!r}: not in the corpus")
+    if not judgements:
+        problems.flaw(path, None, "no judgements: nothing can be scored")
+
+
+def _check_queries(dataset: Dataset, lines: dict[str, int], path: Path, problems: Problems) -> None:
+    if not dataset.queries:
+        problems.flaw(path, None, "no queries")
+    for query in dataset.queries:
+        if query.id not in dataset.qrels:
+            problems.flaw(path, lines[query.id], f"query {query.id!r} has no qrels: it will not be scored")
+        elif not any(grade > 0 for grade in dataset.qrels[query.id].values()):
+            problems.flaw(path, lines[query.id], f"query {query.id!r} has no relevant document: it always scores 0")
+
+
+def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:
+    if not len(dataset.corpus):
+        problems.flaw(path, None, "no documents")
+    odd = sum(not CONTROLS.isdisjoint(text) for _, text in dataset.corpus)
+    if odd:
+        problems.notice(f"{path}: {odd} texts hold control characters (kept as they are)")
+
+
+def _check_counts(dataset: Dataset, document_rows: int, folder: Path, problems: Problems) -> None:
+    card = dataset.card
+    if card is None or card.counts is None:
+        return
+    per_query = [sum(grade > 0 for grade in grades.values()) for grades in dataset.qrels.values()]
+    found = {
+        "queries": len(dataset.queries),
+        "documents": document_rows,
+        "positives": dataset.qrels.positives,
+        "most_positives": max(per_query, default=0),
+    }
+    for what, number in found.items():
+        expected = getattr(card.counts, what)
+        if number != expected:
+            word = what.replace("_", " ")
+            problems.flaw(folder, None, f"{number} {word}, but the card of {card.name} says {expected}")

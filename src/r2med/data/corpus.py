@@ -1,0 +1,154 @@
+"""Corpus: ordered document ids and texts over memory-mapped Arrow, so that one larger than memory opens at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
+BATCH = 1024
+"""Documents per Arrow batch; every batch but the last is full, so a row's batch is found by division."""
+
+Rows = npt.NDArray[np.int32]
+
+
+class Corpus:
+    """Documents in their order. A row number stands for a document everywhere inside; ids come in and go out."""
+
+    def __init__(self, batches: Batches, order: Rows, fingerprint: str) -> None:
+        self._batches = batches
+        self._order = order
+        self.fingerprint = fingerprint
+
+    @classmethod
+    def open(cls, folder: Path, fingerprint: str) -> Corpus:
+        """Open the files that `corpus_writer` made; nothing is read but the footer."""
+        from r2med.store.files import map_array
+
+        reader = pa.ipc.open_file(pa.memory_map(str(folder / "documents.arrow")))
+        return cls(Batches(reader), map_array(folder / "order.npy"), fingerprint)
+
+    @classmethod
+    def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
+        """Make a corpus in memory from (id, text) pairs with distinct ids."""
+        pairs = list(documents)
+        table = pa.table([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA)
+        hasher = FingerprintHasher()
+        for identifier, text in pairs:
+            hasher.add(identifier, text)
+        order = np.asarray(pc.sort_indices(table["id"]), dtype=np.int32)
+        ids = table["id"].take(pa.array(order))
+        if len(pairs) > 1 and pc.any(pc.equal(ids[1:], ids[:-1])).as_py():
+            raise ValueError("document ids must be distinct")
+        return cls(Batches(table.combine_chunks().to_batches(max_chunksize=BATCH)), order, hasher.hexdigest())
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for _, ids, texts in self.batches():
+            yield from zip(ids.to_pylist(), texts.to_pylist(), strict=True)
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, pa.Array, pa.Array]]:
+        """Yield (first row, ids, texts) of consecutive stretches of rows, as Arrow arrays without copying."""
+        stop = len(self) if stop is None else min(stop, len(self))
+        while start < stop:
+            number, offset = divmod(start, BATCH)
+            batch = self._batches[number].slice(offset, stop - start)
+            yield start, batch.column(0), batch.column(1)
+            start += len(batch)
+
+    def id(self, row: int) -> str:
+        """Return the id of one document."""
+        number, offset = divmod(int(row), BATCH)
+        return cast(str, self._batches[number].column(0)[offset].as_py())
+
+    def text(self, row: int) -> str:
+        """Return the text of one document."""
+        number, offset = divmod(int(row), BATCH)
+        return cast(str, self._batches[number].column(1)[offset].as_py())
+
+    def ids(self, rows: Sequence[int] | Rows) -> list[str]:
+        """Return the ids of many documents."""
+        return self._take(0, rows)
+
+    def texts(self, rows: Sequence[int] | Rows) -> list[str]:
+        """Return the texts of many documents."""
+        return self._take(1, rows)
+
+    def row(self, identifier: str) -> int | None:
+        """Return the row of a document id, by binary search over the order on disk; None if there is none."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self.id(self._order[middle]) < identifier:
+                low = middle + 1
+            else:
+                high = middle
+        if low < len(self) and self.id(self._order[low]) == identifier:
+            return int(self._order[low])
+        return None
+
+    def rows(self, identifiers: Sequence[str]) -> Rows:
+        """Return the rows of many document ids, -1 for those that are not there."""
+        if len(identifiers) * 32 < len(self):  # fewer probes than hashing every id of the corpus
+            found = [self.row(identifier) for identifier in identifiers]
+            return np.array([-1 if row is None else row for row in found], dtype=np.int32)
+        wanted = pa.array(identifiers, pa.string())
+        ids = pa.chunked_array([ids for _, ids, _ in self.batches()], pa.string())
+        return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=ids), -1), dtype=np.int32)
+
+    @property
+    def id_order(self) -> Rows:
+        """All rows, ascending by id (by code point, which is trec_eval's byte order of UTF-8)."""
+        return self._order
+
+    def id_ranks(self) -> Rows:
+        """Return for every row its place in `id_order`: what ties are broken by."""
+        ranks = np.empty(len(self), dtype=np.int32)
+        ranks[self._order] = np.arange(len(self), dtype=np.int32)
+        return ranks
+
+    def _take(self, column: int, rows: Sequence[int] | Rows) -> list[str]:
+        wanted = np.asarray(rows, dtype=np.int64)
+        out = np.empty(len(wanted), dtype=object)
+        by_row = np.argsort(wanted, kind="stable")
+        numbers = wanted[by_row] // BATCH
+        for places in np.split(by_row, np.flatnonzero(np.diff(numbers)) + 1):
+            if len(places):
+                batch = self._batches[int(wanted[places[0]] // BATCH)]
+                out[places] = batch.column(column).take(pa.array(wanted[places] % BATCH)).to_pylist()
+        return cast(list[str], out.tolist())
+
+
+class Batches:
+    """Arrow batches by number, from an open file or from memory."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __getitem__(self, number: int) -> pa.RecordBatch:
+        return self._source.get_batch(number) if hasattr(self._source, "get_batch") else self._source[number]
+
+
+class FingerprintHasher:
+    """Hash of ids and texts in order; lengths go in too, so that no two corpora share their bytes."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"r2med corpus 1\n")
+
+    def add(self, identifier: str, text: str) -> None:
+        """Take in one document."""
+        i, t = identifier.encode(), text.encode()
+        self._hash.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
+
+    def hexdigest(self) -> str:
+        """Return the fingerprint."""
+        return self._hash.hexdigest()[:32]

@@ -1,0 +1,51 @@
+"""The hub: dataset repositories at pinned revisions, downloaded once into the hub's own cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from r2med.data.cards import Hub
+from r2med.errors import MissingExtraError, UserError
+from r2med.store import Store, digest
+
+
+def snapshot(hub: Hub, store: Store) -> Path:
+    """Return the local folder of a repository at its pinned revision, fetched if it is not there yet.
+
+    The hub's client tells a complete snapshot from a broken-off one only by asking the network. A finished
+    download is therefore noted in the store: after that the network is never needed again.
+    """
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise MissingExtraError(f"{hub.repository} lies on the hub: reading it", "hub") from None
+
+    def download(offline: bool) -> Path:
+        where = {"repo_type": "dataset", "revision": hub.revision, "local_files_only": offline}
+        return Path(snapshot_download(hub.repository, **where))
+
+    note = digest(["hub snapshot", hub.repository, hub.revision])
+    if store.recall(note) is not None:
+        try:
+            return download(offline=True)
+        except Exception:  # the cache was emptied since: fetch again
+            store.forget(note)
+    try:
+        folder = download(offline=False)
+    except Exception as error:  # whatever the client raises, it means one thing to a user
+        return _given_by_hand(hub, download, error)
+    store.remember(note, {"repository": hub.repository, "revision": hub.revision})
+    return folder
+
+
+def _given_by_hand(hub: Hub, download: Callable[[bool], Path], error: Exception) -> Path:
+    # A machine without a network may have been given a full cache; the layout checks that its files are there.
+    try:
+        return download(True)
+    except Exception:
+        reason = str(error).split("\n")[0][:160] or type(error).__name__
+        raise UserError(
+            f"cannot fetch {hub.repository} from the hub ({reason}): try again online, or give a local copy, "
+            f"e.g. --data DIR/{hub.repository.split('/')[-1]}"
+        ) from None

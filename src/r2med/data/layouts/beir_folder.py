@@ -1,0 +1,41 @@
+"""A BEIR folder: corpus.jsonl with `_id`, `title` and `text`, queries.jsonl, qrels/test.tsv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from r2med.data.jsonl import read_jsonl
+from r2med.data.problems import Problems
+from r2med.data.qrels_file import read_judgements
+from r2med.data.rows import Document, Judgement, QueryRow, document_row, query_row
+
+
+class BeirFolder:
+    """A folder as BEIR ships it; the test split is read, and queries of other splits are left out."""
+
+    judged_queries_only = True
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.corpus_files = [root / "corpus.jsonl"]
+        self.query_file = root / "queries.jsonl"
+        self.qrels_file = root / "qrels" / "test.tsv"
+
+    def documents(self, problems: Problems) -> Iterator[Document]:
+        """Yield the corpus, each title before its text as BEIR's evaluators join them."""
+        path = self.corpus_files[0]
+        for line, row in read_jsonl(path, {"_id": str, "text": str}, problems, {"title": str}):
+            text = f"{row.get('title') or ''} {row['text']}".strip()
+            if document := document_row(row["_id"], text, path, line, problems):
+                yield document
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+        for line, row in read_jsonl(self.query_file, {"_id": str, "text": str}, problems):
+            if query := query_row({"id": row["_id"], "text": row["text"]}, self.query_file, line, problems):
+                yield query
+
+    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+        """Yield the qrels of the test split."""
+        return read_judgements(self.qrels_file, problems)

@@ -1,0 +1,43 @@
+"""Which layout a folder has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from r2med.data.layouts.base import Layout
+from r2med.data.layouts.beir_folder import BeirFolder
+from r2med.data.layouts.hub_clone import HubClone
+from r2med.data.layouts.r2med_folder import R2medFolder
+from r2med.errors import UserError
+
+# The file that gives each layout away, and who reads it; the first match counts.
+LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
+    ("queries.jsonl", BeirFolder),
+    ("query.jsonl", R2medFolder),
+    ("query/*", HubClone),
+    ("query*.parquet", HubClone),
+    ("data/query*.parquet", HubClone),
+)
+
+
+def is_dataset(folder: Path) -> bool:
+    """Tell whether a folder looks like a dataset."""
+    return any(any(folder.glob(sign)) for sign, _ in LAYOUTS)
+
+
+def detect(folder: Path) -> Layout:
+    """Return the layout of a folder; its files must be there."""
+    for sign, layout in LAYOUTS:
+        if any(folder.glob(sign)):
+            found = layout(folder)
+            break
+    else:
+        raise UserError(
+            f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
+            "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv)"
+        )
+    for path in (*found.corpus_files, found.query_file, found.qrels_file):
+        if not path.is_file():
+            raise UserError(f"{folder}: {path.relative_to(folder)} is missing")
+    return found

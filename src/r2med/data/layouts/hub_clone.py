@@ -1,0 +1,132 @@
+"""A dataset repository of the hub on disk: configs `corpus`, `query` and `qrels` as Parquet or JSON Lines.
+
+Which files make up a config is told by the repository card (`configs:` at the top of its README.md) or, where
+it says nothing, by the habits of the hub: CONFIG/SPLIT-*.parquet, CONFIG/SPLIT.jsonl, CONFIG.jsonl, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from r2med.data.jsonl import Fields, read_jsonl
+from r2med.data.layouts.r2med_folder import QUERY_FIELDS, QUERY_OPTIONS
+from r2med.data.problems import Problems
+from r2med.data.qrels_file import QRELS_FIELDS
+from r2med.data.rows import Document, Judgement, QueryRow, document_row, judgement_row, query_row
+from r2med.errors import UserError
+
+PATTERNS = (
+    "{config}/{split}-*.parquet",
+    "{config}/{split}.parquet",
+    "{config}/{split}-*.jsonl",
+    "{config}/{split}.jsonl",
+    "{config}/{split}/*.parquet",
+    "{config}/{split}/*.jsonl",
+    "data/{config}-*.parquet",
+    "data/{split}-*.parquet",
+    "{config}-*.parquet",
+    "{config}.parquet",
+    "{config}.jsonl",
+    "{config}.json",
+)
+
+
+class HubClone:
+    """A downloaded dataset repository."""
+
+    judged_queries_only = False
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.corpus_files = config_files(root, "corpus")
+        self._query_files = config_files(root, "query")
+        self._qrels_files = config_files(root, "qrels")
+        self.query_file, self.qrels_file = self._query_files[0], self._qrels_files[0]
+
+    def documents(self, problems: Problems) -> Iterator[Document]:
+        """Yield the corpus."""
+        for path, line, row in read_rows(self.corpus_files, {"id": str, "text": str}, {}, problems):
+            if document := document_row(row["id"], row["text"], path, line, problems):
+                yield document
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+        for path, line, row in read_rows(self._query_files, QUERY_FIELDS, QUERY_OPTIONS, problems):
+            if query := query_row(row, path, line, problems):
+                yield query
+
+    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+        """Yield the qrels."""
+        for path, line, row in read_rows(self._qrels_files, QRELS_FIELDS, {}, problems):
+            if judgement := judgement_row(row, path, line, problems):
+                yield judgement
+
+
+def config_files(root: Path, config: str, split: str | None = None) -> list[Path]:
+    """Return the files of one split of a config (the split bears the config's name unless told otherwise)."""
+    split = split or config
+    patterns = [*_card_patterns(root, config, split), *(p.format(config=config, split=split) for p in PATTERNS)]
+    for pattern in patterns:
+        if files := sorted(path for path in root.glob(pattern) if path.is_file()):
+            return files
+    raise UserError(f"{root}: no files for config {config!r}, split {split!r}: is the download complete?")
+
+
+def _card_patterns(root: Path, config: str, split: str) -> list[str]:
+    readme = root / "README.md"
+    if not readme.is_file():
+        return []
+    try:
+        from huggingface_hub import metadata_load
+    except ImportError:  # a clone can be read without the hub's client; the habits below nearly always do
+        return []
+    for entry in (metadata_load(readme) or {}).get("configs", ()):
+        if entry.get("config_name") != config:
+            continue
+        files = entry.get("data_files") or ()
+        if isinstance(files, str):
+            return [files]
+        found = [f["path"] for f in files if isinstance(f, dict) and f.get("split") == split]
+        return [p for path in found for p in ([path] if isinstance(path, str) else path)]
+    return []
+
+
+def read_rows(
+    files: list[Path], required: Fields, optional: Fields, problems: Problems
+) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    """Yield (file, row number, row) over the files of a config, whichever format they have."""
+    for path in files:
+        if path.suffix == ".parquet":
+            yield from _read_parquet(path, required, optional, problems)
+        else:
+            for line, row in read_jsonl(path, required, problems, optional):
+                yield path, line, row
+
+
+def _read_parquet(
+    path: Path, required: Fields, optional: Fields, problems: Problems
+) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [name for name in required if name not in file.schema_arrow.names]
+            for name in missing:
+                problems.add(path, None, f"missing column {name!r}")
+            if missing:
+                return
+            columns = [n for n in file.schema_arrow.names if n in required or n in optional]
+            number = 0
+            for batch in file.iter_batches(batch_size=1024, columns=columns):
+                for row in batch.to_pylist():
+                    number += 1
+                    wrong = [n for n in required if row[n] is None]
+                    for name in wrong:
+                        problems.add(path, number, f"field {name!r} is null")
+                    if not wrong:
+                        yield path, number, row
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+        problems.add(path, None, f"not a readable Parquet file ({error}): download it again")

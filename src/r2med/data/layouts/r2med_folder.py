@@ -1,0 +1,44 @@
+"""The benchmark's own folder: query.jsonl, corpus.jsonl, qrels.jsonl (or .txt, .tsv, .trec)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from r2med.data.jsonl import Fields, read_jsonl
+from r2med.data.problems import Problems
+from r2med.data.qrels_file import read_judgements
+from r2med.data.rows import Document, Judgement, QueryRow, document_row, query_row
+
+QUERY_FIELDS: Fields = {"id": str, "text": str}
+QUERY_OPTIONS: Fields = {"answer": str, "body_system": str, "doc_id": (list, str), "excluded_ids": list}
+QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/test.tsv")
+
+
+class R2medFolder:
+    """A folder as the benchmark ships it."""
+
+    judged_queries_only = False
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.corpus_files = [root / "corpus.jsonl"]
+        self.query_file = root / "query.jsonl"
+        self.qrels_file = next((root / n for n in QRELS_NAMES if (root / n).is_file()), root / QRELS_NAMES[0])
+
+    def documents(self, problems: Problems) -> Iterator[Document]:
+        """Yield the corpus."""
+        path = self.corpus_files[0]
+        for line, row in read_jsonl(path, {"id": str, "text": str}, problems):
+            if document := document_row(row["id"], row["text"], path, line, problems):
+                yield document
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+        for line, row in read_jsonl(self.query_file, QUERY_FIELDS, problems, QUERY_OPTIONS):
+            if query := query_row(row, self.query_file, line, problems):
+                yield query
+
+    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+        """Yield the qrels."""
+        return read_judgements(self.qrels_file, problems)

@@ -1,0 +1,148 @@
+"""`load(name_or_path)`: one way in for the bundled demo, folders of any layout, and the hub."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from r2med.data.cards import Card, cards, demo_folder, groups, read_card
+from r2med.data.corpus import Corpus
+from r2med.data.corpus_writer import write_corpus
+from r2med.data.layouts import Layout, detect, is_dataset
+from r2med.data.model import Dataset, Qrels, Query
+from r2med.data.problems import Problems
+from r2med.data.qrels_file import gather
+from r2med.data.rows import QueryRow
+from r2med.errors import UserError, nearest
+from r2med.store import Store, default_store, digest
+
+log = logging.getLogger("r2med")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of reading a folder: the dataset, how it lay, and how many rows its corpus had before merging."""
+
+    dataset: Dataset
+    layout: Layout
+    document_rows: int
+
+
+def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
+    """Read one dataset: a name of the benchmark, `demo/NAME`, or the path of a folder."""
+    name, folder, card = locate(name_or_path, store or default_store())
+    problems = Problems()
+    dataset = read(name, folder, card, problems, store or default_store()).dataset
+    problems.raise_first(str(name_or_path))
+    for notice in dataset.notices:
+        log.info("%s", notice)
+    return dataset
+
+
+def names(name_or_path: str | Path) -> list[str]:
+    """Return the datasets that a word means: a group's members, the datasets in a folder of folders, or itself."""
+    word = str(name_or_path)
+    if members := groups().get(word):
+        return list(members)
+    folder = Path(word)
+    if word not in cards() and folder.is_dir() and not is_dataset(folder):
+        inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_dataset(path))
+        rank = {name: place for place, name in enumerate(cards())}
+        return [str(path) for path in sorted(inside, key=lambda p: rank.get(p.name, len(rank)))] or [word]
+    return [word]
+
+
+def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, Card | None]:
+    """Return (name, folder, card) of a dataset, fetched from the hub if that is where it lies."""
+    word = str(name_or_path)
+    if isinstance(name_or_path, str):
+        if word in cards():
+            from r2med.data.hub import snapshot
+
+            card = cards()[word]
+            if card.hub is None:
+                raise UserError(f"the card of {word} names no hub repository: give the path of its folder")
+            return word, snapshot(card.hub, store), card
+        if word in groups()["demo"]:
+            folder = demo_folder(word.removeprefix("demo/"))
+            return word, folder, _card_of(folder, word)
+        if word in groups():
+            raise UserError(f"{word} is a group of {len(groups()[word])} datasets: load them one by one")
+    folder = Path(word).expanduser()
+    if folder.is_dir():
+        name = folder.resolve().name or "dataset"
+        return name, folder, _card_of(folder, name)
+    if folder.exists():
+        raise UserError(f"{word} is a file: a dataset is a folder")
+    known = [*cards(), *groups(), *groups()["demo"]]
+    raise UserError(f"no dataset or folder {word!r}{nearest(word, known)}: r2med data list shows all")
+
+
+def read(name: str, folder: Path, card: Card | None, problems: Problems, store: Store) -> Reading:
+    """Read a folder whatever its faults, which go to `problems`; what is returned is what could be read."""
+    layout = detect(folder)
+    qrels = gather(layout.judgements(problems), layout.qrels_file, problems)
+    queries = _queries(layout, qrels, problems)
+    corpus, document_rows = _corpus(layout, problems, store)
+    flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
+    dataset = Dataset(name, queries, corpus, qrels, card, folder, notices=(*problems.notices, *flaws))
+    return Reading(dataset, layout, document_rows)
+
+
+def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, ...]:
+    rows: dict[str, QueryRow] = {}
+    repeated = 0
+    for row in layout.queries(problems):
+        earlier = rows.setdefault(row.id, row)
+        if earlier is not row:
+            repeated += 1
+            if earlier.text != row.text:
+                problems.add(
+                    layout.query_file,
+                    row.line,
+                    f"id {row.id!r} was used at line {earlier.line} with another text: ids must be distinct",
+                )
+    if repeated:
+        problems.notice(f"{layout.query_file}: {repeated} repeated rows merged")
+    judged = [row for row in rows.values() if row.id in qrels or not layout.judged_queries_only]
+    if len(judged) < len(rows):
+        problems.notice(f"{layout.query_file}: {len(rows) - len(judged)} queries of other splits left out")
+    return tuple(_query(row, qrels) for row in judged)
+
+
+def _query(row: QueryRow, qrels: Qrels) -> Query:
+    # Sources differ on whether `doc_id` names the documents a query was made from or its gold documents.
+    # A document judged relevant is never left out, so either reading gives the right results.
+    relevant = {document for document, grade in qrels.get(row.id, {}).items() if grade > 0}
+    excluded = tuple(source for source in dict.fromkeys(row.sources) if source not in relevant)
+    return Query(row.id, row.text, row.answer, row.body_system, excluded)
+
+
+def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, int]:
+    """Return the corpus and its source's rows; the source is read only if it changed since the last time."""
+    stats = [(str(path.resolve()), path.stat()) for path in layout.corpus_files]
+    note = digest(
+        ["corpus source 1", type(layout).__name__]
+        + [[path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for path, s in stats]
+    )
+    known = store.recall(note)
+    artefact = store.get("corpus", known["fingerprint"]) if known else None
+    if known is None or artefact is None:
+        before = len(problems)
+        scratch = store.scratch()
+        written = write_corpus(layout.documents(problems), scratch, layout.corpus_files[0], problems)
+        known = {"fingerprint": written.fingerprint, "rows": written.rows, "repeated": written.repeated}
+        artefact = store.add("corpus", written.fingerprint, scratch, {})
+        if len(problems) == before:  # a source with faults is read again next time, so that they are told again
+            store.remember(note, known)
+    if known["repeated"]:
+        problems.notice(f"{layout.corpus_files[0]}: {known['repeated']} repeated rows merged")
+    return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]
+
+
+def _card_of(folder: Path, name: str) -> Card | None:
+    own = folder / "card.toml"
+    if own.is_file():
+        return read_card(own, name)
+    return cards().get(name)

@@ -1,0 +1,72 @@
+"""The values that flow from data to everything else: Query, Qrels, Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from r2med.store import digest
+
+if TYPE_CHECKING:
+    from r2med.data.cards import Card
+    from r2med.data.corpus import Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One information need. `answer` and `body_system` are for analysis only and never reach a retriever."""
+
+    id: str
+    text: str
+    answer: str = ""
+    body_system: str = ""
+    excluded: tuple[str, ...] = ()
+
+
+class Qrels(Mapping[str, Mapping[str, int]]):
+    """Judgements: query id -> document id -> grade. Whoever is in here is in the denominator of every mean."""
+
+    def __init__(self, grades: Mapping[str, Mapping[str, int]]) -> None:
+        self._grades = {query: dict(documents) for query, documents in grades.items()}
+
+    def __getitem__(self, query: str) -> Mapping[str, int]:
+        return self._grades[query]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._grades)
+
+    def __len__(self) -> int:
+        return len(self._grades)
+
+    @cached_property
+    def positives(self) -> int:
+        """How many judgements are above 0."""
+        return sum(grade > 0 for documents in self._grades.values() for grade in documents.values())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the contents, whatever the order they came in."""
+        return digest(sorted((q, sorted(d.items())) for q, d in self._grades.items()))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Queries, the corpus they search, and the judgements; with the card that describes them, if there is one."""
+
+    name: str
+    queries: Sequence[Query]
+    corpus: Corpus
+    qrels: Qrels
+    card: Card | None = None
+    folder: Path | None = None
+    """Where recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`) are looked for."""
+    notices: tuple[str, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the contents: corpus, queries and judgements, not names or paths."""
+        queries = [(q.id, q.text, q.answer, q.body_system, q.excluded) for q in self.queries]
+        return digest([self.corpus.fingerprint, queries, self.qrels.fingerprint])

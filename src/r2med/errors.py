@@ -1,0 +1,38 @@
+"""Errors of a user's making: one line that says what, where, what would be right and how to mend it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can put right. Its text is one line, shown without a traceback; the exit code is 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class MissingExtraError(UserError):
+    """An optional part is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional part: pip install 'r2med[{extra}]'")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `` (did you mean X?)`` for the closest known name, or nothing when none is close."""
+    by_lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    return f" (did you mean {by_lower[close[0]]}?)" if close else ""
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+def checked_name(name: str, what: str) -> str:
+    """Return `name` if it may become part of a file name; a path in it must never reach the file system."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"{name!r} is not a {what} name: letters, digits, '.', '_', '+' and '-' only")
+    return name

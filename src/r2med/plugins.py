@@ -1,0 +1,38 @@
+"""Where cards and other data files are found: this package, installed plugins, and a folder of the user's own.
+
+A plugin is a package that names itself in the entry-point group `r2med.plugins`; its folders `datasets/`,
+`models/`, … are read like ours. `R2MED_PLUGINS` names such folders without a package.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from importlib import metadata, resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+GROUP = "r2med.plugins"
+
+BUILT_IN = {"datasets": "data/cards"}
+"""Where each kind of file lies inside this package."""
+
+
+def folders(kind: str) -> Iterator[Traversable]:
+    """Yield every folder that may hold files of a kind; later ones override earlier ones by file name."""
+    yield resources.files("r2med").joinpath(BUILT_IN[kind])
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
+        yield resources.files(entry.value).joinpath(kind)
+    for place in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
+        yield Path(place).expanduser() / kind
+
+
+def files(kind: str, suffix: str) -> dict[str, Traversable]:
+    """Return name (without suffix) -> file for a kind."""
+    found: dict[str, Traversable] = {}
+    for folder in folders(kind):
+        if folder.is_dir():
+            for file in folder.iterdir():
+                if file.name.endswith(suffix):
+                    found[file.name.removesuffix(suffix)] = file
+    return found

@@ -1,0 +1,243 @@
+"""The store: folders of files keyed by all they depend on, complete or absent, noticed when damaged.
+
+An artefact is built in a temporary folder beside its final place, sealed with a manifest (size and SHA-256 of
+every file), flushed and renamed. Whoever finds it under its final name may trust it; whoever is killed
+half-way leaves only a temporary folder that the next builder of the same key removes.
+
+Hashing tens of gigabytes at every start would be slow, so files are hashed again only when their size, times
+or inode differ from those at the last check, as git does for a work tree. Rot that leaves a file's times
+untouched is caught by `Artefact.verify`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import platform
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from r2med.errors import UserError
+from r2med.store.files import exclusive, map_array, sha256, sync, write_atomically
+from r2med.store.keys import digest
+
+log = logging.getLogger("r2med")
+
+MANIFEST, STAMP = "manifest.json", "stamp.json"
+
+
+class DamagedError(Exception):
+    """An artefact's files are not what its manifest says."""
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A finished folder of the store: read-only files and a little metadata."""
+
+    path: Path
+    meta: dict[str, Any]
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Return one array, memory-mapped."""
+        return map_array(self.path / f"{name}.npy")
+
+    def file(self, name: str) -> Path:
+        """Return the path of one file."""
+        return self.path / name
+
+    def verify(self) -> None:
+        """Hash every file whatever its times say; raises DamagedError."""
+        _check_files(self.path, _read_manifest(self.path)["files"], trusted={})
+
+
+class Store:
+    """A folder of artefacts: root/kind/key/."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+
+    def get(self, kind: str, key: str) -> Artefact | None:
+        """Return the artefact if it is there and sound; a damaged one is put out of the way and counts as absent."""
+        path = self.root / kind / key
+        if not path.is_dir():
+            return None
+        try:
+            return _open(path)
+        except DamagedError as damage:
+            log.warning("%s %s is damaged (%s): making it again", kind, key[:8], damage)
+            _remove(path)
+            return None
+
+    def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
+        """Return the artefact, built by `build(folder)` if it is not there yet; one process builds, others wait.
+
+        `build` writes files into the folder and returns metadata; the time it took is added as `seconds`.
+        """
+        if (found := self.get(kind, key)) is not None:
+            return found
+        with self._locked(kind, key):
+            if (found := self.get(kind, key)) is not None:  # another process was faster
+                return found
+            place = self.root / kind / key
+            for dead in place.parent.glob(f"{key}.*-*"):  # we hold the lock, so whoever left it was killed
+                shutil.rmtree(dead, ignore_errors=True)
+            work = place.with_name(f"{key}.tmp-{uuid.uuid4().hex[:8]}")
+            work.mkdir(parents=True)
+            try:
+                started = time.perf_counter()
+                meta = dict(build(work) or {})
+                meta["seconds"] = round(time.perf_counter() - started, 6)
+                _seal(work, meta)
+                work.replace(place)
+            except BaseException:
+                _remove(work)
+                raise
+            sync(place.parent)
+        return Artefact(place, meta)
+
+    def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
+        """Take in a finished folder of this store's file system whose key was known only after it was written."""
+        with self._locked(kind, key):
+            if (found := self.get(kind, key)) is not None:
+                _remove(folder)
+                return found
+            place = self.root / kind / key
+            _seal(folder, meta)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            folder.replace(place)
+            sync(place.parent)
+        return Artefact(place, meta)
+
+    def scratch(self) -> Path:
+        """Return a new empty folder for work in progress; its owner removes it or hands it to `add`."""
+        base = self.root / "scratch"
+        with exclusive(self.root / "locks" / "scratch"):
+            _remove_dead(base)
+            folder = base / f"{platform.node()}~{os.getpid()}~{uuid.uuid4().hex[:8]}"
+            folder.mkdir(parents=True)
+        return folder
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        """Return a small remembered fact, or None; unreadable ones count as forgotten."""
+        try:
+            note: dict[str, Any] = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
+            return note["value"] if note["check"] == digest(note["value"]) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def remember(self, key: str, value: dict[str, Any]) -> None:
+        """Keep a small fact that can be found out again, such as the fingerprint of a file."""
+        note = json.dumps({"value": value, "check": digest(value)})
+        write_atomically(self.root / "notes" / f"{key}.json", note.encode())
+
+    def forget(self, key: str) -> None:
+        """Drop a remembered fact that turned out not to hold."""
+        (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
+
+    def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[None]:
+        return exclusive(self.root / "locks" / f"{kind}-{key}")
+
+
+def default_store() -> Store:
+    """Return the user's store: R2MED_HOME, or the cache folder of the platform."""
+    if home := os.environ.get("R2MED_HOME"):
+        return Store(Path(home).expanduser())
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        raise UserError("no home folder to keep artefacts in: set R2MED_HOME to a folder") from None
+    return Store(cache / "r2med")
+
+
+def _seal(folder: Path, meta: dict[str, Any]) -> None:
+    files = {}
+    for path in sorted(p for p in folder.iterdir() if p.is_file()):
+        sync(path)
+        files[path.name] = {"size": path.stat().st_size, "sha256": sha256(path)}
+    body = {"files": files, "meta": meta}
+    write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode())
+    _stamp(folder, files)
+    sync(folder)
+
+
+def _stamp(folder: Path, names: Any) -> None:
+    write_atomically(folder / STAMP, json.dumps({name: _signature(folder / name) for name in names}).encode())
+
+
+def _signature(path: Path) -> list[int]:
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+
+
+def _open(path: Path) -> Artefact:
+    manifest = _read_manifest(path)
+    try:
+        trusted = json.loads((path / STAMP).read_bytes())
+    except (OSError, ValueError):
+        trusted = {}
+    if _check_files(path, manifest["files"], trusted):
+        with contextlib.suppress(OSError):  # a read-only store is fine: it is only hashed again next time
+            _stamp(path, manifest["files"])
+    return Artefact(path, manifest["meta"])
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((path / MANIFEST).read_bytes())
+        sound = manifest["check"] == digest({"files": manifest["files"], "meta": manifest["meta"]})
+    except (OSError, ValueError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        raise DamagedError("its manifest is missing or altered")
+    return manifest
+
+
+def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> bool:
+    """Raise DamagedError on the first wrong file; return whether any had to be hashed."""
+    hashed = False
+    for name, expected in files.items():
+        try:
+            signature = _signature(path / name)
+        except OSError:
+            raise DamagedError(f"{name} is missing") from None
+        if signature[0] != expected["size"]:
+            raise DamagedError(f"{name} has {signature[0]} bytes instead of {expected['size']}")
+        if trusted.get(name) != signature:
+            hashed = True
+            if sha256(path / name) != expected["sha256"]:
+                raise DamagedError(f"{name} was altered")
+    return hashed
+
+
+def _remove(path: Path) -> None:
+    """Delete a folder that nobody may find half-deleted under its name."""
+    doomed = path.with_name(f"{path.name}.del-{uuid.uuid4().hex[:8]}")
+    with contextlib.suppress(OSError):
+        path.replace(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _remove_dead(base: Path) -> None:
+    """Delete scratch folders whose process is gone; those of other machines on a shared disk are theirs."""
+    for folder in base.glob(f"{platform.node()}~*~*"):
+        if not _alive(int(folder.name.split("~")[1])):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it lives, but is somebody else's
+        return True
+    return True

@@ -1,0 +1,80 @@
+"""Files that are either whole or not there: temp file, fsync, rename; and their checksums."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def sha256(path: Path) -> str:
+    """Return the hex SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Flush a file or folder to the disk, so that a rename after it never outlives its content."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a whole file under its final name or leave what was there; parents are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)  # mkstemp makes it private; a result is meant to be shared
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def write_array(path: Path, array: npt.NDArray[Any]) -> None:
+    """Save an array as .npy. Unlike `np.save`, a full disk raises an OSError that names its cause."""
+    array = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        if array.size:
+            file.write(memoryview(array).cast("B"))
+
+
+def map_array(path: Path) -> npt.NDArray[Any]:
+    """Open an .npy file memory-mapped and read-only; pickled content is refused."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError:  # an array without elements cannot be mapped, only read
+        array = np.load(path, allow_pickle=False)
+    return array  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a lock between processes; where the platform has none, atomic renames alone keep the store sound."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        yield
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        with contextlib.suppress(OSError):  # a network file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield  # closing the file lets the lock go

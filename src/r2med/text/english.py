@@ -1,0 +1,58 @@
+"""Lucene's EnglishAnalyzer: tokens, without possessives, lower-cased, without stop words, stemmed."""
+
+import re
+from functools import lru_cache
+
+from r2med.text.porter import stem
+from r2med.text.segment import MAX_UNITS, segment
+from r2med.text.stopwords import STOP_WORDS
+
+# Not `str.split()`: U+202F counts as white space there, but joins words for the segmenter.
+_CHUNK = re.compile(r"[^\t-\r ]+")
+
+# What `segment` does, for text of lower-case ASCII without overlong tokens, where marks and emoji do not occur.
+ASCII_TOKEN = re.compile(
+    "_*+(?:(?:[a-z]++(?:[.':][a-z]++)*+|[0-9]++(?:[.',;][0-9]++)*+)_*+)++"
+)
+
+_SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
+
+
+def english(text: str) -> list[str]:
+    """The index terms of `text`, in order: what Lucene's EnglishAnalyzer gives with its default stop words."""
+    return [term for chunk in _CHUNK.findall(text) for term in _remembered(chunk)]
+
+
+def terms(chunk: str) -> tuple[str, ...]:
+    """The index terms of one chunk of text without white space, computed afresh."""
+    if chunk.isascii() and len(chunk) <= MAX_UNITS:
+        tokens = ASCII_TOKEN.findall(chunk.lower())
+    else:
+        tokens = [lower(token) for token in segment(chunk)]
+    return tuple(term for token in tokens if (term := term_of(token)))
+
+
+_remembered = lru_cache(maxsize=1 << 16)(terms)
+
+
+def lower(token: str) -> str:
+    """Each character in lower case by itself, as Java does: no final sigma, no dot left over from U+0130."""
+    return token.replace("\u0130", "i").replace("\u03a3", "\u03c3").lower()
+
+
+def term_of(token: str) -> str:
+    """The index term of a lower-case token; empty for a stop word."""
+    if token[-1] == "s" and token[-2:-1] in ("'", "\u2019", "\uff07"):
+        token = token[:-2]
+    if token in STOP_WORDS:
+        return ""
+    if token.isascii() or not _SUPPLEMENTARY.search(token):
+        return stem(token)
+    # Lucene stems UTF-16 units: a character beyond U+FFFF is two consonants, and never a doubled one.
+    units = _SUPPLEMENTARY.sub(lambda found: _surrogates(found[0]), token)
+    return stem(units).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
+def _surrogates(character: str) -> str:
+    offset = ord(character) - 0x10000
+    return chr(0xD800 + (offset >> 10)) + chr(0xDC00 + (offset & 0x3FF))
