@@ -64,11 +64,21 @@ class Store:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
+        self._outdated_before: float | None = None
+
+    def starting_over(self) -> Store:
+        """Return this store for a run that redoes everything: what was made before now counts as absent."""
+        again = Store(self.root)
+        again._outdated_before = time.time()
+        return again
 
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact if it is there and sound; a damaged one is put out of the way and counts as absent."""
         path = self.root / kind / key
         if not path.is_dir():
+            return None
+        if self._outdated_before and path.stat().st_mtime < self._outdated_before:
+            _remove(path)
             return None
         try:
             return _open(path)
@@ -128,8 +138,11 @@ class Store:
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None; unreadable ones count as forgotten."""
+        path = self.root / "notes" / f"{key}.json"
         try:
-            note: dict[str, Any] = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
+            if self._outdated_before and path.stat().st_mtime < self._outdated_before:
+                return None
+            note: dict[str, Any] = json.loads(path.read_bytes())
             return note["value"] if note["check"] == digest(note["value"]) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -3,18 +3,13 @@
 import re
 from functools import lru_cache
 
+from r2med.text.plain import blank_outside_tokens
 from r2med.text.porter import stem
 from r2med.text.segment import MAX_UNITS, segment
 from r2med.text.stopwords import STOP_WORDS
 
 # Not `str.split()`: U+202F counts as white space there, but joins words for the segmenter.
 _CHUNK = re.compile(r"[^\t-\r ]+")
-
-# What `segment` does, for text of lower-case ASCII without overlong tokens, where marks and emoji do not occur.
-ASCII_TOKEN = re.compile(
-    "_*+(?:(?:[a-z]++(?:[.':][a-z]++)*+|[0-9]++(?:[.',;][0-9]++)*+)_*+)++"
-)
-
 _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
 
 
@@ -25,19 +20,19 @@ def english(text: str) -> list[str]:
 
 def terms(chunk: str) -> tuple[str, ...]:
     """The index terms of one chunk of text without white space, computed afresh."""
-    if chunk.isascii() and len(chunk) <= MAX_UNITS:
-        tokens = ASCII_TOKEN.findall(chunk.lower())
+    if is_plain(chunk):
+        tokens = blank_outside_tokens(chunk).split()
     else:
-        tokens = [lower(token) for token in segment(chunk)]
-    return tuple(term for token in tokens if (term := term_of(token)))
+        tokens = [_lower(token) for token in segment(chunk)]
+    return tuple([term for token in tokens if (term := term_of(token))])
 
 
 _remembered = lru_cache(maxsize=1 << 16)(terms)
 
 
-def lower(token: str) -> str:
-    """Each character in lower case by itself, as Java does: no final sigma, no dot left over from U+0130."""
-    return token.replace("\u0130", "i").replace("\u03a3", "\u03c3").lower()
+def is_plain(chunk: str) -> bool:
+    """Whether the short way of `plain.py` is right for the chunk."""
+    return chunk.isascii() and len(chunk) <= MAX_UNITS
 
 
 def term_of(token: str) -> str:
@@ -51,6 +46,11 @@ def term_of(token: str) -> str:
     # Lucene stems UTF-16 units: a character beyond U+FFFF is two consonants, and never a doubled one.
     units = _SUPPLEMENTARY.sub(lambda found: _surrogates(found[0]), token)
     return stem(units).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+
+
+def _lower(token: str) -> str:
+    """Each character in lower case by itself, as Java does: no final sigma, no dot left over from U+0130."""
+    return token.replace("\u0130", "i").replace("\u03a3", "\u03c3").lower()
 
 
 def _surrogates(character: str) -> str:

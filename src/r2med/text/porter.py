@@ -10,58 +10,57 @@ _PAIR = f"{_VOWELS}{_CONSONANTS}"
 _has_vowel = re.compile(f"(?:{_CONSONANTS})?+[aeiouy]").match
 _measure_over_0 = re.compile(f"(?:{_CONSONANTS})?+{_PAIR}").match
 _measure_over_1 = re.compile(f"(?:{_CONSONANTS})?+{_PAIR}{_PAIR}").match
-# Measure 1 and ending consonant-vowel-consonant, the last not w, x or y: `hop`, `fil`. Such stems keep their e.
-_is_short = re.compile(f"{_CONSONANTS}[aeiouy][^aeiouwxy]").fullmatch
+# Measure 1 and ending consonant-vowel-consonant, the last not w, x or y: `hop`, `fil`. Such stems carry an e.
+_SHORT = f"{_CONSONANTS}[aeiouy][^aeiouwxy]"
+_is_short = re.compile(_SHORT).fullmatch
+_keeps_e = re.compile(f"(?:{_CONSONANTS})?+(?:{_VOWELS})?+|{_SHORT}").fullmatch  # measure 0, or short
 _ends_in_y_consonant = re.compile(f"(?:(?:{_CONSONANTS})?+{_VOWELS})*+y").fullmatch
 
+# All rules below are keyed by the last two letters of the word; of the suffixes that share them the first
+# that fits decides, whether or not the measure of what stands before it allows the change.
 Rules = dict[str, tuple[tuple[str, str], ...]]
 
-# Steps 2 and 3: suffix -> replacement where the measure before the suffix is over 0. Keyed by the last three
-# letters; of the suffixes that share them the first that fits decides, whether or not the measure allows it.
+# Steps 2 and 3: suffix and replacement, where the measure before the suffix is over 0.
 _STEP_2: Rules = {
-    "nal": (("ational", "ate"), ("tional", "tion")),
-    "nci": (("enci", "ence"), ("anci", "ance")),
-    "zer": (("izer", "ize"),),
-    "bli": (("bli", "ble"),),
-    "lli": (("alli", "al"),),
-    "tli": (("entli", "ent"),),
-    "eli": (("eli", "e"),),
-    "sli": (("ousli", "ous"),),
-    "ion": (("ization", "ize"), ("ation", "ate")),
-    "tor": (("ator", "ate"),),
-    "ism": (("alism", "al"),),
-    "ess": (("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous")),
-    "iti": (("aliti", "al"), ("iviti", "ive"), ("biliti", "ble")),
-    "ogi": (("logi", "log"),),
+    "al": (("ational", "ate"), ("tional", "tion")),
+    "ci": (("enci", "ence"), ("anci", "ance")),
+    "er": (("izer", "ize"),),
+    "li": (("bli", "ble"), ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous")),
+    "on": (("ization", "ize"), ("ation", "ate")),
+    "or": (("ator", "ate"),),
+    "sm": (("alism", "al"),),
+    "ss": (("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous")),
+    "ti": (("aliti", "al"), ("iviti", "ive"), ("biliti", "ble")),
+    "gi": (("logi", "log"),),
 }
 _STEP_3: Rules = {
-    "ate": (("icate", "ic"),),
-    "ive": (("ative", ""),),
-    "ize": (("alize", "al"),),
-    "iti": (("iciti", "ic"),),
-    "cal": (("ical", "ic"),),
-    "ful": (("ful", ""),),
-    "ess": (("ness", ""),),
+    "te": (("icate", "ic"),),
+    "ve": (("ative", ""),),
+    "ze": (("alize", "al"),),
+    "ti": (("iciti", "ic"),),
+    "al": (("ical", "ic"),),
+    "ul": (("ful", ""),),
+    "ss": (("ness", ""),),
 }
-# Step 4: suffixes cut where the measure before them is over 1, keyed by the last two letters.
-_STEP_4: dict[str, tuple[str, ...]] = {
-    "al": ("al",),
-    "ce": ("ance", "ence"),
-    "er": ("er",),
-    "ic": ("ic",),
-    "le": ("able", "ible"),
-    "nt": ("ant", "ement", "ment", "ent"),
-    "on": ("sion", "tion"),
-    "ou": ("ou",),
-    "sm": ("ism",),
-    "te": ("ate",),
-    "ti": ("iti",),
-    "us": ("ous",),
-    "ve": ("ive",),
-    "ze": ("ize",),
+# Step 4: suffix and replacement, where the measure before the suffix is over 1.
+_STEP_4: Rules = {
+    "al": (("al", ""),),
+    "ce": (("ance", ""), ("ence", "")),
+    "er": (("er", ""),),
+    "ic": (("ic", ""),),
+    "le": (("able", ""), ("ible", "")),
+    "nt": (("ant", ""), ("ement", ""), ("ment", ""), ("ent", "")),
+    "on": (("sion", "s"), ("tion", "t")),
+    "ou": (("ou", ""),),
+    "sm": (("ism", ""),),
+    "te": (("ate", ""),),
+    "ti": (("iti", ""),),
+    "us": (("ous", ""),),
+    "ve": (("ive", ""),),
+    "ze": (("ize", ""),),
 }
-# After step 1 a word that ends otherwise is left as it is.
-_LATER_ENDINGS = frozenset(_STEP_4) | {ending[1:] for rules in (_STEP_2, _STEP_3) for ending in rules} | {"ll"}
+_SUFFIXED = frozenset(_STEP_2) | frozenset(_STEP_3) | frozenset(_STEP_4)
+_CHANGING = frozenset("degyl").union(ending[-1] for ending in _SUFFIXED)  # a word that ends otherwise stays
 
 
 def stem(word: str) -> str:
@@ -69,77 +68,68 @@ def stem(word: str) -> str:
     if len(word) < 3:
         return word
     last = word[-1]
-    if last == "s":
-        word = _without_plural(word)
+    if last == "s" and word[-2] != "s":  # step 1a
+        word = word[:-2] if word[-3:] == "ies" or word[-4:] == "sses" else word[:-1]
         last = word[-1]
+    if last not in _CHANGING:
+        return word
     if last == "d" or last == "g":
         word = _without_participle(word)
         last = word[-1]
-    if last == "y" and _has_vowel(word, 0, len(word) - 1):
+    if last == "y" and _has_vowel(word, 0, len(word) - 1):  # step 1c
         word = word[:-1] + "i"
-    if word[-1] == "e" or word[-2:] in _LATER_ENDINGS:
-        return _without_suffixes(word)
+    if word[-2:] in _SUFFIXED:
+        word = _without_suffix(word)
+    last = word[-1]
+    if last == "e" and not _keeps_e(word, 0, len(word) - 1):  # step 5
+        word = word[:-1]
+        last = word[-1]
+    if last == "l" and word[-2:] == "ll" and _measure_over_1(word):
+        word = word[:-1]
     return word
-
-
-def _without_plural(word: str) -> str:
-    """Step 1a."""
-    if word[-2] == "s":
-        return word
-    if word.endswith("ies") or word.endswith("sses"):
-        return word[:-2]
-    return word[:-1]
 
 
 def _without_participle(word: str) -> str:
     """Step 1b."""
-    if word.endswith("eed"):
-        return word[:-1] if _measure_over_0(word, 0, len(word) - 3) else word
-    if word.endswith("ed"):
+    if word[-2:] == "ed":
+        if word[-3:] == "eed":
+            return word[:-1] if _measure_over_0(word, 0, len(word) - 3) else word
         end = len(word) - 2
-    elif word.endswith("ing"):
+    elif word[-3:] == "ing":
         end = len(word) - 3
     else:
         return word
     if not _has_vowel(word, 0, end):
         return word
     word = word[:end]
-    if word.endswith(("at", "bl", "iz")):
+    if word[-2:] in ("at", "bl", "iz"):
         return word + "e"
     if word[-1] == word[-2:-1]:
-        return word if word[-1] in "aeioulsz" or not _ends_in_consonant(word) else word[:-1]
+        return word[:-1] if word[-1] not in "aeioulsz" and _ends_in_consonant(word) else word
     return word + "e" if _is_short(word) else word
 
 
 def _ends_in_consonant(word: str) -> bool:
-    return word[-1] != "y" or bool(_ends_in_y_consonant(word))
+    """Whether a word that does not end in a, e, i, o or u ends in a consonant."""
+    return word[-1] != "y" or _ends_in_y_consonant(word) is not None
 
 
-def _replaced(word: str, rules: Rules) -> str:
-    """Steps 2 and 3."""
-    for suffix, replacement in rules.get(word[-3:], ()):
+def _without_suffix(word: str) -> str:
+    """Steps 2 to 4."""
+    for suffix, replacement in _STEP_2.get(word[-2:], ()):
         if word.endswith(suffix):
             end = len(word) - len(suffix)
-            return word[:end] + replacement if _measure_over_0(word, 0, end) else word
-    return word
-
-
-def _without_suffixes(word: str) -> str:
-    """Steps 2 to 5."""
-    if word[-3:] in _STEP_2:
-        word = _replaced(word, _STEP_2)
-    if word[-3:] in _STEP_3:
-        word = _replaced(word, _STEP_3)
-    for suffix in _STEP_4.get(word[-2:], ()):
-        if word.endswith(suffix):
-            end = len(word) - (3 if suffix.endswith("ion") else len(suffix))  # of -sion and -tion only -ion goes
-            if _measure_over_1(word, 0, end):
-                word = word[:end]
+            if _measure_over_0(word, 0, end):
+                word = word[:end] + replacement
             break
-    if word[-1] == "e":
-        end = len(word) - 1
-        if _measure_over_1(word, 0, end) or (_measure_over_0(word, 0, end) and not _is_short(word, 0, end)):
-            word = word[:end]
-    if word[-2:] == "ll" and _measure_over_1(word):
-        word = word[:-1]
+    for suffix, replacement in _STEP_3.get(word[-2:], ()):
+        if word.endswith(suffix):
+            end = len(word) - len(suffix)
+            if _measure_over_0(word, 0, end):
+                word = word[:end] + replacement
+            break
+    for suffix, replacement in _STEP_4.get(word[-2:], ()):
+        if word.endswith(suffix):
+            end = len(word) - len(suffix) + len(replacement)
+            return word[:end] if _measure_over_1(word, 0, end) else word
     return word

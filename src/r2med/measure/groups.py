@@ -1,0 +1,28 @@
+"""Means over datasets: of a group, of its tasks, and without those that some models may have been tuned on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from r2med.data.cards import Card
+
+
+def group_means(values: Mapping[str, float], cards: Mapping[str, Card | None]) -> dict[str, float]:
+    """Return label -> unweighted mean: every dataset counts the same, however many queries it has."""
+    means = {"average": _mean(list(values.values()))}
+    tasks = dict.fromkeys(card.task for card in cards.values() if card is not None and card.task)
+    if len(tasks) > 1:
+        for task in tasks:
+            means[task] = _mean([v for name, v in values.items() if _task(cards.get(name)) == task])
+    apart = [name for name in values if (card := cards.get(name)) is not None and card.also_averaged_without]
+    if apart and len(apart) < len(values):
+        means[f"without {', '.join(apart)}"] = _mean([v for name, v in values.items() if name not in apart])
+    return means
+
+
+def _task(card: Card | None) -> str:
+    return card.task if card is not None else ""
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,134 @@
+"""`evaluate(system, dataset)`: run, score, record; what is already there and sound is read back."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import platform
+import re
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import r2med
+from r2med.data import Dataset, load
+from r2med.errors import UserError
+from r2med.measure import score
+from r2med.results.record import FORMAT, DatasetFacts, Record, RunFacts
+from r2med.retrieve import write_run
+from r2med.store import Store, default_store, digest
+from r2med.store.files import sha256
+from r2med.system import Outcome, System
+
+log = logging.getLogger("r2med")
+
+DEPTH = 1000
+
+
+def evaluate(
+    system: System | str,
+    dataset: Dataset | str | Path,
+    out: Path | str | None = None,
+    k: int = DEPTH,
+    store: Store | None = None,
+    fresh: bool = False,
+) -> Record:
+    """Evaluate a system on a dataset; with `out`, the record and its run are kept in that folder.
+
+    A sound record of the same content is returned as it is, unless `fresh`.
+    """
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    store = store or default_store()
+    if fresh:
+        store = store.starting_over()
+    system = System.parse(system) if isinstance(system, str) else system
+    dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
+    if not len(dataset.qrels):
+        raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
+    key = record_key(system, dataset, k)
+    path = record_path(Path(out), system, dataset, key) if out is not None else None
+    if path is not None and not fresh and (found := _sound(path, key)):
+        return found
+    outcome = system.run(dataset, store, k)
+    run = None
+    if path is not None:
+        run_path = path.with_suffix(".trec.gz")
+        write_run(outcome.run, run_path, tag=_slug(system.name))
+        run = RunFacts(file=run_path.name, sha256=sha256(run_path), depth=k)
+    record = _record(key, system, dataset, outcome, run)
+    if path is not None:
+        record.write(path)
+    return record
+
+
+def record_key(system: System, dataset: Dataset, k: int) -> str:
+    """Return the key of an evaluation: its content, not its name or date."""
+    generations = system.expand(dataset).fingerprint
+    return digest(["record", FORMAT, system.describe(), generations, dataset.fingerprint, k])
+
+
+def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
+    """Return where a record goes: readable names, and the key that keeps different settings apart."""
+    return out.joinpath(*map(_slug, dataset.name.split("/")), f"{_slug(system.name)}-{key[:10]}.json")
+
+
+def is_recorded(system: System, dataset: Dataset, out: Path, k: int) -> bool:
+    """Tell whether `evaluate` would read a record back instead of making it."""
+    key = record_key(system, dataset, k)
+    return _sound(record_path(out, system, dataset, key), key) is not None
+
+
+def _sound(path: Path, key: str) -> Record | None:
+    if not path.is_file():
+        return None
+    try:
+        record = Record.read(path)
+    except UserError as damage:
+        log.warning("%s", damage)
+        return None
+    if record.key != key or not record.run_is_sound(path.parent):
+        log.warning("%s does not fit its run file: making both again", path)
+        return None
+    return record
+
+
+def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: RunFacts | None) -> Record:
+    scores = score(dataset.qrels, outcome.run)
+    card = dataset.card
+    return Record(
+        key=key,
+        system=system.name,
+        settings=outcome.settings,
+        dataset=DatasetFacts(
+            name=dataset.name,
+            fingerprint=dataset.fingerprint,
+            corpus_fingerprint=dataset.corpus.fingerprint,
+            queries=len(dataset.queries),
+            documents=len(dataset.corpus),
+            judged_queries=len(dataset.qrels),
+            task=card.task if card else "",
+            source=f"{card.hub.repository}@{card.hub.revision}" if card and card.hub else "",
+        ),
+        mean={str(measure): value for measure, value in scores.mean.items()},
+        per_query={
+            query: {str(measure): value for measure, value in values.items()}
+            for query, values in scores.per_query.items()
+        },
+        run=run,
+        failures=outcome.failures,
+        timings=outcome.timings,
+        versions=_versions(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+
+
+@cache
+def _versions() -> dict[str, Any]:
+    packages = {name: metadata.version(name) for name in ("numpy", "scipy", "pyarrow")}
+    return {"r2med": r2med.__version__, "python": platform.python_version(), **packages}
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+=-]+", "_", name).strip("_.") or "unnamed"

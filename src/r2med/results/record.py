@@ -1,0 +1,86 @@
+"""Record: one evaluation with everything its numbers depend on, sealed by a checksum."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from r2med.errors import UserError
+from r2med.store import digest
+from r2med.store.files import sha256, write_atomically
+
+FORMAT = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DatasetFacts(_Part):
+    """Which data."""
+
+    name: str
+    fingerprint: str
+    corpus_fingerprint: str
+    queries: int
+    documents: int
+    judged_queries: int
+    task: str = ""
+    source: str = ""
+
+
+class RunFacts(_Part):
+    """Where the ranking is, beside the record."""
+
+    file: str
+    sha256: str
+    depth: int
+
+
+class Record(_Part):
+    """One system on one dataset. Values of measures lie between 0 and 1."""
+
+    format: int = FORMAT
+    key: str
+    system: str
+    settings: dict[str, Any]
+    dataset: DatasetFacts
+    mean: dict[str, float]
+    per_query: dict[str, dict[str, float]]
+    run: RunFacts | None = None
+    failures: int = 0
+    llm_tokens: int = 0
+    cost_usd: float = 0.0
+    seeds: dict[str, int] = {}
+    timings: dict[str, float]
+    versions: dict[str, str]
+    created: str
+
+    def write(self, path: Path) -> None:
+        """Write the record under its final name, whole or not at all."""
+        body = self.model_dump()
+        content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
+        write_atomically(path, content.encode() + b"\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """Read a record back; one that was altered or cut off is refused."""
+        try:
+            body = json.loads(path.read_bytes())
+            checksum = body.pop("checksum")
+            record = cls(**body)
+        except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
+            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
+        if checksum != digest(body):
+            raise UserError(f"{path} was altered after it was written: run it again")
+        return record
+
+    def run_is_sound(self, folder: Path) -> bool:
+        """Tell whether the run file beside the record is the one it was made with."""
+        try:
+            return self.run is None or sha256(folder / self.run.file) == self.run.sha256
+        except OSError:
+            return False

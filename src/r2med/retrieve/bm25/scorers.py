@@ -1,0 +1,83 @@
+"""BM25's scorers: the one behind the benchmark's published figures, and Lucene's own.
+
+A score is Σ_t impact(t, d) · weight(t, q). The impact tf / (tf + k1·(1 − b + b·len/avglen)) depends on the
+document alone; idf and all else that a scorer decides is on the query's side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What a scorer knows of a corpus: its documents, those with at least one term, and all tokens."""
+
+    documents: int
+    filled: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """One way to score; k1 is how fast repetition saturates, b how much length counts."""
+
+    idf: Callable[[int, Ints], Floats]
+    counts_empty_documents: bool
+    """Whether documents without a term count in N and in the mean length."""
+    byte_lengths: bool
+    """Whether lengths are rounded as Lucene's one-byte norms are."""
+    weighs_query: bool
+    """Whether a query's terms are weighted as a document's are: idf then counts twice and query tf saturates."""
+
+    def impacts(self, tf: Ints, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
+        """Return the impact of postings, given the tf and the document length of each."""
+        if self.byte_lengths:
+            lengths = byte_length(lengths)
+        return np.asarray(tf / (tf + self._norm(lengths, collection, k1, b)))
+
+    def weights(self, tf: Ints, df: Ints, collection: Collection, k1: float, b: float) -> Floats:
+        """Return the weight of the query terms that the corpus has, given their tf in the query and their df."""
+        idf = self.idf(self._count(collection), df)
+        if not self.weighs_query:
+            return idf * tf
+        return idf * idf * tf / (tf + self._norm(tf.sum(), collection, k1, b))
+
+    def _count(self, collection: Collection) -> int:
+        return collection.documents if self.counts_empty_documents else collection.filled
+
+    def _norm(self, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
+        mean_length = collection.tokens / self._count(collection)
+        return np.asarray(k1 * (1 - b + b * lengths / mean_length))
+
+
+def byte_length(lengths: Ints) -> Ints:
+    """Return lengths as they come back from Lucene's norms: exact below 40, else 24 plus four significant bits."""
+    above = np.maximum(np.asarray(lengths, dtype=np.int64) - 24, 0)
+    shift = np.maximum(np.frexp(above)[1] - 4, 0)  # frexp's exponent is the number of bits
+    return np.where(lengths < 24, lengths, 24 + ((above >> shift) << shift))
+
+
+SCORERS = {
+    # gensim's LuceneBM25Model on both sides, as BRIGHT and after it R2MED use it.
+    "published": Scorer(
+        idf=lambda n, df: np.log((n + 1) / (df + 0.5)),
+        counts_empty_documents=True,
+        byte_lengths=False,
+        weighs_query=True,
+    ),
+    # org.apache.lucene.search.similarities.BM25Similarity, with repeated query words counted.
+    "lucene": Scorer(
+        idf=lambda n, df: np.log1p((n - df + 0.5) / (df + 0.5)),
+        counts_empty_documents=False,
+        byte_lengths=True,
+        weighs_query=False,
+    ),
+}

@@ -1,0 +1,135 @@
+"""BM25 as a retriever: the index with the impacts of one scorer, and the search over it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy import sparse
+
+from r2med.data.corpus import Corpus
+from r2med.engine import map_threads
+from r2med.errors import UserError, nearest
+from r2med.retrieve.bm25.index import VERSION, Index, open_index, places_of
+from r2med.retrieve.bm25.postings import Segment
+from r2med.retrieve.bm25.scorers import SCORERS
+from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.lexical import lexical_text
+from r2med.retrieve.run import Run
+from r2med.retrieve.topk import top_k
+from r2med.store import Store, digest
+from r2med.store.files import write_array
+from r2med.text import english
+
+
+@dataclass(frozen=True)
+class BM25:
+    """BM25's settings. The defaults reproduce the benchmark's published figures."""
+
+    scorer: str = "published"
+    k1: float = 0.9
+    b: float = 0.4
+
+    def __post_init__(self) -> None:
+        if self.scorer not in SCORERS:
+            hint = nearest(self.scorer, SCORERS)
+            raise UserError(f"bm25 has no scorer {self.scorer!r}{hint}: {' or '.join(SCORERS)}")
+        if not 0 <= self.k1 < float("inf"):
+            raise UserError(f"bm25: k1 must be 0 or more, not {self.k1}")
+        if not 0 <= self.b <= 1:
+            raise UserError(f"bm25: b must lie between 0 and 1, not {self.b}")
+
+    def describe(self) -> dict[str, Any]:
+        """Return every setting a score depends on."""
+        return {
+            "retriever": "bm25",
+            "version": VERSION,
+            "analysis": "lucene-english",
+            "scorer": self.scorer,
+            "k1": float(self.k1),
+            "b": float(self.b),
+        }
+
+    def index(self, corpus: Corpus, store: Store) -> BM25Searcher:
+        """Return a searcher; index and impacts come from the store if they are there."""
+        if not len(corpus):
+            raise UserError("the corpus is empty: there is nothing to search")
+        index = open_index(corpus, store)
+        matrices = [self._matrix(index, segment, store) for segment in index.segments]
+        return BM25Searcher(self, corpus, index, matrices)
+
+    def _matrix(self, index: Index, segment: Segment, store: Store) -> sparse.csc_array:
+        """Return impacts as documents × terms, column after column: the postings, memory-mapped."""
+
+        def build(folder: Path) -> dict[str, Any]:
+            lengths = segment.lengths.astype(np.int64)[segment.documents]
+            settings = index.collection, self.k1, self.b
+            impacts = SCORERS[self.scorer].impacts(segment.frequencies.astype(np.int64), lengths, *settings)
+            write_array(folder / "impacts.npy", impacts)
+            return {}
+
+        artefact = store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build)
+        shape = (len(segment.lengths), len(segment.terms))
+        return sparse.csc_array((artefact.array("impacts"), segment.documents, segment.offsets), shape=shape)
+
+
+class BM25Searcher:
+    """Searches one corpus."""
+
+    def __init__(
+        self, settings: BM25, corpus: Corpus, index: Index, matrices: Sequence[sparse.csc_array]
+    ) -> None:
+        self.timings: Mapping[str, float] = {"index": index.seconds}
+        self._settings = settings
+        self._corpus = corpus
+        self._index = index
+        self._matrices = matrices
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
+        """Return the k best documents of each query that share a term with it."""
+        if k < 1:
+            raise UserError(f"k must be at least 1, not {k}")
+        bags = [Counter(english(lexical_text(query))) for query in queries]
+        terms = pa.array(sorted(set().union(*bags)), pa.string())
+        number_of = {term: number for number, term in enumerate(terms.to_pylist())}
+        df = self._index.df(terms)
+        places = [places_of(terms, segment) for segment in self._index.segments]
+        ranks = self._corpus.id_ranks()
+
+        def search_one(bag: Counter[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+            numbers = np.array(sorted(number_of[term] for term in bag), dtype=np.int64)
+            numbers = numbers[df[numbers] > 0] if len(numbers) else numbers
+            tf = np.array([bag[terms[int(n)].as_py()] for n in numbers], dtype=np.int64)
+            settings = self._index.collection, self._settings.k1, self._settings.b
+            weights = SCORERS[self._settings.scorer].weights(tf, df[numbers], *settings)
+            parts = [
+                self._search_segment(number, where[numbers], weights, k, ranks)
+                for number, where in enumerate(places)
+            ]
+            rows = np.concatenate([rows for rows, _ in parts])
+            scores = np.concatenate([scores for _, scores in parts])
+            best, scores = top_k(scores, k, ranks[rows])
+            return rows[best], scores
+
+        found = list(map_threads(search_one, bags))
+        return Run.ranked([query.query.id for query in queries], found, self._corpus)
+
+    def _search_segment(
+        self,
+        number: int,
+        places: npt.NDArray[np.int64],
+        weights: npt.NDArray[np.float64],
+        k: int,
+        ranks: npt.NDArray[np.int32],
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        matrix, start = self._matrices[number], self._index.segments[number].start
+        here = places >= 0
+        scores = (matrix[:, places[here]] @ weights[here]).astype(np.float32)
+        rows, best = top_k(scores, k, ranks[start : start + len(scores)])
+        return rows + np.int32(start), best

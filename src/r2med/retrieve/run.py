@@ -1,0 +1,91 @@
+"""Run: what a search found, as arrays. Ranked by score, ties by document id descending, as trec_eval reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+NO_DOCUMENT = -1
+
+
+class Documents(Protocol):
+    """Whatever can name the documents of a run: a corpus, or the ids of a run file."""
+
+    def ids(self, rows: Sequence[int] | npt.NDArray[np.int32]) -> list[str]:
+        """Return the ids of rows."""
+
+    def id_ranks(self) -> npt.NDArray[np.int32]:
+        """Return for every row its place in ascending order of ids."""
+
+
+@dataclass(frozen=True)
+class IdTable:
+    """Document ids without a corpus, ascending, so that a row is its own rank."""
+
+    table: tuple[str, ...]
+
+    def ids(self, rows: Sequence[int] | npt.NDArray[np.int32]) -> list[str]:
+        """Return the ids of rows."""
+        return [self.table[row] for row in rows]
+
+    def id_ranks(self) -> npt.NDArray[np.int32]:
+        """Return every row's place: itself."""
+        return np.arange(len(self.table), dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Query ids × ranked document rows and scores; rows of -1 pad queries that found fewer.
+
+    Scores are float32 because that is what trec_eval compares: two scores that differ less are a tie there,
+    so they have to be one here.
+    """
+
+    queries: tuple[str, ...]
+    rows: npt.NDArray[np.int32]
+    scores: npt.NDArray[np.float32]
+    documents: Documents
+
+    @classmethod
+    def ranked(
+        cls,
+        queries: Sequence[str],
+        found: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]],
+        documents: Documents,
+    ) -> Run:
+        """Put each query's (rows, scores) into order and pad them to one width."""
+        ranks = documents.id_ranks()
+        width = max((len(rows) for rows, _ in found), default=0)
+        all_rows = np.full((len(queries), width), NO_DOCUMENT, dtype=np.int32)
+        all_scores = np.zeros((len(queries), width), dtype=np.float32)
+        for line, (rows, scores) in enumerate(found):
+            order = np.lexsort((-ranks[rows], -scores))
+            all_rows[line, : len(rows)] = rows[order]
+            all_scores[line, : len(rows)] = scores[order]
+        return cls(tuple(queries), all_rows, all_scores, documents)
+
+    @property
+    def found(self) -> npt.NDArray[np.int64]:
+        """How many documents each query found."""
+        return np.count_nonzero(self.rows != NO_DOCUMENT, axis=1)
+
+    def __iter__(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
+        """Yield (query id, [(document id, score), …] best first)."""
+        for query, rows, scores, count in zip(self.queries, self.rows, self.scores, self.found, strict=True):
+            ids = self.documents.ids(rows[:count])
+            yield query, list(zip(ids, (float(s) for s in scores[:count]), strict=True))
+
+    def without(self, excluded: dict[str, npt.NDArray[np.int32]], k: int) -> Run:
+        """Drop each query's excluded rows, then keep the k best."""
+        rows = np.full((len(self.queries), min(k, self.rows.shape[1])), NO_DOCUMENT, dtype=np.int32)
+        scores = np.zeros(rows.shape, dtype=np.float32)
+        for line, query in enumerate(self.queries):
+            keep = (self.rows[line] != NO_DOCUMENT) & ~np.isin(self.rows[line], excluded.get(query, ()))
+            places = np.flatnonzero(keep)[:k]
+            rows[line, : len(places)] = self.rows[line, places]
+            scores[line, : len(places)] = self.scores[line, places]
+        return Run(self.queries, rows, scores, self.documents)
