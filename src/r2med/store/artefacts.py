@@ -64,21 +64,18 @@ class Store:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
-        self._outdated_before: float | None = None
+        self._made: set[str] | None = None  # what this run made, if only that counts
 
     def starting_over(self) -> Store:
-        """Return this store for a run that redoes everything: what was made before now counts as absent."""
+        """Return this store for a run that redoes everything: what it did not make itself counts as absent."""
         again = Store(self.root)
-        again._outdated_before = time.time()
+        again._made = set()
         return again
 
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact if it is there and sound; a damaged one is put out of the way and counts as absent."""
         path = self.root / kind / key
-        if not path.is_dir():
-            return None
-        if self._outdated_before and path.stat().st_mtime < self._outdated_before:
-            _remove(path)
+        if not path.is_dir() or not self._counts(key):
             return None
         try:
             return _open(path)
@@ -107,11 +104,10 @@ class Store:
                 meta = dict(build(work) or {})
                 meta["seconds"] = round(time.perf_counter() - started, 6)
                 _seal(work, meta)
-                work.replace(place)
+                self._put(work, place)
             except BaseException:
                 _remove(work)
                 raise
-            sync(place.parent)
         return Artefact(place, meta)
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
@@ -121,10 +117,9 @@ class Store:
                 _remove(folder)
                 return found
             place = self.root / kind / key
-            _seal(folder, meta)
             place.parent.mkdir(parents=True, exist_ok=True)
-            folder.replace(place)
-            sync(place.parent)
+            _seal(folder, meta)
+            self._put(folder, place)
         return Artefact(place, meta)
 
     def scratch(self) -> Path:
@@ -139,9 +134,9 @@ class Store:
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None; unreadable ones count as forgotten."""
         path = self.root / "notes" / f"{key}.json"
+        if not self._counts(key):
+            return None
         try:
-            if self._outdated_before and path.stat().st_mtime < self._outdated_before:
-                return None
             note: dict[str, Any] = json.loads(path.read_bytes())
             return note["value"] if note["check"] == digest(note["value"]) else None
         except (OSError, ValueError, KeyError, TypeError):
@@ -151,10 +146,23 @@ class Store:
         """Keep a small fact that can be found out again, such as the fingerprint of a file."""
         note = json.dumps({"value": value, "check": digest(value)})
         write_atomically(self.root / "notes" / f"{key}.json", note.encode())
+        if self._made is not None:
+            self._made.add(key)
 
     def forget(self, key: str) -> None:
         """Drop a remembered fact that turned out not to hold."""
         (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
+
+    def _put(self, folder: Path, place: Path) -> None:
+        if place.exists():  # being redone
+            _remove(place)
+        folder.replace(place)
+        sync(place.parent)
+        if self._made is not None:
+            self._made.add(place.name)
+
+    def _counts(self, key: str) -> bool:
+        return self._made is None or key in self._made
 
     def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[None]:
         return exclusive(self.root / "locks" / f"{kind}-{key}")
