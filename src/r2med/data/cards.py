@@ -54,6 +54,8 @@ class Card(_Part):
     """All that is known of a dataset besides its contents."""
 
     name: str
+    short: str = ""
+    """A name for narrow table columns."""
     task: str = ""
     scenario: str = ""
     kind: str = ""
@@ -74,7 +76,7 @@ class Card(_Part):
 
 
 # What a card may take over from the one it is `like`: the nature of the task, not the facts of that data.
-INHERITED = ("task", "scenario", "kind", "instruction")
+INHERITED = ("short", "task", "scenario", "kind", "order", "instruction")
 
 
 def read_card(file: Traversable | Path, name: str) -> Card:
@@ -98,7 +100,8 @@ def read_card(file: Traversable | Path, name: str) -> Card:
 def cards() -> Mapping[str, Card]:
     """Return every card by name, in the benchmark's order."""
     found = [
-        read_card(file, checked_name(name, "dataset")) for name, file in plugins.files("datasets", ".toml").items()
+        read_card(file, checked_name(name, "dataset"))
+        for name, file in plugins.files("datasets", ".toml").items()
     ]
     return {card.name: card for card in sorted(found, key=lambda card: (card.order, card.name))}
 

@@ -48,4 +48,7 @@ class Measure:
         return f"{base}_cut_{self.cutoff}" if self.family in ("nDCG", "MAP") else f"{base}_{self.cutoff}"
 
 
-DEFAULT = (*(Measure(family, cutoff) for family in ("nDCG", "MAP", "R", "P") for cutoff in CUTOFFS), Measure("MRR"))
+DEFAULT = (
+    *(Measure(family, cutoff) for family in ("nDCG", "MAP", "R", "P") for cutoff in CUTOFFS),
+    Measure("MRR"),
+)

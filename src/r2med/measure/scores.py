@@ -38,13 +38,17 @@ class Scores:
         return {q: {m: lists[m][i] for m in self.values} for i, q in enumerate(self.queries)}
 
 
-def score(
-    qrels: Mapping[str, Mapping[str, int]], run: Run, measures: Sequence[Measure] = DEFAULT
-) -> Scores:
+def score(qrels: Mapping[str, Mapping[str, int]], run: Run, measures: Sequence[Measure] = DEFAULT) -> Scores:
     """Score a run against judgements."""
     queries = tuple(qrels)
     grades, ideal, relevant = _grade(qrels, run)
-    compute = {"nDCG": _ndcg, "MAP": _average_precision, "R": _recall, "P": _precision, "MRR": _reciprocal_rank}
+    compute = {
+        "nDCG": _ndcg,
+        "MAP": _average_precision,
+        "R": _recall,
+        "P": _precision,
+        "MRR": _reciprocal_rank,
+    }
     ranking = Ranking(grades, ideal, relevant)
     return Scores(queries, {m: compute[m.family](ranking, m.cutoff) for m in measures})
 

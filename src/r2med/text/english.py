@@ -14,7 +14,7 @@ _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
 
 
 def english(text: str) -> list[str]:
-    """The index terms of `text`, in order: what Lucene's EnglishAnalyzer gives with its default stop words."""
+    """The index terms of `text`, in order: those of Lucene's EnglishAnalyzer with its default stop words."""
     return [term for chunk in _CHUNK.findall(text) for term in _remembered(chunk)]
 
 

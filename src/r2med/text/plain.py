@@ -2,7 +2,7 @@
 
 import re
 
-# Outside tokens wherever they stand: all but letters (lower-cased on the way), digits and what may join these.
+# Outside tokens wherever they stand: all but letters (lower-cased on the way), digits and what may join.
 # Line breaks stay, for callers that put one text on each line.
 _KEPT = ".,:;'_\n"
 _BLANKED = {

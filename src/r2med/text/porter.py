@@ -2,8 +2,8 @@
 
 import re
 
-# Porter's measure of a word counts its vowel-consonant pairs. `y` is a vowel only after a consonant, so it may
-# open a run of either kind and never continue one. Possessive quantifiers, so that no run is ever split.
+# Porter's measure of a word counts its vowel-consonant pairs. `y` is a vowel only after a consonant, so it
+# may open a run of either kind and never continue one. Possessive quantifiers, so that no run is ever split.
 _CONSONANTS = "[^aeiou][^aeiouy]*+"
 _VOWELS = "[aeiouy][aeiou]*+"
 _PAIR = f"{_VOWELS}{_CONSONANTS}"

@@ -1,4 +1,4 @@
-"""Cuts text into the tokens of Lucene's StandardTokenizer: Unicode word breaks (UAX #29) plus emoji sequences."""
+"""Cuts text into the tokens of Lucene's StandardTokenizer: UAX #29 words and emoji sequences."""
 
 import re
 from bisect import bisect_right
@@ -11,8 +11,8 @@ from r2med.text.word_break import symbols
 # where the longest match inside the buffer ends, and the next one starts there.
 MAX_UNITS = 255
 
-# The grammar, in the symbols of `word_break.SYMBOLS`. A greedy, possessive pattern finds the longest match here
-# because every choice is settled by the next symbol; no alternative below can shorten what another would reach.
+# The grammar, in the symbols of `word_break.SYMBOLS`. Lucene takes the longest match. Greedy patterns find it,
+# because the next symbols settle every choice below; only for a letter that is an emoji both ways are tried.
 _EXT = "[xzvVektTM]*+"  # UAX #29 WB4: marks belong to the character before them
 _EMOJI_EXT = "[xzektTM]*+"  # inside emoji the two presentation selectors are kept apart
 _LETTER = f"[ahi]{_EXT}"
@@ -42,7 +42,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def segment(text: str) -> list[str]:
-    """The tokens of `text`, as written, in order."""
+    """The tokens of `text`, as written, in order.
+
+    One difference from Lucene is left: half a surrogate pair at the very end of a text makes its buffer report
+    the end early, and up to 255 units before it are lost or cut, depending on all the text before. We keep them.
+    """
     if _SURROGATE.search(text):  # two halves of one character are one character to Java
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     classes = symbols(text)

@@ -67,7 +67,10 @@ class HubClone:
 def config_files(root: Path, config: str, split: str | None = None) -> list[Path]:
     """Return the files of one split of a config (the split bears the config's name unless told otherwise)."""
     split = split or config
-    patterns = [*_card_patterns(root, config, split), *(p.format(config=config, split=split) for p in PATTERNS)]
+    patterns = [
+        *_card_patterns(root, config, split),
+        *(p.format(config=config, split=split) for p in PATTERNS),
+    ]
     for pattern in patterns:
         if files := sorted(path for path in root.glob(pattern) if path.is_file()):
             return files

@@ -25,7 +25,7 @@ SEGMENT = 1 << 18
 """Documents of one index segment: bounds the memory of building, and keeps offsets within 32 bits."""
 
 
-NEVER_AT_EDGE = "()[]{}<>.,:;!?\"/\\|=+&%$@^~`-"
+NEVER_AT_EDGE = '()[]{}<>.,:;!?"/\\|=+&%$@^~`-'
 """Not the apostrophe (it may end a Hebrew word), the underscore (it joins), nor * and # (keycap emoji)."""
 
 
@@ -72,7 +72,10 @@ class Segment:
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the segment's files; returns its metadata."""
         batch = pa.record_batch([self.terms], names=["term"])
-        with pa.OSFile(str(folder / "terms.arrow"), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as writer:
+        with (
+            pa.OSFile(str(folder / "terms.arrow"), "wb") as sink,
+            pa.ipc.new_file(sink, batch.schema) as writer,
+        ):
             writer.write_batch(batch)
         for name in ("offsets", "documents", "frequencies", "lengths"):
             write_array(folder / f"{name}.npy", getattr(self, name))
@@ -83,7 +86,9 @@ def build_segment(corpus: Corpus, start: int, stop: int) -> Segment:
     """Analyse and invert a stretch of the corpus, on all cores."""
 
     def cut(first: int) -> Block:
-        return _cut(pa.concat_arrays([texts for _, _, texts in corpus.batches(first, min(first + BLOCK, stop))]))
+        return _cut(
+            pa.concat_arrays([texts for _, _, texts in corpus.batches(first, min(first + BLOCK, stop))])
+        )
 
     blocks = [*map_threads(cut, range(start, stop, BLOCK))]
     distinct = pa.chunked_array([block.distinct for block in blocks], pa.large_string()).dictionary_encode()

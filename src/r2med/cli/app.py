@@ -1,0 +1,39 @@
+"""All verbs in one place."""
+
+from __future__ import annotations
+
+import typer
+
+from r2med.cli.data import data
+from r2med.cli.run import run
+from r2med.cli.score import score
+
+app = typer.Typer(
+    help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from r2med import __version__
+
+        print(f"r2med {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+app.command()(run)
+app.command()(score)
+app.add_typer(data, name="data")

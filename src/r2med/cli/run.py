@@ -1,0 +1,113 @@
+"""`r2med run`: many systems on many datasets, a record each, one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from r2med.results import Record
+
+DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
+
+
+def run(
+    systems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SYSTEM]...",
+            help="What to evaluate, e.g. bm25 or 'hyde(author) → bm25'. Default: the demo's two.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated."
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where records and runs go.")] = Path("results"),
+    k: Annotated[int, typer.Option(help="Documents retrieved for each query.")] = 1000,
+    measure: Annotated[
+        str, typer.Option(help="The measure of the table; records hold them all.")
+    ] = "nDCG@10",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Redo everything instead of reusing what is valid.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the means as JSON instead of tables.")
+    ] = False,
+) -> None:
+    """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
+    import json
+
+    from r2med.cli.tables import run_report
+    from r2med.data import names
+    from r2med.errors import UserError
+    from r2med.measure import Measure
+    from r2med.system import System
+
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    shown = str(Measure.parse(measure))
+    specs = systems or list(DEMO_SYSTEMS)
+    parsed = list({system.name: system for system in map(System.parse, specs)}.values())
+    words = [
+        word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))
+    ]
+    datasets = list(dict.fromkeys(name for word in words for name in names(word.strip())))
+    _check_writable(out)
+    records, reused = _evaluate_all(parsed, datasets, out, k, fresh)
+    if shown not in records[0][0].mean:
+        raise UserError(f"records do not hold {shown}: choose one of {', '.join(records[0][0].mean)}")
+    if as_json:
+        print(json.dumps([_summary(record) for row in records for record in row], indent=1))
+        return
+    run_report(records, shown, out, reused, demo=not systems and not data)
+
+
+def _evaluate_all(
+    systems: list, datasets: list[str], out: Path, k: int, fresh: bool
+) -> tuple[list[list[Record]], int]:
+    """Return a row of records per system, and how many were read back."""
+    from r2med.cli.progress import steps
+    from r2med.data import load
+    from r2med.results import evaluate
+    from r2med.results.evaluate import is_recorded
+    from r2med.store import default_store
+
+    store = default_store().starting_over() if fresh else default_store()
+    rows: list[list[Record]] = [[] for _ in systems]
+    reused = 0
+    with steps(len(datasets) * len(systems)) as step:
+        for name in datasets:
+            dataset = load(name, store)
+            for row, system in zip(rows, systems, strict=True):
+                step(f"{dataset.name} · {system.name}")
+                reused += not fresh and is_recorded(system, dataset, out, k)
+                row.append(evaluate(system, dataset, out, k, store, fresh=fresh))
+    return rows, reused
+
+
+def _check_writable(out: Path) -> None:
+    """Fail before the work, not after it."""
+    import os
+    import tempfile
+
+    from r2med.errors import UserError
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UserError(
+            f"cannot write results to {out} ({reason}): choose another folder with --out"
+        ) from None
+
+
+def _summary(record: Record) -> dict[str, object]:
+    return {"system": record.system, "dataset": record.dataset.name, "key": record.key, "mean": record.mean}

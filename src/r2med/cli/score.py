@@ -1,0 +1,67 @@
+"""`r2med score`: any TREC run file against any qrels file, exact to trec_eval -c."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def score(
+    qrels: Annotated[Path, typer.Option(help="Judgements: TREC, TSV or JSON Lines.", show_default=False)],
+    run: Annotated[Path, typer.Option(help="A TREC run file, gzipped or not.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
+) -> None:
+    """Score a run file. A judged query that the run lacks counts 0."""
+    import json
+
+    from r2med.data.qrels_file import read_qrels
+    from r2med.errors import UserError
+    from r2med.measure import score as compute
+    from r2med.retrieve import read_run
+
+    if not qrels.is_file():
+        raise UserError(f"{qrels}: no such qrels file")
+    judgements = read_qrels(qrels)
+    if not judgements:
+        raise UserError(f"{qrels} holds no judgements: nothing can be scored")
+    ranking = read_run(run)
+    if not set(ranking.queries) & set(judgements):
+        raise UserError(f"{run} and {qrels} have no query in common: are they of the same dataset?")
+    scores = compute(judgements, ranking)
+    mean = {str(measure): value for measure, value in scores.mean.items()}
+    each = {q: {str(m): v for m, v in values.items()} for q, values in scores.per_query.items()}
+    if as_json:
+        print(json.dumps({"mean": mean, **({"per_query": each} if per_query else {})}, indent=1))
+        return
+    _print_table(f"mean of {len(each)} queries", mean)
+    if per_query:
+        for query, values in each.items():
+            _print_table(f"query {query}", values)
+
+
+def _print_table(title: str, values: dict[str, float]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    families: dict[str, dict[str, float]] = {}
+    for name, value in values.items():
+        family, _, cutoff = name.partition("@")
+        families.setdefault(family, {})[cutoff] = value
+    cutoffs = list(families["nDCG"])
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("")
+    for cutoff in cutoffs:
+        table.add_column(f"@{cutoff}", justify="right")
+    for family, by_cutoff in families.items():
+        if "" in by_cutoff:
+            table.add_row(family, f"{by_cutoff['']:.4f}")
+        else:
+            table.add_row(family, *(f"{by_cutoff[cutoff]:.4f}" for cutoff in cutoffs))
+    console = Console()
+    console.print(Text(title, style="bold"))
+    console.print(table)
