@@ -128,7 +128,7 @@ def _retriever(name: str, arguments: list[str]) -> Retriever:
         known = ", ".join(RETRIEVERS)
         raise UserError(f"no retriever {name!r}{nearest(name, RETRIEVERS)}: there is {known}{hint}")
     cls = _resolve(RETRIEVERS[name])
-    defaults = {field.name: field.default for field in dataclasses.fields(cls)}
+    defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(cls)}
     settings: dict[str, Any] = {}
     for argument in arguments:
         setting, _, value = (part.strip() for part in argument.partition("="))

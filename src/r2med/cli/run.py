@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from r2med.results import Record
+    from r2med.system import System
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
@@ -69,13 +70,13 @@ def run(
 
 
 def _evaluate_all(
-    systems: list, datasets: list[str], out: Path, k: int, fresh: bool
+    systems: list[System], datasets: list[str], out: Path, k: int, fresh: bool
 ) -> tuple[list[list[Record]], int]:
     """Return a row of records per system, and how many were read back."""
     from r2med.cli.progress import steps
     from r2med.data import load
     from r2med.results import evaluate
-    from r2med.results.evaluate import is_recorded
+    from r2med.results.evaluation import is_recorded
     from r2med.store import default_store
 
     store = default_store().starting_over() if fresh else default_store()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from r2med.data.load import locate, read
+from r2med.data.loading import locate, read
 from r2med.data.model import Dataset
 from r2med.data.problems import Problems
 from r2med.data.rows import Judgement

@@ -22,8 +22,8 @@ def snapshot(hub: Hub, store: Store) -> Path:
         raise MissingExtraError(f"{hub.repository} lies on the hub: reading it", "hub") from None
 
     def download(offline: bool) -> Path:
-        where = {"repo_type": "dataset", "revision": hub.revision, "local_files_only": offline}
-        return Path(snapshot_download(hub.repository, **where))
+        name, revision = hub.repository, hub.revision
+        return Path(snapshot_download(name, repo_type="dataset", revision=revision, local_files_only=offline))
 
     note = digest(["hub snapshot", hub.repository, hub.revision])
     if store.recall(note) is not None:

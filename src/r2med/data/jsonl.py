@@ -84,4 +84,6 @@ def _kind(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return f"the number {value}"[:40]
-    return {str: "a string", list: "a list", dict: "an object"}[type(value)]
+    if isinstance(value, str):
+        return "a string"
+    return "a list" if isinstance(value, list) else "an object"

@@ -94,7 +94,7 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
 
 
 def _dcg(grades: Floats) -> Floats:
-    return (grades / np.log2(np.arange(2, grades.shape[1] + 2))).sum(axis=1)
+    return np.asarray((grades / np.log2(np.arange(2, grades.shape[1] + 2))).sum(axis=1))
 
 
 def _ndcg(ranking: Ranking, cutoff: int | None) -> Floats:

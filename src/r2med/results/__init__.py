@@ -1,6 +1,6 @@
 """The record of an evaluation: making it, writing it, reading it back."""
 
-from r2med.results.evaluate import evaluate
+from r2med.results.evaluation import evaluate
 from r2med.results.record import Record
 
 __all__ = ["Record", "evaluate"]

@@ -71,7 +71,7 @@ class Run:
     @property
     def found(self) -> npt.NDArray[np.int64]:
         """How many documents each query found."""
-        return np.count_nonzero(self.rows != NO_DOCUMENT, axis=1)
+        return np.asarray(np.count_nonzero(self.rows != NO_DOCUMENT, axis=1))
 
     def __iter__(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """Yield (query id, [(document id, score), …] best first)."""

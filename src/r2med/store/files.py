@@ -53,7 +53,7 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
         if array.size:
-            file.write(memoryview(array).cast("B"))
+            file.write(array.data.cast("B"))
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:

@@ -135,7 +135,7 @@ def _count(block: Block, numbering: Ints, terms: Terms) -> tuple[Ints, Ints, Int
 def _spread(starts: Ints, counts: Ints) -> Ints:
     """Return start, start+1, … (count of them) for each pair, all in one array."""
     ends = np.cumsum(counts, dtype=np.int32)
-    return np.arange(counts.sum(), dtype=np.int32) + np.repeat(starts - (ends - counts), counts)
+    return np.asarray(np.arange(counts.sum(), dtype=np.int32) + np.repeat(starts - (ends - counts), counts))
 
 
 def _merge(start: int, terms: pa.Array, blocks: list[tuple[Ints, Ints, Ints, Ints]]) -> Segment:
