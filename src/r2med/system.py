@@ -109,9 +109,7 @@ def _search(searcher: Any, dataset: Dataset, queries: tuple[SearchQuery, ...], k
 def _parse_stage(text: str, spec: str) -> tuple[str, list[str]]:
     match = _STAGE.fullmatch(text.strip())
     if match is None:
-        raise UserError(
-            f"cannot read {text.strip()!r} in the system {spec!r}: write it as NAME or NAME(SETTING, …)"
-        )
+        raise UserError(f"cannot read {text.strip()!r} in the system {spec!r}: write it as NAME or NAME(SETTING, …)")
     arguments = [part.strip() for part in (match.group(2) or "").split(",")]
     return match.group(1), [part for part in arguments if part]
 
@@ -133,9 +131,7 @@ def _retriever(name: str, arguments: list[str]) -> Retriever:
     for argument in arguments:
         setting, _, value = (part.strip() for part in argument.partition("="))
         if setting not in defaults:
-            raise UserError(
-                f"{name} has no setting {setting!r}{nearest(setting, defaults)}: {', '.join(defaults)}"
-            )
+            raise UserError(f"{name} has no setting {setting!r}{nearest(setting, defaults)}: {', '.join(defaults)}")
         try:
             settings[setting] = type(defaults[setting])(value)
         except ValueError:

@@ -43,9 +43,7 @@ def main() -> NoReturn:
         if cause is None:
             raise
         where = f": {error.filename}" if error.filename else ""
-        _stop(
-            f"{cause}{where} (nothing half-written was left; free it or choose another place, then run again)"
-        )
+        _stop(f"{cause}{where} (nothing half-written was left; free it or choose another place, then run again)")
     except Exception as error:
         # Typer's own errors (a wrong option, say) differ in class between its versions but not in shape.
         if type(error).__name__ == "Abort":

@@ -25,21 +25,13 @@ def run(
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated."
-        ),
+        typer.Option(help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where records and runs go.")] = Path("results"),
     k: Annotated[int, typer.Option(help="Documents retrieved for each query.")] = 1000,
-    measure: Annotated[
-        str, typer.Option(help="The measure of the table; records hold them all.")
-    ] = "nDCG@10",
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Redo everything instead of reusing what is valid.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the means as JSON instead of tables.")
-    ] = False,
+    measure: Annotated[str, typer.Option(help="The measure of the table; records hold them all.")] = "nDCG@10",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Redo everything instead of reusing what is valid.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the means as JSON instead of tables.")] = False,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
     import json
@@ -55,9 +47,7 @@ def run(
     shown = str(Measure.parse(measure))
     specs = systems or list(DEMO_SYSTEMS)
     parsed = list({system.name: system for system in map(System.parse, specs)}.values())
-    words = [
-        word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))
-    ]
+    words = [word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))]
     datasets = list(dict.fromkeys(name for word in words for name in names(word.strip())))
     _check_writable(out)
     records, reused = _evaluate_all(parsed, datasets, out, k, fresh)
@@ -105,9 +95,7 @@ def _check_writable(out: Path) -> None:
             pass
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UserError(
-            f"cannot write results to {out} ({reason}): choose another folder with --out"
-        ) from None
+        raise UserError(f"cannot write results to {out} ({reason}): choose another folder with --out") from None
 
 
 def _summary(record: Record) -> dict[str, object]:

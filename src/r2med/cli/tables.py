@@ -35,9 +35,7 @@ def run_report(records: Sequence[Sequence[Record]], measure: str, out: Path, reu
     _closing(console, records, out, reused, demo)
 
 
-def _table(
-    corner: str, heads: Sequence[str], names: Sequence[str], values: Sequence[Sequence[float]]
-) -> Table:
+def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequence[Sequence[float]]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(corner, overflow="fold")
     for head in heads:
@@ -61,15 +59,11 @@ def _means(row: Sequence[Record], measure: str) -> dict[str, float]:
     return means
 
 
-def _closing(
-    console: Console, records: Sequence[Sequence[Record]], out: Path, reused: int, demo: bool
-) -> None:
+def _closing(console: Console, records: Sequence[Sequence[Record]], out: Path, reused: int, demo: bool) -> None:
     total = sum(map(len, records))
     failures = sum(record.failures for row in records for record in row)
     if failures:
-        console.print(
-            f"{failures} queries had no generated text and were searched as they are.", style="yellow"
-        )
+        console.print(f"{failures} queries had no generated text and were searched as they are.", style="yellow")
     told = f", {reused} of them reused (--fresh redoes)" if reused else ""
     console.print(Text(f"{total} records with per-query scores and runs in {out}/{told}."))
     if demo:
@@ -78,9 +72,7 @@ def _closing(
             "that reasons first (here a hand-written one, no model's) finds the evidence. "
             "Its figures mean nothing beyond that."
         )
-        console.print(
-            Text("Next, the real benchmark: pip install 'r2med[hub]' && r2med run bm25 --data R2MED")
-        )
+        console.print(Text("Next, the real benchmark: pip install 'r2med[hub]' && r2med run bm25 --data R2MED"))
 
 
 def _described(records: Sequence[Sequence[Record]]) -> str:

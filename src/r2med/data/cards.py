@@ -100,8 +100,7 @@ def read_card(file: Traversable | Path, name: str) -> Card:
 def cards() -> Mapping[str, Card]:
     """Return every card by name, in the benchmark's order."""
     found = [
-        read_card(file, checked_name(name, "dataset"))
-        for name, file in plugins.files("datasets", ".toml").items()
+        read_card(file, checked_name(name, "dataset")) for name, file in plugins.files("datasets", ".toml").items()
     ]
     return {card.name: card for card in sorted(found, key=lambda card: (card.order, card.name))}
 

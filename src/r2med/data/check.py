@@ -22,9 +22,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     dataset, layout = reading.dataset, reading.layout
     # Read once more, for the lines; what is wrong inside them has been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
-    _check_queries(
-        dataset, {row.id: row.line for row in layout.queries(Problems())}, layout.query_file, problems
-    )
+    _check_queries(dataset, {row.id: row.line for row in layout.queries(Problems())}, layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
     _check_counts(dataset, reading.document_rows, folder, problems)
     return problems
@@ -50,9 +48,7 @@ def _check_queries(dataset: Dataset, lines: dict[str, int], path: Path, problems
         if query.id not in dataset.qrels:
             problems.flaw(path, lines[query.id], f"query {query.id!r} has no qrels: it will not be scored")
         elif not any(grade > 0 for grade in dataset.qrels[query.id].values()):
-            problems.flaw(
-                path, lines[query.id], f"query {query.id!r} has no relevant document: it always scores 0"
-            )
+            problems.flaw(path, lines[query.id], f"query {query.id!r} has no relevant document: it always scores 0")
 
 
 def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:

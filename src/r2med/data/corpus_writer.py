@@ -57,9 +57,7 @@ def write_corpus(documents: Iterable[Document], folder: Path, source: Path, prob
     return Written(_fingerprint(folder), len(lines), len(repeated))
 
 
-def _write_batches(
-    path: Path, documents: Iterable[Document]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+def _write_batches(path: Path, documents: Iterable[Document]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Stream documents into an Arrow file; return a 64-bit hash of each text, and each line number."""
     hashes: list[npt.NDArray[np.uint64]] = []
     lines: list[npt.NDArray[np.int64]] = []

@@ -25,9 +25,7 @@ def read_lines(path: Path, problems: Problems) -> Iterator[tuple[int, str, bool]
             try:
                 yield number, raw.decode("utf-8"), raw.endswith(b"\n")
             except UnicodeDecodeError as error:
-                problems.add(
-                    path, number, f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8"
-                )
+                problems.add(path, number, f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8")
 
 
 def read_jsonl(

@@ -134,9 +134,7 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
         written = write_corpus(layout.documents(problems), scratch, layout.corpus_files[0], problems)
         known = {"fingerprint": written.fingerprint, "rows": written.rows, "repeated": written.repeated}
         artefact = store.add("corpus", written.fingerprint, scratch, {})
-        if (
-            len(problems) == before
-        ):  # a source with faults is read again next time, so that they are told again
+        if len(problems) == before:  # a source with faults is read again next time, so that they are told again
             store.remember(note, known)
     if known["repeated"]:
         problems.notice(f"{layout.corpus_files[0]}: {known['repeated']} repeated rows merged")

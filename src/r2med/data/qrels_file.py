@@ -27,9 +27,7 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
             continue  # BEIR's header
         if len(columns) not in (3, 4):
             tail = "" if ended else " (the last line is truncated?)"
-            problems.add(
-                path, line, f"{len(columns)} columns instead of 3 (query document grade) or 4 (TREC){tail}"
-            )
+            problems.add(path, line, f"{len(columns)} columns instead of 3 (query document grade) or 4 (TREC){tail}")
         elif not _is_number(columns[-1]):
             problems.add(path, line, f"grade {columns[-1]!r} is not a whole number")
         else:

@@ -29,9 +29,7 @@ def stats(dataset: Dataset) -> Stats:
     """Measure one dataset, a batch at a time."""
     words = characters = longest = 0
     for _, _, texts in dataset.corpus.batches():
-        words += pc.sum(
-            pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(texts)))
-        ).as_py()
+        words += pc.sum(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(texts)))).as_py()
         lengths = pc.utf8_length(texts)
         characters += pc.sum(lengths).as_py()
         longest = max(longest, pc.max(lengths).as_py())

@@ -35,9 +35,7 @@ class Recorded:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UserError(
-                f"no expansion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}"
-            )
+            raise UserError(f"no expansion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
         checked_name(self.llm, "model")
 
     def describe(self) -> dict[str, Any]:

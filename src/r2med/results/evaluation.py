@@ -46,9 +46,7 @@ def evaluate(
     system = System.parse(system) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
     if not len(dataset.qrels):
-        raise UserError(
-            f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)"
-        )
+        raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
     key = record_key(system, dataset, k)
     path = record_path(Path(out), system, dataset, key) if out is not None else None
     if path is not None and not fresh and (found := _sound(path, key)):

@@ -94,9 +94,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _parse(path: Path, number: int, line: str) -> tuple[str, str, float]:
     columns = line.split()
     if len(columns) != 6:
-        raise UserError(
-            f"{path}:{number}: {len(columns)} columns instead of 6 (query Q0 document rank score tag)"
-        )
+        raise UserError(f"{path}:{number}: {len(columns)} columns instead of 6 (query Q0 document rank score tag)")
     try:
         score = float(columns[4])
     except ValueError:

@@ -11,7 +11,7 @@ from r2med.text.word_break import symbols
 # where the longest match inside the buffer ends, and the next one starts there.
 MAX_UNITS = 255
 
-# The grammar, in the symbols of `word_break.SYMBOLS`. Lucene takes the longest match. Greedy patterns find it,
+# The grammar, in the symbols of `word_break.SYMBOLS`. Lucene takes the longest match. Greedy patterns find it
 # because the next symbols settle every choice below; only for a letter that is an emoji both ways are tried.
 _EXT = "[xzvVektTM]*+"  # UAX #29 WB4: marks belong to the character before them
 _EMOJI_EXT = "[xzektTM]*+"  # inside emoji the two presentation selectors are kept apart
@@ -44,8 +44,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def segment(text: str) -> list[str]:
     """The tokens of `text`, as written, in order.
 
-    One difference from Lucene is left: half a surrogate pair at the very end of a text makes its buffer report
-    the end early, and up to 255 units before it are lost or cut, depending on all the text before. We keep them.
+    One difference from Lucene is left: half a surrogate pair at the very end of a text makes its buffer
+    report the end early, and up to 255 units before it are lost or cut, depending on where the buffer fell in
+    the whole text. Here nothing is lost.
     """
     if _SURROGATE.search(text):  # two halves of one character are one character to Java
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -86,9 +86,7 @@ def build_segment(corpus: Corpus, start: int, stop: int) -> Segment:
     """Analyse and invert a stretch of the corpus, on all cores."""
 
     def cut(first: int) -> Block:
-        return _cut(
-            pa.concat_arrays([texts for _, _, texts in corpus.batches(first, min(first + BLOCK, stop))])
-        )
+        return _cut(pa.concat_arrays([texts for _, _, texts in corpus.batches(first, min(first + BLOCK, stop))]))
 
     blocks = [*map_threads(cut, range(start, stop, BLOCK))]
     distinct = pa.chunked_array([block.distinct for block in blocks], pa.large_string()).dictionary_encode()

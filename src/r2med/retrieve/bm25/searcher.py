@@ -82,9 +82,7 @@ class BM25:
 class BM25Searcher:
     """Searches one corpus."""
 
-    def __init__(
-        self, settings: BM25, corpus: Corpus, index: Index, matrices: Sequence[sparse.csc_array]
-    ) -> None:
+    def __init__(self, settings: BM25, corpus: Corpus, index: Index, matrices: Sequence[sparse.csc_array]) -> None:
         self.timings: Mapping[str, float] = {"index": index.seconds}
         self._settings = settings
         self._corpus = corpus
@@ -109,8 +107,7 @@ class BM25Searcher:
             settings = self._index.collection, self._settings.k1, self._settings.b
             weights = SCORERS[self._settings.scorer].weights(tf, df[numbers], *settings)
             parts = [
-                self._search_segment(number, where[numbers], weights, k, ranks)
-                for number, where in enumerate(places)
+                self._search_segment(number, where[numbers], weights, k, ranks) for number, where in enumerate(places)
             ]
             rows = np.concatenate([rows for rows, _ in parts])
             scores = np.concatenate([scores for _, scores in parts])
