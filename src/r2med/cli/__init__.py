@@ -20,16 +20,19 @@ _DISK = {
     errno.EACCES: "no permission to write or read",
     errno.EPERM: "no permission to write or read",
     errno.EROFS: "the file system is read-only",
+    errno.EEXIST: "a file is in the way",
+    errno.ENOTDIR: "a file is in the way",
+    errno.EISDIR: "a folder is in the way",
 }
 
 
 def main() -> NoReturn:
     """Run a verb; an error of the user's making is one line and exit code 2."""
-    from r2med.cli.app import app
-
     logging.getLogger("r2med").addHandler(_Notes())
     logging.getLogger("r2med").setLevel(logging.INFO)
     try:
+        from r2med.cli.app import app  # within reach of Ctrl-C
+
         sys.exit(app(standalone_mode=False))
     except UserError as error:
         _stop(str(error))

@@ -79,14 +79,17 @@ class Card(_Part):
 INHERITED = ("short", "task", "scenario", "kind", "order", "instruction")
 
 
-def read_card(file: Traversable | Path, name: str) -> Card:
+def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> Card:
     """Read one card; `like = "MedQA-Diag"` takes over task, scenario, kind and instruction of that card."""
     try:
         content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
         if like := content.pop("like", None):
-            if like not in cards():
-                raise UserError(f"{file}: like = {like!r}, but there is no such card")
-            model = cards()[like]
+            # From the files and not from `cards()`, which may be waiting for this very card.
+            known = plugins.files("datasets", ".toml")
+            if like not in known or like in seen:
+                why = "which is like this one" if like in known else "but there is no such card"
+                raise UserError(f"{file}: like = {like!r}, {why}")
+            model = read_card(known[like], like, (*seen, like))
             content = {field: getattr(model, field) for field in INHERITED} | content
         return Card(**{"name": name, **content})
     except ValidationError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from r2med.data.loading import locate, read
 from r2med.data.model import Dataset
 from r2med.data.problems import Problems
-from r2med.data.rows import Judgement
+from r2med.data.rows import Judgement, QueryRow
 from r2med.store import Store, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
@@ -22,7 +22,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     dataset, layout = reading.dataset, reading.layout
     # Read once more, for the lines; what is wrong inside them has been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
-    _check_queries(dataset, {row.id: row.line for row in layout.queries(Problems())}, layout.query_file, problems)
+    _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
     _check_counts(dataset, reading.document_rows, folder, problems)
     return problems
@@ -34,21 +34,23 @@ def _check_links(dataset: Dataset, judgements: list[Judgement], path: Path, prob
     known = {d for d, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row >= 0}
     for judgement in judgements:
         if judgement.query not in queries:
-            problems.flaw(path, judgement.line, f"unknown query {judgement.query!r}: not in the query file")
+            problems.flaw(judgement.path, judgement.line, f"unknown query {judgement.query!r}: not in the query file")
         if judgement.document not in known:
-            problems.flaw(path, judgement.line, f"unknown document {judgement.document!r}: not in the corpus")
+            problems.flaw(judgement.path, judgement.line, f"unknown document {judgement.document!r}: not in the corpus")
     if not judgements:
         problems.flaw(path, None, "no judgements: nothing can be scored")
 
 
-def _check_queries(dataset: Dataset, lines: dict[str, int], path: Path, problems: Problems) -> None:
+def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, problems: Problems) -> None:
+    first = {row.id: row for row in reversed(rows)}
     if not dataset.queries:
         problems.flaw(path, None, "no queries")
     for query in dataset.queries:
+        row = first[query.id]
         if query.id not in dataset.qrels:
-            problems.flaw(path, lines[query.id], f"query {query.id!r} has no qrels: it will not be scored")
+            problems.flaw(row.path, row.line, f"query {query.id!r} has no qrels: it will not be scored")
         elif not any(grade > 0 for grade in dataset.qrels[query.id].values()):
-            problems.flaw(path, lines[query.id], f"query {query.id!r} has no relevant document: it always scores 0")
+            problems.flaw(row.path, row.line, f"query {query.id!r} has no relevant document: it always scores 0")
 
 
 def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:

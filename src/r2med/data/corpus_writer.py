@@ -30,31 +30,32 @@ class Written:
     repeated: int
 
 
-def write_corpus(documents: Iterable[Document], folder: Path, source: Path, problems: Problems) -> Written:
+def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems) -> Written:
     """Write `documents.arrow` and `order.npy` into the folder.
 
     Rows that repeat an id with the same text are left out; with another text they are reported as problems.
     """
     draft = folder / "draft.arrow"
-    hashes, lines = _write_batches(draft, documents)
+    origins = _Origins()
+    hashes = _write_batches(draft, origins.noting(documents))
     ids = _ids(draft)
     order = np.asarray(pc.sort_indices(ids), dtype=np.int64)
     in_order = ids.take(pa.array(order))
     same = np.zeros(len(order), dtype=bool)
     if len(order) > 1:
         same[1:] = np.asarray(pc.equal(in_order[1:], in_order[:-1]))
-    repeated = _repeated_rows(order, same, hashes, lines, in_order, source, problems)
+    repeated = _repeated_rows(order, same, hashes, origins, in_order, problems)
     if len(repeated):
         keep = np.ones(len(order), dtype=bool)
         keep[repeated] = False
-        _write_batches(folder / "documents.arrow", _rows(draft, keep, lines))
+        _write_batches(folder / "documents.arrow", _kept(draft, keep))
         draft.unlink()
         new_row = np.cumsum(keep) - 1
         order = new_row[order[keep[order]]]
     else:
         draft.rename(folder / "documents.arrow")
     write_array(folder / "order.npy", order.astype(np.int32))
-    return Written(_fingerprint(folder), len(lines), len(repeated))
+    return Written(_fingerprint(folder), len(keep_all(order)), len(repeated))
 
 
 def _write_batches(path: Path, documents: Iterable[Document]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:

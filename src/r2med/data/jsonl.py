@@ -11,6 +11,8 @@ from r2med.data.problems import Problems
 
 Fields = Mapping[str, type | tuple[type, ...]]
 
+TRUNCATED = "truncated last line: the file ends inside a row; copy or download it again"
+
 _WORDS = {str: "a string", int: "a whole number", list: "a list", float: "a number", bool: "true or false"}
 
 
@@ -25,7 +27,10 @@ def read_lines(path: Path, problems: Problems) -> Iterator[tuple[int, str, bool]
             try:
                 yield number, raw.decode("utf-8"), raw.endswith(b"\n")
             except UnicodeDecodeError as error:
-                problems.add(path, number, f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8")
+                if error.end == len(raw) and error.reason == "unexpected end of data":
+                    problems.add(path, number, TRUNCATED)
+                else:
+                    problems.add(path, number, f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8")
 
 
 def read_jsonl(
@@ -41,21 +46,22 @@ def read_jsonl(
         if not isinstance(row, dict):
             problems.add(path, number, f"not a JSON object but {_kind(row)}")
             continue
-        faults = [*_faults(row, required, must=True), *_faults(row, optional or {}, must=False)]
-        for fault in faults:
+        found = [*faults(row, required, must=True), *faults(row, optional or {}, must=False)]
+        for fault in found:
             problems.add(path, number, fault)
-        if not faults:
+        if not found:
             yield number, row
 
 
 def _json_fault(error: Exception, ended: bool) -> str:
     if not ended:
-        return "truncated last line: the file ends inside a JSON object; copy or download it again"
+        return TRUNCATED
     reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
     return f"bad JSON: {reason}"
 
 
-def _faults(row: dict[str, Any], fields: Fields, must: bool) -> Iterator[str]:
+def faults(row: dict[str, Any], fields: Fields, must: bool) -> Iterator[str]:
+    """Yield what is wrong with a row: fields that are missing (if they must be there) or of another type."""
     for name, kinds in fields.items():
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
         if name not in row:
@@ -63,11 +69,12 @@ def _faults(row: dict[str, Any], fields: Fields, must: bool) -> Iterator[str]:
                 yield f"missing field {name!r}"
         elif type(row[name]) not in allowed and not (row[name] is None and not must):
             yield f"field {name!r} must be {_WORDS[allowed[0]]}, found {_kind(row[name])}"
-        elif isinstance(row[name], str) and not _is_unicode(row[name]):
+        elif isinstance(row[name], str) and not is_unicode(row[name]):
             yield f"field {name!r} holds a lone surrogate, which is not Unicode text: repair or remove the character"
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Tell whether a string can be written as UTF-8: JSON's escapes can spell lone surrogates, which cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.model import Dataset, Qrels, Query
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
-from r2med.data.rows import QueryRow
+from r2med.data.rows import QueryRow, place
 from r2med.errors import UserError, nearest
 from r2med.store import Store, default_store, digest
 
@@ -69,12 +70,13 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, Card | No
             return word, folder, _card_of(folder, word)
         if word in groups():
             raise UserError(f"{word} is a group of {len(groups()[word])} datasets: load them one by one")
-    folder = Path(word).expanduser()
-    if folder.is_dir():
-        name = folder.resolve().name or "dataset"
-        return name, folder, _card_of(folder, name)
-    if folder.exists():
-        raise UserError(f"{word} is a file: a dataset is a folder")
+    with contextlib.suppress(OSError, RuntimeError):  # a name too long for a file, or ~ of an unknown user
+        folder = Path(word).expanduser()
+        if folder.is_dir():
+            name = folder.resolve().name or "dataset"
+            return name, folder, _card_of(folder, name)
+        if folder.exists():
+            raise UserError(f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
     raise UserError(f"no dataset or folder {word!r}{nearest(word, known)}: r2med data list shows all")
 
@@ -98,10 +100,9 @@ def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, .
         if earlier is not row:
             repeated += 1
             if earlier.text != row.text:
+                where = place(earlier, row.path)
                 problems.add(
-                    layout.query_file,
-                    row.line,
-                    f"id {row.id!r} was used at line {earlier.line} with another text: ids must be distinct",
+                    row.path, row.line, f"id {row.id!r} was used at {where} with another text: ids must be distinct"
                 )
     if repeated:
         problems.notice(f"{layout.query_file}: {repeated} repeated rows merged")
@@ -123,19 +124,28 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
     """Return the corpus and its source's rows; the source is read only if it changed since the last time."""
     stats = [(str(path.resolve()), path.stat()) for path in layout.corpus_files]
     note = digest(
-        ["corpus source 1", type(layout).__name__]
+        ["corpus source 2", type(layout).__name__]
         + [[path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for path, s in stats]
     )
     known = store.recall(note)
     artefact = store.get("corpus", known["fingerprint"]) if known else None
     if known is None or artefact is None:
-        before = len(problems)
+        found = Problems()
         scratch = store.scratch()
-        written = write_corpus(layout.documents(problems), scratch, layout.corpus_files[0], problems)
-        known = {"fingerprint": written.fingerprint, "rows": written.rows, "repeated": written.repeated}
+        written = write_corpus(layout.documents(found), scratch, found)
+        known = {
+            "fingerprint": written.fingerprint,
+            "rows": written.rows,
+            "repeated": written.repeated,
+            "flaws": [(layout.corpus_files.index(f.path), f.line, f.message) for f in found.flaws],
+        }
         artefact = store.add("corpus", written.fingerprint, scratch, {})
-        if len(problems) == before:  # a source with faults is read again next time, so that they are told again
+        if not found.problems and not found.dropped:  # else it is read again next time, so that all is told again
             store.remember(note, known)
+        problems.problems += found.problems
+        problems.dropped += found.dropped
+    for file, line, message in known["flaws"]:
+        problems.flaw(layout.corpus_files[file], line, message)
     if known["repeated"]:
         problems.notice(f"{layout.corpus_files[0]}: {known['repeated']} repeated rows merged")
     return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]

@@ -1,29 +1,31 @@
-"""Qrels files in the four forms the field uses: JSON Lines, TREC (4 columns), TSV (3 columns, with or without a header)."""
+"""Qrels files in the forms the field uses: JSON Lines, TREC (4 columns), TSV (3 columns, header or not)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from r2med.data.jsonl import Fields, read_jsonl, read_lines
 from r2med.data.model import Qrels
 from r2med.data.problems import Problems
-from r2med.data.rows import Judgement, judgement_row
+from r2med.data.rows import Judgement, judgement_row, place
 
+_JSON_ROW = re.compile(r'\s*\{\s*["}]')
 QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}
 
 
 def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
     """Yield every judgement; the form is told by the content, since names are used for any of them."""
-    first = next((line for _, line, _ in read_lines(path, Problems())), "")
-    if first.lstrip().startswith("{"):
+    # Not by the first line alone: were that one broken, every sound one after it would be reported.
+    if any(_JSON_ROW.match(line) for _, line, _ in read_lines(path, Problems())):
         for line, row in read_jsonl(path, QRELS_FIELDS, problems):
             if judgement := judgement_row(row, path, line, problems):
                 yield judgement
         return
     for line, text, ended in read_lines(path, problems):
         columns = text.rstrip("\r\n").split("\t") if "\t" in text else text.split()
-        if line == 1 and len(columns) == 3 and not _is_number(columns[2]):
+        if line == 1 and len(columns) == 3 and not any(map(str.isdigit, columns[2])):
             continue  # BEIR's header
         if len(columns) not in (3, 4):
             tail = "" if ended else " (the last line is truncated?)"
@@ -31,28 +33,28 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
         elif not _is_number(columns[-1]):
             problems.add(path, line, f"grade {columns[-1]!r} is not a whole number")
         else:
-            yield Judgement(columns[0], columns[-2], int(columns[-1]), line)
+            yield Judgement(columns[0], columns[-2], int(columns[-1]), path, line)
 
 
 def gather(judgements: Iterator[Judgement], path: Path, problems: Problems) -> Qrels:
     """Return the qrels; a pair judged twice the same is merged with a notice, differently is a problem."""
     grades: dict[str, dict[str, int]] = {}
-    lines: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str], Judgement] = {}
     repeated = 0
     for judgement in judgements:
         pair = (judgement.query, judgement.document)
         known = grades.setdefault(judgement.query, {})
         if judgement.document not in known:
             known[judgement.document] = judgement.grade
-            lines[pair] = judgement.line
+            first[pair] = judgement
         elif known[judgement.document] == judgement.grade:
             repeated += 1
         else:
             problems.add(
-                path,
+                judgement.path,
                 judgement.line,
                 f"query {judgement.query!r}, document {judgement.document!r} was judged "
-                f"{known[judgement.document]} at line {lines[pair]} and {judgement.grade} here",
+                f"{known[judgement.document]} at {place(first[pair], judgement.path)} and {judgement.grade} here",
             )
     if repeated:
         problems.notice(f"{path}: {repeated} repeated judgements merged")

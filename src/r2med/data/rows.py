@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from r2med.data.jsonl import is_unicode
 from r2med.data.problems import Problems
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One row of a corpus, with its line for messages."""
+    """One row of a corpus, with where it stands for messages."""
 
     id: str
     text: str
+    path: Path
     line: int
 
 
@@ -24,6 +26,7 @@ class QueryRow:
 
     id: str
     text: str
+    path: Path
     line: int
     answer: str = ""
     body_system: str = ""
@@ -38,7 +41,13 @@ class Judgement:
     query: str
     document: str
     grade: int
+    path: Path
     line: int
+
+
+def place(row: Document | QueryRow | Judgement, seen_from: Path) -> str:
+    """Return where a row stands, in words for a message about a row of the file `seen_from`."""
+    return f"line {row.line}" if row.path == seen_from else f"{row.path.name}:{row.line}"
 
 
 def document_row(identifier: str, text: str, path: Path, line: int, problems: Problems) -> Document | None:
@@ -48,7 +57,7 @@ def document_row(identifier: str, text: str, path: Path, line: int, problems: Pr
         return None
     if not text.strip():
         problems.flaw(path, line, f"document {identifier!r} has an empty text")
-    return Document(identifier, text, line)
+    return Document(identifier, text, path, line)
 
 
 def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> QueryRow | None:
@@ -62,12 +71,13 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
     for field in ("doc_id", "excluded_ids"):
         value = row.get(field) or []
         sources += [value] if isinstance(value, str) else value
-    if not all(isinstance(source, str) for source in sources):
-        problems.add(path, line, "fields 'doc_id' and 'excluded_ids' must be lists of strings")
+    if not all(isinstance(source, str) and is_unicode(source) for source in sources):
+        problems.add(path, line, "fields 'doc_id' and 'excluded_ids' must be lists of strings of Unicode text")
         return None
     return QueryRow(
         id=row["id"],
         text=row["text"],
+        path=path,
         line=line,
         answer=row.get("answer") or "",
         body_system=row.get("body_system") or "",
@@ -80,4 +90,4 @@ def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems
     if isinstance(row["score"], float) and not row["score"].is_integer():
         problems.add(path, line, f"score {row['score']} is not a whole number")
         return None
-    return Judgement(row["q_id"], row["p_id"], int(row["score"]), line)
+    return Judgement(row["q_id"], row["p_id"], int(row["score"]), path, line)

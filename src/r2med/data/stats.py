@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from r2med.data.model import Dataset
@@ -29,7 +30,7 @@ def stats(dataset: Dataset) -> Stats:
     """Measure one dataset, a batch at a time."""
     words = characters = longest = 0
     for _, _, texts in dataset.corpus.batches():
-        words += pc.sum(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(texts)))).as_py()
+        words += pc.sum(_words(pc.utf8_trim_whitespace(texts))).as_py()
         lengths = pc.utf8_length(texts)
         characters += pc.sum(lengths).as_py()
         longest = max(longest, pc.max(lengths).as_py())
@@ -45,3 +46,8 @@ def stats(dataset: Dataset) -> Stats:
         document_characters=characters / max(documents, 1),
         longest_document=longest,
     )
+
+
+def _words(trimmed: pa.Array) -> pa.Array:
+    # Arrow splits an empty text into one empty word.
+    return pc.if_else(pc.equal(trimmed, ""), 0, pc.list_value_length(pc.utf8_split_whitespace(trimmed)))

@@ -69,8 +69,6 @@ class Recorded:
         path = folder / self.llm / FILE
         if dataset.folder is None or not path.is_file():
             there = sorted(p.parent.name for p in folder.glob(f"*/{FILE}")) if dataset.folder else []
-            has = f"has {', '.join(there)}" if there else "has none of this method"
-            raise UserError(
-                f"{dataset.name} has no recorded {self.method} texts of {self.llm!r}{nearest(self.llm, there)}: it {has}"
-            )
+            hint = f"{nearest(self.llm, there)}: it has {', '.join(there) or 'none of this method'}"
+            raise UserError(f"{dataset.name} has no recorded {self.method} texts of {self.llm!r}{hint}")
         return path

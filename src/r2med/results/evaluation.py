@@ -49,8 +49,11 @@ def evaluate(
         raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
     key = record_key(system, dataset, k)
     path = record_path(Path(out), system, dataset, key) if out is not None else None
-    if path is not None and not fresh and (found := _sound(path, key)):
-        return found
+    if path is not None and path.is_file() and not fresh:
+        try:
+            return _sound(path, key)
+        except UserError as damage:
+            log.warning("%s", damage)
     outcome = system.run(dataset, store, k)
     run = None
     if path is not None:
@@ -77,20 +80,17 @@ def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
 def is_recorded(system: System, dataset: Dataset, out: Path, k: int) -> bool:
     """Tell whether `evaluate` would read a record back instead of making it."""
     key = record_key(system, dataset, k)
-    return _sound(record_path(out, system, dataset, key), key) is not None
-
-
-def _sound(path: Path, key: str) -> Record | None:
-    if not path.is_file():
-        return None
+    path = record_path(out, system, dataset, key)
     try:
-        record = Record.read(path)
-    except UserError as damage:
-        log.warning("%s", damage)
-        return None
+        return path.is_file() and bool(_sound(path, key))
+    except UserError:
+        return False
+
+
+def _sound(path: Path, key: str) -> Record:
+    record = Record.read(path)
     if record.key != key or not record.run_is_sound(path.parent):
-        log.warning("%s does not fit its run file: making both again", path)
-        return None
+        raise UserError(f"{path} does not fit its run file: making both again")
     return record
 
 

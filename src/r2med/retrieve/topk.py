@@ -10,10 +10,8 @@ def top_k(
     scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
     """Return (rows, scores) of the k best positive scores, in no particular order."""
-    if k < len(scores):
-        threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
-    else:
-        threshold = np.float32(0)
+    place = len(scores) - k
+    threshold = np.partition(scores, place)[place] if place > 0 else 0
     if threshold <= 0:  # fewer than k documents share a word with the query
         rows = np.flatnonzero(scores > 0)
     else:

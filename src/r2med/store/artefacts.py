@@ -11,11 +11,11 @@ untouched is caught by `Artefact.verify`.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import logging
 import os
-import platform
 import shutil
 import time
 import uuid
@@ -29,6 +29,7 @@ import numpy.typing as npt
 from r2med.errors import UserError
 from r2med.store.files import exclusive, map_array, sha256, sync, write_atomically
 from r2med.store.keys import digest
+from r2med.store.owners import left_behind, own_name
 
 log = logging.getLogger("r2med")
 
@@ -68,21 +69,18 @@ class Store:
 
     def starting_over(self) -> Store:
         """Return this store for a run that redoes everything: what it did not make itself counts as absent."""
+        if self._made is not None:  # it already does, and what it made in this run need not be made twice
+            return self
         again = Store(self.root)
         again._made = set()
         return again
 
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact if it is there and sound; a damaged one is put out of the way and counts as absent."""
-        path = self.root / kind / key
-        if not path.is_dir() or not self._counts(key):
-            return None
-        try:
-            return _open(path)
-        except DamagedError as damage:
-            log.warning("%s %s is damaged (%s): making it again", kind, key[:8], damage)
-            _remove(path)
-            return None
+        with contextlib.suppress(DamagedError):
+            return self._look(kind, key)
+        with self._locked(kind, key):  # whoever makes it again just now is not to lose it to us
+            return self._get_alone(kind, key)
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
         """Return the artefact, built by `build(folder)` if it is not there yet; one process builds, others wait.
@@ -92,13 +90,11 @@ class Store:
         if (found := self.get(kind, key)) is not None:
             return found
         with self._locked(kind, key):
-            if (found := self.get(kind, key)) is not None:  # another process was faster
+            if (found := self._get_alone(kind, key)) is not None:  # another process was faster
                 return found
-            place = self.root / kind / key
-            for dead in place.parent.glob(f"{key}.*-*"):  # we hold the lock, so whoever left it was killed
-                shutil.rmtree(dead, ignore_errors=True)
+            place = self._cleared(kind, key)
             work = place.with_name(f"{key}.tmp-{uuid.uuid4().hex[:8]}")
-            work.mkdir(parents=True)
+            work.mkdir()
             try:
                 started = time.perf_counter()
                 meta = dict(build(work) or {})
@@ -113,22 +109,26 @@ class Store:
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
         """Take in a finished folder of this store's file system whose key was known only after it was written."""
         with self._locked(kind, key):
-            if (found := self.get(kind, key)) is not None:
+            try:
+                if (found := self._get_alone(kind, key)) is not None:
+                    _remove(folder)
+                    return found
+                place = self._cleared(kind, key)
+                _seal(folder, meta)
+                self._put(folder, place)
+            except BaseException:
                 _remove(folder)
-                return found
-            place = self.root / kind / key
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _seal(folder, meta)
-            self._put(folder, place)
+                raise
         return Artefact(place, meta)
 
     def scratch(self) -> Path:
         """Return a new empty folder for work in progress; its owner removes it or hands it to `add`."""
         base = self.root / "scratch"
-        with exclusive(self.root / "locks" / "scratch"):
-            _remove_dead(base)
-            folder = base / f"{platform.node()}~{os.getpid()}~{uuid.uuid4().hex[:8]}"
-            folder.mkdir(parents=True)
+        for dead in left_behind(base):
+            shutil.rmtree(dead, ignore_errors=True)
+        folder = base / own_name()
+        folder.mkdir(parents=True)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # a full disk or Ctrl-C leaves nothing behind
         return folder
 
     def recall(self, key: str) -> dict[str, Any] | None:
@@ -153,11 +153,34 @@ class Store:
         """Drop a remembered fact that turned out not to hold."""
         (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
 
+    def _look(self, kind: str, key: str) -> Artefact | None:
+        path = self.root / kind / key
+        return _open(path) if self._counts(key) and path.is_dir() else None
+
+    def _get_alone(self, kind: str, key: str) -> Artefact | None:
+        """Do what `get` does, for the holder of the lock."""
+        try:
+            return self._look(kind, key)
+        except DamagedError as damage:
+            log.warning("%s %s is damaged (%s): making it again", kind, key[:8], damage)
+            _remove(self.root / kind / key)
+            return None
+
+    def _cleared(self, kind: str, key: str) -> Path:
+        """Return the final place, rid of what was left beside it: we hold the lock, so whoever did was killed."""
+        place = self.root / kind / key
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for dead in place.parent.glob(f"{key}.*-*"):
+            shutil.rmtree(dead, ignore_errors=True)
+        return place
+
     def _put(self, folder: Path, place: Path) -> None:
-        if place.exists():  # being redone
+        if place.exists() and _is_sound_copy(place, folder):  # redone with the same outcome, which others may be
+            _remove(folder)  # about to open: it stays in its place
+        else:
             _remove(place)
-        folder.replace(place)
-        sync(place.parent)
+            folder.replace(place)
+            sync(place.parent)
         if self._made is not None:
             self._made.add(place.name)
 
@@ -186,12 +209,12 @@ def _seal(folder: Path, meta: dict[str, Any]) -> None:
         files[path.name] = {"size": path.stat().st_size, "sha256": sha256(path)}
     body = {"files": files, "meta": meta}
     write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode())
-    _stamp(folder, files)
+    _stamp(folder, {name: _signature(folder / name) for name in files})
     sync(folder)
 
 
-def _stamp(folder: Path, names: Any) -> None:
-    write_atomically(folder / STAMP, json.dumps({name: _signature(folder / name) for name in names}).encode())
+def _stamp(folder: Path, signatures: dict[str, list[int]]) -> None:
+    write_atomically(folder / STAMP, json.dumps(signatures).encode())
 
 
 def _signature(path: Path) -> list[int]:
@@ -204,11 +227,21 @@ def _open(path: Path) -> Artefact:
     try:
         trusted = json.loads((path / STAMP).read_bytes())
     except (OSError, ValueError):
-        trusted = {}
-    if _check_files(path, manifest["files"], trusted):
+        trusted = None
+    seen = _check_files(path, manifest["files"], trusted if isinstance(trusted, dict) else {})
+    if seen != trusted:
         with contextlib.suppress(OSError):  # a read-only store is fine: it is only hashed again next time
-            _stamp(path, manifest["files"])
+            _stamp(path, seen)
     return Artefact(path, manifest["meta"])
+
+
+def _is_sound_copy(place: Path, folder: Path) -> bool:
+    try:
+        files = _read_manifest(place)["files"]
+        _check_files(place, files, trusted={})
+        return bool(files == _read_manifest(folder)["files"])
+    except DamagedError:
+        return False
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -222,21 +255,19 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> bool:
-    """Raise DamagedError on the first wrong file; return whether any had to be hashed."""
-    hashed = False
+def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> dict[str, list[int]]:
+    """Raise DamagedError on the first wrong file; return the signatures they had before they were read."""
+    seen = {}
     for name, expected in files.items():
         try:
-            signature = _signature(path / name)
+            signature = seen[name] = _signature(path / name)
         except OSError:
             raise DamagedError(f"{name} is missing") from None
         if signature[0] != expected["size"]:
             raise DamagedError(f"{name} has {signature[0]} bytes instead of {expected['size']}")
-        if trusted.get(name) != signature:
-            hashed = True
-            if sha256(path / name) != expected["sha256"]:
-                raise DamagedError(f"{name} was altered")
-    return hashed
+        if trusted.get(name) != signature and sha256(path / name) != expected["sha256"]:
+            raise DamagedError(f"{name} was altered")
+    return seen
 
 
 def _remove(path: Path) -> None:
@@ -245,20 +276,3 @@ def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.replace(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
-
-
-def _remove_dead(base: Path) -> None:
-    """Delete scratch folders whose process is gone; those of other machines on a shared disk are theirs."""
-    for folder in base.glob(f"{platform.node()}~*~*"):
-        if not _alive(int(folder.name.split("~")[1])):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it lives, but is somebody else's
-        return True
-    return True

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from r2med.store.owners import left_behind, own_name
 
 
 def sha256(path: Path) -> str:
@@ -32,14 +33,15 @@ def sync(path: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a whole file under its final name or leave what was there; parents are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    temporary = Path(name)
+    hidden = f".{path.name}."
+    for dead in left_behind(path.parent, hidden):  # whoever writes this file tidies up after those killed at it
+        dead.unlink(missing_ok=True)
+    temporary = path.with_name(f"{hidden}{own_name()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)  # mkstemp makes it private; a result is meant to be shared
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -37,7 +37,7 @@ def detect(folder: Path) -> Layout:
             f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
             "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv)"
         )
-    for path in (*found.corpus_files, found.query_file, found.qrels_file):
-        if not path.is_file():
-            raise UserError(f"{folder}: {path.relative_to(folder)} is missing")
+    needed = (*found.corpus_files, found.query_file, found.qrels_file)
+    if missing := [str(path.relative_to(folder)) for path in needed if not path.is_file()]:
+        raise UserError(f"{folder}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     return found

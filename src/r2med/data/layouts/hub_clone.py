@@ -6,11 +6,12 @@ it says nothing, by the habits of the hub: CONFIG/SPLIT-*.parquet, CONFIG/SPLIT.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r2med.data.jsonl import Fields, read_jsonl
+from r2med.data.jsonl import Fields, faults, read_jsonl
 from r2med.data.layouts.r2med_folder import QUERY_FIELDS, QUERY_OPTIONS
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import QRELS_FIELDS
@@ -31,6 +32,9 @@ PATTERNS = (
     "{config}.jsonl",
     "{config}.json",
 )
+
+
+_SHARD = re.compile(r"-\d{5}-of-(\d{5})\.")
 
 
 class HubClone:
@@ -67,14 +71,19 @@ class HubClone:
 def config_files(root: Path, config: str, split: str | None = None) -> list[Path]:
     """Return the files of one split of a config (the split bears the config's name unless told otherwise)."""
     split = split or config
-    patterns = [
-        *_card_patterns(root, config, split),
-        *(p.format(config=config, split=split) for p in PATTERNS),
-    ]
-    for pattern in patterns:
-        if files := sorted(path for path in root.glob(pattern) if path.is_file()):
-            return files
-    raise UserError(f"{root}: no files for config {config!r}, split {split!r}: is the download complete?")
+    listed = [path for pattern in _card_patterns(root, config, split) for path in _matches(root, pattern)]
+    habits = (_matches(root, pattern.format(config=config, split=split)) for pattern in PATTERNS)
+    files = list(dict.fromkeys(listed)) or next(filter(None, habits), [])
+    if not files:
+        raise UserError(f"{root}: no files for config {config!r}, split {split!r}: is the download complete?")
+    if (shard := _SHARD.search(files[-1].name)) and len(files) < int(shard[1]):
+        found = f"{len(files)} of {int(shard[1])} files"
+        raise UserError(f"{root}: {found} for config {config!r}, split {split!r}: is the download complete?")
+    return files
+
+
+def _matches(root: Path, pattern: str) -> list[Path]:
+    return sorted(path for path in root.glob(pattern) if path.is_file())
 
 
 def _card_patterns(root: Path, config: str, split: str) -> list[str]:
@@ -85,15 +94,16 @@ def _card_patterns(root: Path, config: str, split: str) -> list[str]:
         from huggingface_hub import metadata_load
     except ImportError:  # a clone can be read without the hub's client; the habits below nearly always do
         return []
-    for entry in (metadata_load(readme) or {}).get("configs", ()):
-        if entry.get("config_name") != config:
-            continue
-        files = entry.get("data_files") or ()
-        if isinstance(files, str):
-            return [files]
-        found = [f["path"] for f in files if isinstance(f, dict) and f.get("split") == split]
-        return [p for path in found for p in ([path] if isinstance(path, str) else path)]
-    return []
+    try:
+        configs = (metadata_load(readme) or {}).get("configs", ())
+        files = next((entry["data_files"] for entry in configs if entry["config_name"] == config), [])
+    except Exception:  # whatever YAML raises, or a card of another shape: it is prose to us, and the habits decide
+        return []
+    found: list[str] = []
+    for file in [files] if isinstance(files, str) else files:
+        paths = file if isinstance(file, str) else file.get("path", "") if file.get("split") == split else []
+        found += [paths] if isinstance(paths, str) else paths
+    return [path for path in found if path and not path.startswith("/") and ".." not in path]  # none but its own
 
 
 def read_rows(
@@ -126,10 +136,10 @@ def _read_parquet(
             for batch in file.iter_batches(batch_size=1024, columns=columns):
                 for row in batch.to_pylist():
                     number += 1
-                    wrong = [n for n in required if row[n] is None]
-                    for name in wrong:
-                        problems.add(path, number, f"field {name!r} is null")
-                    if not wrong:
+                    found = [*faults(row, required, must=True), *faults(row, optional, must=False)]
+                    for fault in found:
+                        problems.add(path, number, fault)
+                    if not found:
                         yield path, number, row
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         problems.add(path, None, f"not a readable Parquet file ({error}): download it again")
