@@ -6,7 +6,9 @@ Memory is a few dozen bytes a document (ids, a hash of each text, the order), wh
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import pyarrow.compute as pc
 
 from r2med.data.corpus import BATCH, SCHEMA, Corpus, FingerprintHasher
 from r2med.data.problems import Problems
-from r2med.data.rows import Document
+from r2med.data.rows import Document, place
 from r2med.store.files import write_array
 
 
@@ -55,22 +57,42 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
     else:
         draft.rename(folder / "documents.arrow")
     write_array(folder / "order.npy", order.astype(np.int32))
-    return Written(_fingerprint(folder), len(keep_all(order)), len(repeated))
+    return Written(_fingerprint(folder), len(hashes), len(repeated))
 
 
-def _write_batches(path: Path, documents: Iterable[Document]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
-    """Stream documents into an Arrow file; return a 64-bit hash of each text, and each line number."""
-    hashes: list[npt.NDArray[np.uint64]] = []
-    lines: list[npt.NDArray[np.int64]] = []
-    pending: list[Document] = []
+class _Origins:
+    """Which line of which file each row came from, for messages."""
+
+    def __init__(self) -> None:
+        self._lines = array("q")
+        self._paths: list[Path] = []
+        self._first_rows: list[int] = []
+
+    def noting(self, documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
+        """Yield id and text of each document, its origin noted."""
+        for document in documents:
+            if not self._paths or document.path != self._paths[-1]:
+                self._paths.append(document.path)
+                self._first_rows.append(len(self._lines))
+            self._lines.append(document.line)
+            yield document.id, document.text
+
+    def of(self, row: int) -> tuple[Path, int]:
+        """Return file and line of a row."""
+        return self._paths[bisect_right(self._first_rows, row) - 1], self._lines[row]
+
+
+def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> npt.NDArray[np.uint64]:
+    """Stream ids and texts into an Arrow file; return a 64-bit hash of each text."""
+    hashes = bytearray()
+    pending: list[tuple[str, str]] = []
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
 
         def flush() -> None:
-            columns = [[d.id for d in pending], [d.text for d in pending]]
+            columns = [[i for i, _ in pending], [t for _, t in pending]]
             writer.write_table(pa.table(columns, schema=SCHEMA).combine_chunks(), max_chunksize=BATCH)
-            digests = b"".join(hashlib.blake2b(d.text.encode(), digest_size=8).digest() for d in pending)
-            hashes.append(np.frombuffer(digests, dtype=np.uint64))
-            lines.append(np.array([d.line for d in pending], dtype=np.int64))
+            for _, text in pending:
+                hashes.extend(hashlib.blake2b(text.encode(), digest_size=8).digest())
             pending.clear()
 
         for document in documents:
@@ -79,31 +101,25 @@ def _write_batches(path: Path, documents: Iterable[Document]) -> tuple[npt.NDArr
                 flush()
         if pending:
             flush()
-    if not hashes:
-        return np.empty(0, np.uint64), np.empty(0, np.int64)
-    return np.concatenate(hashes), np.concatenate(lines)
+    return np.frombuffer(bytes(hashes), dtype=np.uint64)
 
 
 def _repeated_rows(
     order: npt.NDArray[np.int64],
     same: npt.NDArray[np.bool_],
     hashes: npt.NDArray[np.uint64],
-    lines: npt.NDArray[np.int64],
+    origins: _Origins,
     in_order: pa.ChunkedArray,
-    source: Path,
     problems: Problems,
 ) -> npt.NDArray[np.int64]:
     """Return the rows that repeat an earlier id; the sort is stable, so the first of a group came first."""
     first = np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))
     again = np.flatnonzero(same)
-    for place in again[hashes[order[again]] != hashes[order[first[again]]]]:
-        row, earlier = order[place], order[first[place]]
-        problems.add(
-            source,
-            int(lines[row]),
-            f"id {in_order[int(place)].as_py()!r} was used at line {lines[earlier]} with another text: "
-            "ids must be distinct",
-        )
+    for number in again[hashes[order[again]] != hashes[order[first[again]]]]:
+        path, line = origins.of(int(order[number]))
+        earlier = place(*origins.of(int(order[first[number]])), seen_from=path)
+        identifier = in_order[int(number)].as_py()
+        problems.add(path, line, f"id {identifier!r} was used at {earlier} with another text: ids must be distinct")
     return order[again]
 
 
@@ -113,14 +129,14 @@ def _ids(path: Path) -> pa.ChunkedArray:
     return pa.chunked_array(batches, pa.string())
 
 
-def _rows(path: Path, keep: npt.NDArray[np.bool_], lines: npt.NDArray[np.int64]) -> Iterable[Document]:
+def _kept(path: Path, keep: npt.NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     row = 0
     for number in range(reader.num_record_batches):
         batch = reader.get_batch(number)
-        for identifier, text in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+        for document in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             if keep[row]:
-                yield Document(identifier, text, int(lines[row]))
+                yield document
             row += 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,15 +18,15 @@ def snapshot(hub: Hub, store: Store) -> Path:
     download is therefore noted in the store: after that the network is never needed again.
     """
     try:
-        from huggingface_hub import snapshot_download
+        from huggingface_hub import HfApi, snapshot_download
     except ImportError:
         raise MissingExtraError(f"{hub.repository} lies on the hub: reading it", "hub") from None
+    name, revision = hub.repository, hub.revision
 
     def download(offline: bool) -> Path:
-        name, revision = hub.repository, hub.revision
         return Path(snapshot_download(name, repo_type="dataset", revision=revision, local_files_only=offline))
 
-    note = digest(["hub snapshot", hub.repository, hub.revision])
+    note = digest(["hub snapshot", name, revision])
     if store.recall(note) is not None:
         try:
             return download(offline=True)
@@ -35,7 +36,12 @@ def snapshot(hub: Hub, store: Store) -> Path:
         folder = download(offline=False)
     except Exception as error:  # whatever the client raises, it means one thing to a user
         return _given_by_hand(hub, download, error)
-    store.remember(note, {"repository": hub.repository, "revision": hub.revision})
+    # Without a network the client returns what it has, be it half; only the hub's own list tells that it is all.
+    files = ["an unknown list"]
+    with contextlib.suppress(Exception):
+        files = HfApi().list_repo_files(name, repo_type="dataset", revision=revision)
+    if all((folder / file).is_file() for file in files):
+        store.remember(note, {"repository": name, "revision": revision})
     return folder
 
 

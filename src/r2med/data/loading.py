@@ -100,7 +100,7 @@ def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, .
         if earlier is not row:
             repeated += 1
             if earlier.text != row.text:
-                where = place(earlier, row.path)
+                where = place(earlier.path, earlier.line, row.path)
                 problems.add(
                     row.path, row.line, f"id {row.id!r} was used at {where} with another text: ids must be distinct"
                 )

@@ -11,14 +11,14 @@ from r2med.data.model import Qrels
 from r2med.data.problems import Problems
 from r2med.data.rows import Judgement, judgement_row, place
 
-_JSON_ROW = re.compile(r'\s*\{\s*["}]')
+_JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
 QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}
 
 
 def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
     """Yield every judgement; the form is told by the content, since names are used for any of them."""
     # Not by the first line alone: were that one broken, every sound one after it would be reported.
-    if any(_JSON_ROW.match(line) for _, line, _ in read_lines(path, Problems())):
+    if any(_JSON_ROW.fullmatch(line) for _, line, _ in read_lines(path, Problems())):
         for line, row in read_jsonl(path, QRELS_FIELDS, problems):
             if judgement := judgement_row(row, path, line, problems):
                 yield judgement
@@ -39,22 +39,22 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
 def gather(judgements: Iterator[Judgement], path: Path, problems: Problems) -> Qrels:
     """Return the qrels; a pair judged twice the same is merged with a notice, differently is a problem."""
     grades: dict[str, dict[str, int]] = {}
-    first: dict[tuple[str, str], Judgement] = {}
+    places: dict[tuple[str, str], tuple[Path, int]] = {}
     repeated = 0
     for judgement in judgements:
-        pair = (judgement.query, judgement.document)
         known = grades.setdefault(judgement.query, {})
         if judgement.document not in known:
             known[judgement.document] = judgement.grade
-            first[pair] = judgement
+            places[judgement.query, judgement.document] = (judgement.path, judgement.line)
         elif known[judgement.document] == judgement.grade:
             repeated += 1
         else:
+            earlier = place(*places[judgement.query, judgement.document], seen_from=judgement.path)
             problems.add(
                 judgement.path,
                 judgement.line,
                 f"query {judgement.query!r}, document {judgement.document!r} was judged "
-                f"{known[judgement.document]} at {place(first[pair], judgement.path)} and {judgement.grade} here",
+                f"{known[judgement.document]} at {earlier} and {judgement.grade} here",
             )
     if repeated:
         problems.notice(f"{path}: {repeated} repeated judgements merged")

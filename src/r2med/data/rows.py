@@ -45,9 +45,9 @@ class Judgement:
     line: int
 
 
-def place(row: Document | QueryRow | Judgement, seen_from: Path) -> str:
+def place(path: Path, line: int, seen_from: Path) -> str:
     """Return where a row stands, in words for a message about a row of the file `seen_from`."""
-    return f"line {row.line}" if row.path == seen_from else f"{row.path.name}:{row.line}"
+    return f"line {line}" if path == seen_from else f"{path.name}:{line}"
 
 
 def document_row(identifier: str, text: str, path: Path, line: int, problems: Problems) -> Document | None:

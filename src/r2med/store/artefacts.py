@@ -175,10 +175,12 @@ class Store:
         return place
 
     def _put(self, folder: Path, place: Path) -> None:
-        if place.exists() and _is_sound_copy(place, folder):  # redone with the same outcome, which others may be
-            _remove(folder)  # about to open: it stays in its place
+        redone = place.exists()
+        if redone and _is_sound_copy(place, folder):
+            _remove(folder)  # another process may be about to open what is there
         else:
-            _remove(place)
+            if redone:
+                _remove(place)
             folder.replace(place)
             sync(place.parent)
         if self._made is not None:

@@ -96,7 +96,7 @@ def _card_patterns(root: Path, config: str, split: str) -> list[str]:
         return []
     try:
         configs = (metadata_load(readme) or {}).get("configs", ())
-        files = next((entry["data_files"] for entry in configs if entry["config_name"] == config), [])
+        files: Any = next((entry["data_files"] for entry in configs if entry["config_name"] == config), [])
     except Exception:  # whatever YAML raises, or a card of another shape: it is prose to us, and the habits decide
         return []
     found: list[str] = []

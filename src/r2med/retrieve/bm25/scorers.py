@@ -54,7 +54,7 @@ class Scorer:
         return collection.documents if self.counts_empty_documents else collection.filled
 
     def _norm(self, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
-        mean_length = collection.tokens / self._count(collection)
+        mean_length = collection.tokens / self._count(collection) if collection.tokens else 1.0
         return np.asarray(k1 * (1 - b + b * lengths / mean_length))
 
 

@@ -1,0 +1,141 @@
+"""The commands as a person types them: output, exit codes, one line for each error."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"
+
+
+def r2med(*arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "r2med", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120", **environment},
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return folder, r2med("run", cwd=folder, R2MED_HOME=str(folder / "home"))
+
+
+def test_run_without_arguments_evaluates_the_demo_and_prints_a_table(demo_run):
+    folder, done = demo_run
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    heads = next(line for line in lines if line.split()[:1] == ["system"])
+    assert heads.split() == ["system", "Bio", "Bioinf", "MedSci", "Exam", "Diag", "Treat", "PMC", "IIYi", "Avg"]
+    rows = {line.split("  ")[0].strip(): line for line in lines if line.strip().startswith(("bm25 ", "hyde(author) "))}
+    assert len(rows) == 2
+    assert "16 records" in done.stdout
+    assert "Next" in done.stdout
+    assert len(list(folder.glob("results/demo/*/*.json"))) == 16
+    assert len(list(folder.glob("results/demo/*/*.trec.gz"))) == 16
+
+
+def test_the_table_averages_what_the_records_say(demo_run):
+    folder, done = demo_run
+    records = [json.loads(path.read_text()) for path in folder.glob("results/demo/*/bm25-*.json")]
+    average = sum(record["mean"]["nDCG@10"] for record in records) / 8
+    row = next(line for line in done.stdout.splitlines() if line.strip().startswith("bm25 "))
+    assert row.split()[-1] == f"{100 * average:.2f}"
+
+
+def test_running_again_reuses_the_records_and_says_so(demo_run):
+    folder, _ = demo_run
+    again = r2med("run", cwd=folder, R2MED_HOME=str(folder / "home"))
+    assert "16 of them reused" in again.stdout
+    fresh = r2med("run", "bm25", "--data", "demo/Biology", "--fresh", cwd=folder, R2MED_HOME=str(folder / "home"))
+    assert "reused" not in fresh.stdout
+
+
+def test_run_as_json_is_data_alone(tmp_path):
+    done = r2med("run", "bm25", "--data", "demo/Biology,demo/MedQA-Diag", "--out", tmp_path, "--json")
+    rows = json.loads(done.stdout)
+    assert [row["dataset"] for row in rows] == ["demo/Biology", "demo/MedQA-Diag"]
+    assert all(0 <= row["mean"]["nDCG@10"] <= 1 for row in rows)
+
+
+def test_a_run_of_r2med_scores_the_same_with_score(tmp_path):
+    r2med("run", "bm25", "--data", "demo/Biology", "--out", tmp_path)
+    [record] = tmp_path.glob("demo/Biology/*.json")
+    demo = Path(__import__("r2med").__file__).parent / "data" / "demo" / "Biology"
+    done = r2med("score", "--qrels", demo / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
+    assert json.loads(done.stdout)["mean"] == pytest.approx(json.loads(record.read_text())["mean"], abs=1e-12)
+
+
+def test_score_prints_json_with_means_and_on_demand_each_query():
+    done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json")
+    content = json.loads(done.stdout)
+    assert set(content) == {"mean"}
+    assert f"{content['mean']['nDCG@10']:.4f}" == "0.0354"
+    assert {"nDCG@10", "MAP@10", "R@10", "P@10", "MRR", "R@1000"} <= set(content["mean"])
+    full = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json", "--per-query")
+    assert len(json.loads(full.stdout)["per_query"]) == 24
+
+
+def test_score_prints_a_table_for_a_person():
+    done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", COLUMNS="80")
+    assert "mean of 24 queries" in done.stdout
+    assert "0.0354" in done.stdout
+    assert "…" not in done.stdout
+
+
+def test_data_list_and_stats_name_every_dataset():
+    listed = r2med("data", "list").stdout
+    assert all(name in listed for name in ("Biology", "IIYi-Clinical", "group R2MED", "clinical-evidence"))
+    stats = r2med("data", "stats", "demo").stdout
+    assert stats.count("demo/") == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "bm26"], "did you mean bm25"),
+        (["run", "bm25", "--data", "Biolgy"], "did you mean Biology"),
+        (["run", "bm25", "--data", "../x"], "no dataset or folder '../x'"),
+        (["run", "bm25", "--data", "demo/../../x"], "no dataset or folder"),
+        (["run", "bm25", "--k", "0"], "k must be at least 1"),
+        (["run", "bm25", "--k", "many"], "--k"),
+        (["run", "--measure", "nDGC@10"], "did you mean nDCG@10"),
+        (["rnu"], "run"),
+        (["run", "--dta", "demo"], "--dta"),
+        (["score", "--qrels", "nowhere", "--run", "x"], "nowhere: no such qrels file"),
+        (["score", "--qrels", FACTS / "qrels.txt", "--run", "nowhere"], "nowhere: no such run file"),
+        (["score", "--qrels", FACTS / "run.txt", "--run", FACTS / "run.txt"], "run.txt:1: 6 columns"),
+        (["data", "check", "nowhere"], "no dataset or folder 'nowhere'"),
+        (["data", "stats", "bad\x1b[31mname"], r"bad\x1b[31mname"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says):
+    done = r2med(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_results_that_cannot_be_written_fail_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = r2med("run", "bm25", "--data", "demo", "--out", tmp_path / "file" / "results")
+    assert done.returncode == 2
+    assert done.stderr.startswith("r2med: cannot write results to ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path):
+    (tmp_path / "run").write_text("other Q0 d 1 0.5 t\n")
+    done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", tmp_path / "run")
+    assert done.returncode == 2
+    assert "no query in common" in done.stderr

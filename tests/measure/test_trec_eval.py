@@ -1,0 +1,122 @@
+"""Every figure that trec_eval 9 prints for a graded, tied, incomplete run, we compute too."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from r2med.data.qrels_file import read_qrels
+from r2med.errors import UserError
+from r2med.measure import DEFAULT, Measure, score
+from r2med.retrieve import Run, read_run
+from r2med.retrieve.run import IdTable
+
+FOLDER = Path(__file__).parent / "trec_eval"
+MEASURES = (*DEFAULT, Measure("nDCG"), Measure("MAP"))
+
+
+def ranked(**rankings):
+    """Return a run in which each query's documents score 1, 1/2, 1/3, …"""
+    table = IdTable(tuple(sorted({d for documents in rankings.values() for d in documents})))
+    found = [
+        (
+            np.array([table.table.index(d) for d in documents], dtype=np.int32),
+            np.array([1 / (i + 1) for i in range(len(documents))], dtype=np.float32),
+        )
+        for documents in rankings.values()
+    ]
+    return Run.ranked(list(rankings), found, table)
+
+
+def test_every_line_that_trec_eval_printed_matches_to_the_digit():
+    scores = score(read_qrels(FOLDER / "qrels.txt"), read_run(FOLDER / "run.txt"), MEASURES)
+    by_name = {measure.trec_name: measure for measure in MEASURES}
+    lines = (FOLDER / "expected.txt").read_text().splitlines()
+    assert len(lines) == 875
+    for line in lines:
+        name, query, printed = line.split()
+        value = scores.mean[by_name[name]] if query == "all" else scores.per_query[query][by_name[name]]
+        assert f"{value:.4f}" == printed, line
+
+
+def test_a_judged_query_that_the_run_lacks_counts_zero_in_the_mean():
+    scores = score({"a": {"d": 1}, "b": {"d": 1}}, ranked(a=["d"]), [Measure("nDCG", 10)])
+    assert scores.mean[Measure("nDCG", 10)] == 0.5
+
+
+def test_a_query_without_judgements_is_ignored():
+    scores = score({"a": {"d": 1}}, ranked(a=["d"], other=["x"]), [Measure("P", 1)])
+    assert scores.queries == ("a",)
+    assert scores.mean[Measure("P", 1)] == 1.0
+
+
+def test_a_query_whose_judgements_are_all_zero_scores_zero_and_counts():
+    scores = score({"a": {"d": 0}, "b": {"d": 2}}, ranked(a=["d"], b=["d"]), MEASURES)
+    assert all(scores.per_query["a"][measure] == 0 for measure in MEASURES)
+    assert scores.mean[Measure("MRR")] == 0.5
+
+
+def test_negative_grades_are_not_relevant_and_gain_nothing():
+    scores = score({"a": {"d": -1, "e": 1}}, ranked(a=["d", "e"]), [Measure("P", 1), Measure("nDCG", 10)])
+    assert scores.per_query["a"][Measure("P", 1)] == 0
+    assert scores.per_query["a"][Measure("nDCG", 10)] == pytest.approx(1 / np.log2(3))
+
+
+def test_the_gain_of_ndcg_is_the_grade_itself():
+    scores = score({"a": {"good": 3, "fair": 1}}, ranked(a=["fair", "good"]), [Measure("nDCG", 10)])
+    expected = (1 + 3 / np.log2(3)) / (3 + 1 / np.log2(3))
+    assert scores.per_query["a"][Measure("nDCG", 10)] == pytest.approx(expected)
+
+
+def test_an_empty_run_scores_zero_everywhere():
+    scores = score({"a": {"d": 1}}, ranked(), MEASURES)
+    assert set(scores.mean.values()) == {0.0}
+
+
+def test_scores_equal_in_single_precision_are_a_tie_as_in_trec_eval(tmp_path):
+    path = tmp_path / "run"
+    path.write_text("q Q0 a 1 0.50000000001 t\nq Q0 b 2 0.5 t\n")
+    [(_, ranking)] = read_run(path)
+    assert [document for document, _ in ranking] == ["b", "a"]
+
+
+@given(st.sampled_from(["nDCG", "MAP", "R", "P", "MRR"]), st.integers(1, 10_000))
+def test_a_measure_prints_as_it_is_typed_and_parses_back(family, cutoff):
+    measure = Measure(family, cutoff)
+    assert Measure.parse(str(measure)) == measure
+    assert Measure.parse(str(measure).lower()) == measure
+
+
+def test_measures_without_a_cutoff_print_bare():
+    assert str(Measure.parse("mrr")) == "MRR"
+    assert Measure.parse("MAP") == Measure("MAP")
+
+
+@pytest.mark.parametrize(("text", "says"), [("nDGC@10", "nDCG@10"), ("P", "cutoff"), ("R@0", "cutoff"), ("", "nDCG")])
+def test_a_measure_that_does_not_exist_is_one_line_with_the_nearest(text, says):
+    with pytest.raises(UserError, match=says):
+        Measure.parse(text)
+
+
+@given(st.data())
+def test_scores_agree_with_a_plain_loop(data):
+    documents = [f"d{i}" for i in range(8)]
+    ranking = data.draw(st.permutations(documents))[: data.draw(st.integers(0, 8))]
+    grades = data.draw(st.dictionaries(st.sampled_from([*documents, "unseen"]), st.integers(-1, 3), min_size=1))
+    cutoff = data.draw(st.integers(1, 10))
+    scores = score({"q": grades}, ranked(q=ranking), [Measure(f, cutoff) for f in ("nDCG", "MAP", "R", "P", "MRR")])
+    gains = [max(grades.get(d, 0), 0) for d in ranking][:cutoff]
+    ideal = sorted((g for g in grades.values() if g > 0), reverse=True)
+    discounted = [sum(g / np.log2(i + 2) for i, g in enumerate(list_[:cutoff])) for list_ in (gains, ideal)]
+    hits = [i for i, g in enumerate(gains) if g > 0]
+    expected = {
+        "nDCG": discounted[0] / discounted[1] if ideal else 0,
+        "MAP": sum((n + 1) / (i + 1) for n, i in enumerate(hits)) / len(ideal) if ideal else 0,
+        "R": len(hits) / len(ideal) if ideal else 0,
+        "P": len(hits) / cutoff,
+        "MRR": 1 / (hits[0] + 1) if hits else 0,
+    }
+    for family, value in expected.items():
+        assert scores.per_query["q"][Measure(family, cutoff)] == pytest.approx(value, abs=1e-12)

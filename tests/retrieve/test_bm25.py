@@ -1,0 +1,185 @@
+"""BM25 against its definition: the published scorer, Lucene's, ties, top k, the index in the store."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from r2med.data import Corpus, Query
+from r2med.errors import UserError
+from r2med.retrieve.bm25 import BM25, index, postings
+from r2med.retrieve.bm25.scorers import byte_length
+from r2med.retrieve.contracts import SearchQuery
+from r2med.store import Store
+from r2med.text import english
+
+WORDS = "fever cough dyspnoea rash oedema anaemia jaundice pain fevers coughing the of (Rash), 38.5 naïve".split()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def corpus_of(*texts):
+    return Corpus.of((f"d{i}", text) for i, text in enumerate(texts))
+
+
+def search(corpus, text, store, k=10, **settings):
+    run = BM25(**settings).index(corpus, store).search([SearchQuery(Query("q", text))], k)
+    [(_, ranking)] = run
+    return ranking
+
+
+def published(texts, query, k1=0.9, b=0.4):
+    """The facts' formula, word for word: both sides weighted by w = idf·tf / (tf + k1·(1−b + b·len/avglen))."""
+    documents = [Counter(english(text)) for text in texts]
+    df = Counter(term for document in documents for term in document)
+    average = sum(document.total() for document in documents) / len(documents)
+
+    def weights(bag):
+        length = sum(tf for term, tf in bag.items() if term in df)
+        norm = k1 * (1 - b + b * length / average)
+        return {t: math.log((len(texts) + 1) / (df[t] + 0.5)) * tf / (tf + norm) for t, tf in bag.items() if t in df}
+
+    wanted = weights(Counter(english(query)))
+    return [sum(w * weights(document).get(t, 0) for t, w in wanted.items()) for document in documents]
+
+
+def lucene(texts, query, k1=0.9, b=0.4):
+    """BM25Similarity: lengths through one byte, documents without a term do not count, query tf linear."""
+    documents = [Counter(english(text)) for text in texts]
+    df = Counter(term for document in documents for term in document)
+    n = sum(bool(document) for document in documents)
+    average = sum(document.total() for document in documents) / n
+
+    def one_byte(length):
+        if length < 24 + 8:
+            return length
+        shift = (length - 24).bit_length() - 4
+        return 24 + ((length - 24) >> shift << shift)
+
+    def score(document):
+        norm = k1 * (1 - b + b * one_byte(document.total()) / average)
+        return sum(
+            tf * math.log(1 + (n - df[t] + 0.5) / (df[t] + 0.5)) * document[t] / (document[t] + norm)
+            for t, tf in Counter(english(query)).items()
+            if t in document
+        )
+
+    return [score(document) for document in documents]
+
+
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(("scorer", "reference"), [("published", published), ("lucene", lucene)])
+@given(
+    texts=TEXTS,
+    query=st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join),
+    k1=st.sampled_from([0.0, 0.9, 2.0]),
+    b=st.sampled_from([0.0, 0.4, 1.0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_score_is_the_formula_s(tmp_path_factory, scorer, reference, texts, query, k1, b):
+    if not any(map(english, texts)):
+        return  # nothing to normalise by
+    store = Store(tmp_path_factory.mktemp("store"))
+    found = dict(search(corpus_of(*texts), query, store, k=100, scorer=scorer, k1=k1, b=b))
+    expected = {f"d{i}": s for i, s in enumerate(reference(texts, query, k1, b)) if s > 0}
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_two_scorers_disagree_so_the_record_must_name_its_own():
+    assert BM25().describe() != BM25("lucene").describe()
+
+
+@pytest.mark.parametrize(
+    ("length", "back"), [(0, 0), (23, 23), (39, 39), (40, 40), (41, 40), (57, 56), (100, 96), (1273, 1176), (49566, 49176)]
+)
+def test_lengths_are_rounded_as_lucene_s_norms_are(length, back):
+    assert byte_length(np.array([length]))[0] == back
+
+
+def test_ties_go_to_the_higher_document_id_also_at_the_cut(store):
+    corpus = Corpus.of((i, "fever") for i in ["b", "z", "10", "9", "é", "a"])
+    ids = ["é", "z", "b", "a", "9", "10"]
+    assert [d for d, _ in search(corpus, "fever", store)] == ids
+    for k in range(1, 6):
+        assert [d for d, _ in search(corpus, "fever", store, k=k)] == ids[:k]
+
+
+def test_documents_that_share_no_word_with_the_query_are_not_found(store):
+    assert search(corpus_of("fever", "cough"), "jaundice", store) == []
+    assert [d for d, _ in search(corpus_of("fever", "cough"), "cough the", store)] == ["d1"]
+
+
+def test_top_k_is_the_beginning_of_the_full_ranking(store):
+    rng = np.random.default_rng(0)
+    corpus = corpus_of(*(" ".join(rng.choice(WORDS, rng.integers(1, 30))) for _ in range(500)))
+    everything = search(corpus, "fever cough rash", store, k=500)
+    for k in (1, 7, 100):
+        assert search(corpus, "fever cough rash", store, k=k) == everything[:k]
+
+
+def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    corpus = corpus_of(*(" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)))
+    whole = search(corpus, "fever oedema naïve 38.5", store, k=200)
+    monkeypatch.setattr(postings, "BLOCK", 16)
+    monkeypatch.setattr(index, "SEGMENT", 64)
+    assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=8))
+@settings(max_examples=150, deadline=None)
+def test_the_indexer_s_shortcuts_give_the_analyser_s_terms(texts):
+    texts = [text.encode("utf-8", "ignore").decode() for text in texts]
+    segment = postings.build_segment(corpus_of(*texts), 0, len(texts))
+    bags = [Counter() for _ in texts]
+    for number, term in enumerate(segment.terms.to_pylist()):
+        here = slice(segment.offsets[number], segment.offsets[number + 1])
+        for document, tf in zip(segment.documents[here], segment.frequencies[here], strict=True):
+            bags[document][term] = int(tf)
+    assert bags == [Counter(english(text)) for text in texts]
+
+
+def test_the_index_is_built_once_and_mapped_after(store, monkeypatch):
+    corpus = corpus_of("fever", "cough and fever")
+    first = search(corpus, "fever", store)
+    monkeypatch.setattr(index, "build_segment", None)  # would fail if it were called
+    assert search(corpus, "fever", store) == first
+    assert search(corpus, "fever", store, k1=2.0) != first
+
+
+def test_a_term_more_frequent_than_a_byte_holds_counts_in_full(store):
+    segment = postings.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
+    assert sorted(segment.frequencies.tolist()) == [1, 70_000]
+
+
+def test_documents_of_50000_characters_and_control_characters_are_searched(store):
+    long = "x" * 49_000 + " fever"
+    assert [d for d, _ in search(corpus_of(long, "a\x00b\x07 cough"), "fever cough", store)] == ["d1", "d0"]
+
+
+def test_an_empty_corpus_a_wrong_scorer_and_wrong_numbers_are_one_line(store):
+    with pytest.raises(UserError, match="corpus is empty"):
+        BM25().index(Corpus.of([]), store)
+    with pytest.raises(UserError, match="did you mean lucene"):
+        BM25("lucen")
+    with pytest.raises(UserError, match="k1"):
+        BM25(k1=-1)
+    with pytest.raises(UserError, match="k1"):
+        BM25(k1=float("nan"))
+    with pytest.raises(UserError, match="between 0 and 1"):
+        BM25(b=1.5)
+    with pytest.raises(UserError, match="k must be at least 1"):
+        search(corpus_of("fever"), "fever", store, k=0)
+
+
+def test_a_corpus_of_nothing_but_stop_words_finds_nothing(store):
+    assert search(corpus_of("the", "of"), "the fever", store) == []
+    assert search(corpus_of("the", "of"), "the fever", store, scorer="lucene") == []

@@ -1,0 +1,107 @@
+"""A hub on loopback: answers what `huggingface_hub` asks for when it downloads one dataset repository."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+@dataclass
+class Hub:
+    """The repository served, and what it was asked for."""
+
+    repository: str
+    revision: str
+    files: dict[str, bytes]
+    address: str = ""
+    stalls_at: str = ""
+    """A file of which only half is sent; the rest waits until the server stops."""
+    stalled: threading.Event = field(default_factory=threading.Event)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    sent: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def serve(root: Path, repository: str, revision: str, stalls_at: str = "") -> Iterator[Hub]:
+    """Serve a folder as a dataset repository at one revision."""
+    files = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    hub = Hub(repository, revision, files, stalls_at=stalls_at)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
+    server.daemon_threads = True
+    hub.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield hub
+    finally:
+        hub.stopping.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
+    listing = f"/api/datasets/{hub.repository}/tree/{hub.revision}"
+    about = f"/api/datasets/{hub.repository}/revision/{hub.revision}"  # what older clients list files by
+    file = f"/datasets/{hub.repository}/resolve/{hub.revision}/"
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:  # noqa: N802
+            self._answer(with_body=False)
+
+        def do_GET(self) -> None:  # noqa: N802
+            self._answer(with_body=True)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _answer(self, with_body: bool) -> None:
+            path = unquote(urlsplit(self.path).path)
+            if path == listing:
+                self._send(json.dumps([_entry(name, body) for name, body in hub.files.items()]).encode())
+            elif path == about:
+                siblings = [{"rfilename": name} for name in hub.files]
+                self._send(json.dumps({"id": hub.repository, "sha": hub.revision, "siblings": siblings}).encode())
+            elif (name := path.removeprefix(file)) in hub.files:
+                self._send_file(name, with_body)
+            else:
+                self.send_error(404)
+
+        def _send(self, body: bytes) -> None:
+            self._head(len(body))
+            self.wfile.write(body)
+
+        def _send_file(self, name: str, with_body: bool) -> None:
+            body = hub.files[name]
+            self._head(len(body), {"ETag": f'"{_blob(body)}"', "X-Repo-Commit": hub.revision})
+            if not with_body:
+                return
+            hub.sent.append(name)
+            with suppress(ConnectionError):  # the client may be killed meanwhile
+                if name == hub.stalls_at:
+                    self.wfile.write(body[: len(body) // 2])
+                    hub.stalled.set()
+                    hub.stopping.wait()
+                else:
+                    self.wfile.write(body)
+
+        def _head(self, length: int, headers: dict[str, str] | None = None) -> None:
+            self.send_response(200)
+            for key, value in {"Content-Length": str(length), **(headers or {})}.items():
+                self.send_header(key, value)
+            self.end_headers()
+
+    return Handler
+
+
+def _entry(name: str, body: bytes) -> dict[str, object]:
+    return {"type": "file", "path": name, "size": len(body), "oid": _blob(body)}
+
+
+def _blob(body: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0%b" % (len(body), body)).hexdigest()

@@ -1,0 +1,24 @@
+"""Running r2med as a user does: in a process of its own, with its own environment."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def environment(**changes: str | Path) -> dict[str, str]:
+    """Return the environment of this process without proxies and settings of the hub, changed."""
+    inherited = {key: value for key, value in os.environ.items() if "proxy" not in key.lower() and key[:3] != "HF_"}
+    return inherited | {"COLUMNS": "200"} | {key: str(value) for key, value in changes.items()}
+
+
+def python(code: str, *arguments: str | Path, **changes: str | Path) -> subprocess.CompletedProcess[str]:
+    return _finished([sys.executable, "-c", code, *map(str, arguments)], changes)
+
+
+def r2med(*arguments: str | Path, **changes: str | Path) -> subprocess.CompletedProcess[str]:
+    return _finished([sys.executable, "-m", "r2med", *map(str, arguments)], changes)
+
+
+def _finished(command: list[str], changes: dict[str, str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=environment(**changes), capture_output=True, text=True, timeout=60)

@@ -1,0 +1,108 @@
+"""A system prints as its own name and parses back; what cannot be read is one line."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from r2med import System, UserError, evaluate, load
+from r2med.data import Corpus, Dataset, Qrels, Query, names
+from r2med.expand import Recorded
+from r2med.retrieve.bm25 import BM25
+from r2med.store import Store
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("bm25", "bm25"),
+        (" bm25 ( ) ", "bm25"),
+        ("bm25(k1=0.9)", "bm25"),
+        ("bm25(b=0.75,k1=1.2)", "bm25(k1=1.2, b=0.75)"),
+        ("bm25(scorer=lucene)", "bm25(scorer=lucene)"),
+        ("hyde(author)->bm25", "hyde(author) → bm25"),
+        ("lamer(gpt4) → bm25(scorer = lucene)", "lamer(gpt4) → bm25(scorer=lucene)"),
+    ],
+)
+def test_a_spec_has_one_canonical_name(spec, name):
+    assert str(System.parse(spec)) == name
+    assert System.parse(name) == System.parse(spec)
+
+
+@given(
+    st.sampled_from(["published", "lucene"]),
+    st.floats(0, 100, allow_nan=False),
+    st.floats(0, 1),
+    st.sampled_from([None, Recorded("hyde", "o3-mini"), Recorded("query2doc", "qwen_72b")]),
+)
+def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
+    system = System(BM25(scorer, k1, b), expander)
+    assert System.parse(system.name) == system
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("bm52", "did you mean bm25"),
+        ("", "cannot read"),
+        ("bm25(", "cannot read"),
+        ("bm25(k2=1)", "did you mean k1"),
+        ("bm25(k1=high)", "not a number"),
+        ("bm25(scorer=lucent)", "did you mean lucene"),
+        ("hide(author) → bm25", "did you mean hyde"),
+        ("hyde → bm25", "needs the name of a model"),
+        ("hyde(author)", "no retriever 'hyde'"),
+        ("hyde(../../etc/passwd) → bm25", "not a model name"),
+        ("a → b → c", "3 stages"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(spec, says):
+    with pytest.raises(UserError) as error:
+        System.parse(spec)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def tiny(queries, documents, qrels):
+    return Dataset("tiny", tuple(queries), Corpus.of(documents), Qrels(qrels))
+
+
+def test_a_query_s_excluded_documents_are_left_out_and_replaced(tmp_path):
+    documents = [("a", "fever fever fever"), ("b", "fever fever"), ("c", "fever")]
+    dataset = tiny([Query("1", "fever", excluded=("a", "unknown"))], documents, {"1": {"b": 1}})
+    outcome = System.parse("bm25").run(dataset, Store(tmp_path), k=2)
+    assert [[d for d, _ in ranking] for _, ranking in outcome.run] == [["b", "c"]]
+
+
+def test_gold_answers_and_body_systems_do_not_reach_the_search(tmp_path):
+    dataset = tiny([Query("1", "swelling", answer="fever", body_system="fever")], [("a", "fever")], {"1": {"a": 1}})
+    outcome = System.parse("bm25").run(dataset, Store(tmp_path), k=5)
+    assert [ranking for _, ranking in outcome.run] == [[]]
+
+
+def test_a_query_without_a_recorded_text_is_searched_as_it_is_and_counted(tmp_path):
+    folder = tmp_path / "set"
+    (folder / "hyde" / "author").mkdir(parents=True)
+    (folder / "hyde/author/query_with_hydoc.jsonl").write_text('{"id": "1", "hy_doc": " "}\n')
+    queries = [Query("1", "fever"), Query("2", "cough")]
+    dataset = Dataset("set", queries, Corpus.of([("a", "fever"), ("b", "cough")]), Qrels({"1": {"a": 1}}), None, folder)
+    outcome = System.parse("hyde(author) → bm25").run(dataset, Store(tmp_path / "store"), k=5)
+    assert outcome.failures == 2
+    assert [ranking[0][0] for _, ranking in outcome.run] == ["a", "b"]
+
+
+def test_a_model_without_recorded_texts_is_one_line_that_lists_those_there_are():
+    with pytest.raises(UserError, match=r"did you mean author\?\): it has author"):
+        evaluate("hyde(auhtor) → bm25", "demo/Biology")
+    with pytest.raises(UserError, match="none of this method"):
+        evaluate("lamer(author) → bm25", "demo/Biology")
+
+
+def test_the_demo_shows_the_phenomenon():
+    """On clinical tasks the words of the question mislead; the text that names the answer finds the evidence."""
+    for name in names("demo"):
+        dataset = load(name)
+        plain = evaluate("bm25", dataset).mean["nDCG@10"]
+        expanded = evaluate("hyde(author) → bm25", dataset).mean["nDCG@10"]
+        assert expanded > plain + 0.3, name
+        if dataset.card.task != "Q&A reference":
+            assert plain < 0.25, name
