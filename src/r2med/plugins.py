@@ -14,7 +14,7 @@ from pathlib import Path
 
 GROUP = "r2med.plugins"
 
-BUILT_IN = {"datasets": "data/cards"}
+BUILT_IN = {"datasets": "data/cards", "models": "models/cards"}
 """Where each kind of file lies inside this package."""
 
 

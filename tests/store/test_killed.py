@@ -7,49 +7,103 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.disturbed import Child, Ended, Place, ended, signal_at, start, tell_writes, together
 
-AT_ONCE = 4
+from support.disturbed import Child, Ended, Fault, Place, ended, signal_at, start, tell_writes, together
 
-
-def from_nothing(place: Place, finished: Place) -> list[str]:
-    return []
+AT_ONCE = 6
+STOPPED = ["r2med: stopped; the same command goes on from here"]
 
 
-def over_finished_work(place: Place, finished: Place) -> list[str]:
+def from_nothing(place: Place, finished: Place) -> None:
+    """Everything is still to be made."""
+
+
+def over_finished_work(place: Place, finished: Place) -> None:
     shutil.copytree(finished.root, place.root)
-    return ["--fresh"]
 
 
-def over_damaged_work(place: Place, finished: Place) -> list[str]:
+def over_damaged_work(place: Place, finished: Place) -> None:
     shutil.copytree(finished.root, place.root)
     for path in [*place.home.rglob("*.npy"), *place.home.rglob("*.arrow"), *place.out.rglob("*.gz")]:
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    return []
 
 
-Situation = Callable[[Place, Place], list[str]]
-every_situation = pytest.mark.parametrize("situation", [from_nothing, over_finished_work, over_damaged_work])
+@dataclass(frozen=True)
+class Sweep:
+    """A run that gets a signal before one of its writes, and a second one after it; for every `stride`-th write."""
+
+    prepare: Callable[[Place, Place], None]
+    number: signal.Signals
+    stride: int
+    first: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        words = "-then-".join("fresh" if extra else "run" for extra in (self.first, self.second))
+        return f"{self.number.name}-{self.prepare.__name__}-{words}"
 
 
-@every_situation
-def test_killed_before_any_of_its_writes_a_run_is_completed_by_the_next_start(
-    situation: Situation, mini: Path, finished: Place, undisturbed: dict[str, Any], tmp_path: Path
+FRESH = ("--fresh",)
+SWEEPS = (
+    Sweep(from_nothing, signal.SIGKILL, 1),
+    Sweep(over_finished_work, signal.SIGKILL, 3, FRESH, FRESH),
+    Sweep(over_finished_work, signal.SIGKILL, 7, FRESH),
+    Sweep(over_damaged_work, signal.SIGKILL, 3),
+    Sweep(from_nothing, signal.SIGINT, 7),
+    Sweep(over_finished_work, signal.SIGINT, 11, FRESH),
+    Sweep(over_damaged_work, signal.SIGINT, 11),
+)
+
+
+@pytest.mark.parametrize("sweep", SWEEPS, ids=str)
+def test_killed_or_stopped_before_any_of_its_writes_a_run_is_completed_by_the_next_start(
+    sweep: Sweep, mini: Path, finished: Place, tmp_path: Path
 ) -> None:
-    assert sweep(situation, signal.SIGKILL, mini, finished, tmp_path, stride=1) == {}
+    def begin(place: Place, *extra: str, fault: Fault | None = None) -> Child:
+        return Child(place, "run", "bm25", "--data", mini, "--out", place.out, *extra, fault=fault)
+
+    def disturbed(step: int, place: Place) -> Child:
+        return begin(place, *sweep.first, fault=signal_at(step, sweep.number, place.root))
+
+    counted = Place(tmp_path / "counted")
+    sweep.prepare(counted, finished)
+    assert begin(counted, *sweep.first, fault=tell_writes(counted.root, tmp_path / "writes")).ended().code == 0
+    steps = range(1, len((tmp_path / "writes").read_text().split()) + 1, sweep.stride)
+    assert len(steps) * sweep.stride > 50
+    wrong = {}
+    for chunk in (steps[first : first + AT_ONCE] for first in range(0, len(steps), AT_ONCE)):
+        places = {step: Place(tmp_path / str(step)) for step in chunk}
+        for place in places.values():
+            sweep.prepare(place, finished)
+        ends = together(disturbed(step, place) for step, place in places.items())
+        dirt = [place.leftovers() for place in places.values()]
+        again = together(begin(place, *sweep.second) for place in places.values())
+        for (step, place), *seen in zip(places.items(), ends, dirt, again, strict=True):
+            if fault := judge(sweep, finished, place, *seen):
+                wrong[step] = fault
+            shutil.rmtree(place.root)
+    assert wrong == {}
 
 
-@every_situation
-def test_stopped_with_ctrl_c_before_any_of_its_writes_a_run_leaves_nothing_and_is_completed_by_the_next_start(
-    situation: Situation, mini: Path, finished: Place, tmp_path: Path
-) -> None:
-    assert sweep(situation, signal.SIGINT, mini, finished, tmp_path, stride=7) == {}
+def judge(sweep: Sweep, finished: Place, place: Place, end: Ended, dirt: list[str], again: Ended) -> str:
+    """Say what was wrong with one pair of starts, if anything."""
+    if sweep.number == signal.SIGKILL and end.code != -signal.SIGKILL:
+        return f"it was not killed: {end}"
+    if sweep.number == signal.SIGINT and (end.code, end.messages[-1:], dirt) != (130, STOPPED, []):
+        return f"it did not stop cleanly: {end} {dirt}"
+    if again.code != 0:
+        return f"the next start failed: {again}"
+    if place.outcome() != finished.outcome():
+        return "the next start gave other records"
+    # What a killed `--fresh` leaves in the store goes when the same things are made again, not when they are read.
+    if sweep.first == sweep.second and place.leftovers():
+        return f"the next start left {place.leftovers()}"
+    return ""
 
 
 @pytest.mark.parametrize("data", ["demo", "thousands"])
@@ -78,51 +132,5 @@ def test_ctrl_c_is_one_line_and_exit_code_130(place: Place, thousands: Path) -> 
     assert process.stderr.readline() == "[1/1] thousands · bm25\n"
     process.send_signal(signal.SIGINT)
     end = ended(process)
-    assert (end.code, end.messages) == (130, ["r2med: stopped; the same command goes on from here"])
+    assert (end.code, end.messages) == (130, STOPPED)
     assert place.outcome() == {}
-
-
-def sweep(
-    situation: Situation, number: signal.Signals, mini: Path, finished: Place, folder: Path, stride: int
-) -> dict[int, str]:
-    """Send a signal before every `stride`-th write of a run; return what went wrong, by the number of the write."""
-
-    def begin(place: Place, **options: Any) -> Child:
-        return Child(place, "run", "bm25", "--data", mini, "--out", place.out, *extra, **options)
-
-    told = folder / "writes"
-    place = Place(folder / "counted")
-    extra = situation(place, finished)
-    assert begin(place, fault=tell_writes(place.root, told)).ended().code == 0
-    writes = len(told.read_text().split())
-    assert writes > 50
-    steps = iter(range(1, writes + 1, stride))
-    wrong = {}
-    while chunk := list(islice(steps, AT_ONCE)):
-        places = {step: Place(folder / str(step)) for step in chunk}
-        for place in places.values():
-            situation(place, finished)
-        first = together(begin(place, fault=signal_at(step, number, place.root)) for step, place in places.items())
-        dirt = {step: place.leftovers() for step, place in places.items()}
-        second = together(begin(place) for place in places.values())
-        for (step, place), before, after in zip(places.items(), first, second, strict=True):
-            tidy = number == signal.SIGKILL or not dirt[step]
-            fault = judge(before, after, number) or ("" if tidy else f"left {dirt[step]}")
-            if fault := fault or same(place, finished):
-                wrong[step] = fault
-            shutil.rmtree(place.root)
-    return wrong
-
-
-def judge(before: Ended, after: Ended, number: signal.Signals) -> str:
-    if number == signal.SIGKILL and before.code != -signal.SIGKILL:
-        return f"it was not killed: {before}"
-    if number == signal.SIGINT and (before.code, len(before.messages)) != (130, 1):
-        return f"it did not stop in one line: {before}"
-    return "" if after.code == 0 else f"the next start failed: {after}"
-
-
-def same(place: Place, finished: Place) -> str:
-    if place.outcome() != finished.outcome():
-        return "the next start gave other records"
-    return f"the next start left {place.leftovers()}" if place.leftovers() else ""

@@ -56,8 +56,7 @@ class Place:
     def leftovers(self) -> list[str]:
         """Whatever is not a finished file."""
         paths = [path for folder in (self.home, self.out) for path in folder.rglob("*")]
-        marks = (".tmp", ".del-")
-        return [str(p) for p in paths if any(m in p.name for m in marks) or p.parent == self.home / "scratch"]
+        return [str(path) for path in paths if "~" in path.name]
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,8 @@ def _before_each_write(root: Path, do: Callable[[str], None]) -> None:
     flush = os.fsync
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if (event in WRITES or (event == "open" and _opens_to_write(*arguments))) and str(arguments[0]).startswith(below):
+        writes = _opens_to_write(*arguments) if event == "open" else event in WRITES
+        if writes and str(arguments[0]).startswith(below):
             do(event)
 
     def fsync(handle: int) -> None:

@@ -51,10 +51,10 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
     file = f"/datasets/{hub.repository}/resolve/{hub.revision}/"
 
     class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:  # noqa: N802
+        def do_HEAD(self) -> None:
             self._answer(with_body=False)
 
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self._answer(with_body=True)
 
         def log_message(self, *_: object) -> None:

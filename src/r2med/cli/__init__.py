@@ -33,7 +33,10 @@ def main() -> NoReturn:
     try:
         from r2med.cli.app import app  # within reach of Ctrl-C
 
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        if code == INTERRUPTED:  # newer versions of Typer make this of a Ctrl-C, and say nothing
+            raise KeyboardInterrupt
+        sys.exit(code)
     except UserError as error:
         _stop(str(error))
     except (KeyboardInterrupt, EOFError):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 from r2med.data.cards import Hub
 from r2med.errors import MissingExtraError, UserError
 from r2med.store import Store, digest
+
+PATIENCE = 20
+"""Seconds within which the hub must answer."""
 
 
 def snapshot(hub: Hub, store: Store) -> Path:
@@ -33,14 +35,12 @@ def snapshot(hub: Hub, store: Store) -> Path:
         except Exception:  # the cache was emptied since: fetch again
             store.forget(note)
     try:
+        # The list comes first: without a network it fails at once, where the download would try for half a minute.
+        listed = HfApi().dataset_info(name, revision=revision, timeout=PATIENCE).siblings or ()
         folder = download(offline=False)
     except Exception as error:  # whatever the client raises, it means one thing to a user
         return _given_by_hand(hub, download, error)
-    # Without a network the client returns what it has, be it half; only the hub's own list tells that it is all.
-    files = ["an unknown list"]
-    with contextlib.suppress(Exception):
-        files = HfApi().list_repo_files(name, repo_type="dataset", revision=revision)
-    if all((folder / file).is_file() for file in files):
+    if all((folder / file.rfilename).is_file() for file in listed):  # broken off, the client may return what it has
         store.remember(note, {"repository": name, "revision": revision})
     return folder
 

@@ -23,16 +23,20 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
             if judgement := judgement_row(row, path, line, problems):
                 yield judgement
         return
+    widths = {3: "3 (query document grade)", 4: "4 (TREC)"}
     for line, text, ended in read_lines(path, problems):
         columns = text.rstrip("\r\n").split("\t") if "\t" in text else text.split()
         if line == 1 and len(columns) == 3 and not any(map(str.isdigit, columns[2])):
             continue  # BEIR's header
-        if len(columns) not in (3, 4):
+        if len(columns) not in widths:
+            needed = " or ".join(widths[width] for width in widths)
             tail = "" if ended else " (the last line is truncated?)"
-            problems.add(path, line, f"{len(columns)} columns instead of 3 (query document grade) or 4 (TREC){tail}")
+            problems.add(path, line, f"{len(columns)} columns instead of {needed}{tail}")
         elif not _is_number(columns[-1]):
             problems.add(path, line, f"grade {columns[-1]!r} is not a whole number")
         else:
+            # One form throughout: else a TREC line that lost its grade would pass for one of three columns.
+            widths = {len(columns): widths[len(columns)]}
             yield Judgement(columns[0], columns[-2], int(columns[-1]), path, line)
 
 

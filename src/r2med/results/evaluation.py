@@ -18,7 +18,7 @@ from r2med.measure import score
 from r2med.results.record import FORMAT, DatasetFacts, Record, RunFacts
 from r2med.retrieve import write_run
 from r2med.store import Store, default_store, digest
-from r2med.store.files import sha256
+from r2med.store.files import sha256, tidy
 from r2med.system import Outcome, System
 
 log = logging.getLogger("r2med")
@@ -49,15 +49,12 @@ def evaluate(
         raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
     key = record_key(system, dataset, k)
     path = record_path(Path(out), system, dataset, key) if out is not None else None
-    if path is not None and path.is_file() and not fresh:
-        try:
-            return _sound(path, key)
-        except UserError as damage:
-            log.warning("%s", damage)
+    if path is not None and not fresh and (found := _recorded(path, key)):
+        return found
     outcome = system.run(dataset, store, k)
     run = None
     if path is not None:
-        run_path = path.with_suffix(".trec.gz")
+        run_path = _run_path(path)
         write_run(outcome.run, run_path, tag=_slug(system.name))
         run = RunFacts(file=run_path.name, sha256=sha256(run_path), depth=k)
     record = _record(key, system, dataset, outcome, run)
@@ -85,6 +82,23 @@ def is_recorded(system: System, dataset: Dataset, out: Path, k: int) -> bool:
         return path.is_file() and bool(_sound(path, key))
     except UserError:
         return False
+
+
+def _run_path(path: Path) -> Path:
+    return path.with_suffix(".trec.gz")
+
+
+def _recorded(path: Path, key: str) -> Record | None:
+    """Return the record that is there; a damaged one is told of and counts as absent."""
+    tidy(path)
+    tidy(_run_path(path))
+    if not path.is_file():
+        return None
+    try:
+        return _sound(path, key)
+    except UserError as damage:
+        log.warning("%s", damage)
+        return None
 
 
 def _sound(path: Path, key: str) -> Record:

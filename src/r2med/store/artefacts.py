@@ -18,7 +18,6 @@ import logging
 import os
 import shutil
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +92,7 @@ class Store:
             if (found := self._get_alone(kind, key)) is not None:  # another process was faster
                 return found
             place = self._cleared(kind, key)
-            work = place.with_name(f"{key}.tmp-{uuid.uuid4().hex[:8]}")
+            work = place.with_name(f"{key}.{own_name()}")
             work.mkdir()
             try:
                 started = time.perf_counter()
@@ -133,19 +132,13 @@ class Store:
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None; unreadable ones count as forgotten."""
-        path = self.root / "notes" / f"{key}.json"
-        if not self._counts(key):
-            return None
-        try:
-            note: dict[str, Any] = json.loads(path.read_bytes())
-            return note["value"] if note["check"] == digest(note["value"]) else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        return self._note(key) if self._counts(key) else None
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Keep a small fact that can be found out again, such as the fingerprint of a file."""
-        note = json.dumps({"value": value, "check": digest(value)})
-        write_atomically(self.root / "notes" / f"{key}.json", note.encode())
+        if self._note(key) != value:
+            note = json.dumps({"value": value, "check": digest(value)})
+            write_atomically(self.root / "notes" / f"{key}.json", note.encode())
         if self._made is not None:
             self._made.add(key)
 
@@ -153,8 +146,17 @@ class Store:
         """Drop a remembered fact that turned out not to hold."""
         (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
 
+    def _note(self, key: str) -> dict[str, Any] | None:
+        try:
+            note: dict[str, Any] = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
+            return note["value"] if note["check"] == digest(note["value"]) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def _look(self, kind: str, key: str) -> Artefact | None:
         path = self.root / kind / key
+        for dead in left_behind(path.parent, f"{key}."):
+            shutil.rmtree(dead, ignore_errors=True)
         return _open(path) if self._counts(key) and path.is_dir() else None
 
     def _get_alone(self, kind: str, key: str) -> Artefact | None:
@@ -167,10 +169,10 @@ class Store:
             return None
 
     def _cleared(self, kind: str, key: str) -> Path:
-        """Return the final place, rid of what was left beside it: we hold the lock, so whoever did was killed."""
+        """Return the final place, rid of all beside it: we hold the lock, so whoever left it is gone, even from here."""
         place = self.root / kind / key
         place.parent.mkdir(parents=True, exist_ok=True)
-        for dead in place.parent.glob(f"{key}.*-*"):
+        for dead in place.parent.glob(f"{key}.*"):
             shutil.rmtree(dead, ignore_errors=True)
         return place
 
@@ -274,7 +276,7 @@ def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> 
 
 def _remove(path: Path) -> None:
     """Delete a folder that nobody may find half-deleted under its name."""
-    doomed = path.with_name(f"{path.name}.del-{uuid.uuid4().hex[:8]}")
+    doomed = path.with_name(f"{path.name}.{own_name()}")
     with contextlib.suppress(OSError):
         path.replace(doomed)
         shutil.rmtree(doomed, ignore_errors=True)

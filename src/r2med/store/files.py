@@ -33,10 +33,8 @@ def sync(path: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a whole file under its final name or leave what was there; parents are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    hidden = f".{path.name}."
-    for dead in left_behind(path.parent, hidden):  # whoever writes this file tidies up after those killed at it
-        dead.unlink(missing_ok=True)
-    temporary = path.with_name(f"{hidden}{own_name()}.tmp")
+    tidy(path)
+    temporary = path.with_name(f"{_hidden(path)}{own_name()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(content)
@@ -47,6 +45,17 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def tidy(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this file left beside it."""
+    for dead in left_behind(path.parent, _hidden(path)):
+        with contextlib.suppress(OSError):  # a folder that may only be read
+            dead.unlink()
+
+
+def _hidden(path: Path) -> str:
+    return f".{path.name}."
 
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:

@@ -1,0 +1,168 @@
+"""Cards: the facts of the eight datasets, the groups that follow, and a ninth that is one file more."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.data import cards, groups, load
+from r2med.data.cards import read_card
+from r2med.errors import UserError
+from support.datasets import r2med_folder
+from support.processes import python, r2med
+
+ORDER = (
+    "Biology",
+    "Bioinformatics",
+    "Medical-Sciences",
+    "MedXpertQA-Exam",
+    "MedQA-Diag",
+    "PMC-Treatment",
+    "PMC-Clinical",
+    "IIYi-Clinical",
+)
+
+# name: queries, documents, positives, most positives of a query, mean tokens of queries and of documents, revision
+FACTS = {
+    "Biology": (103, 57_359, 374, 19, 115.2, 83.6, "8b9fec2db9eda4b5742d03732213fbaee8169556"),
+    "Bioinformatics": (77, 47_473, 227, 8, 273.8, 150.5, "6021fce366892cbfd7837fa85a4128ea93315e18"),
+    "Medical-Sciences": (88, 34_810, 244, 8, 107.1, 122.7, "1b48911514c80bf9182222d99752ad75e23b4b47"),
+    "MedXpertQA-Exam": (97, 61_379, 292, 8, 233.2, 154.9, "b457ea43db9ae5db74c3a3e5be0a213d0f85ac3a"),
+    "MedQA-Diag": (118, 56_250, 522, 8, 167.8, 179.7, "78b585990279cc01a493f876c1b0cf09557fba57"),
+    "PMC-Treatment": (150, 28_954, 315, 5, 449.3, 149.3, "53c489a44a3664ba352c07550b72b4525a5968d5"),
+    "PMC-Clinical": (114, 60_406, 248, 4, 182.8, 480.4, "812829522f7eaa407ef82b96717be85788a50f7e"),
+    "IIYi-Clinical": (129, 10_449, 457, 6, 602.3, 1273.0, "974abbc9bc281c3169180a6aa5d7586cfd2f5877"),
+}
+
+INSTRUCTIONS = {
+    "Biology": ("Biology post", "relevant passages that help answer the post"),
+    "Bioinformatics": ("Bioinformatics post", "relevant passages that help answer the post"),
+    "Medical-Sciences": ("Medical Science post", "relevant passages that help answer the post"),
+    "MedXpertQA-Exam": ("Medical Exam", "relevant passages that help answer the exam"),
+    "MedQA-Diag": ("Medical Exam", "relevant passages that help answer the exam"),
+    "PMC-Treatment": ("Clinical Case", "relevant passages that help answer the case"),
+    "PMC-Clinical": ("Clinical Case", "similar cases that help diagnose the case"),
+    "IIYi-Clinical": ("Clinical Case", "similar cases that help diagnose the case"),
+}
+
+
+def test_there_are_eight_cards_in_the_order_of_the_benchmark() -> None:
+    assert tuple(cards()) == ORDER
+    assert sum(card.counts.queries for card in cards().values() if card.counts) == 876
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_card_has_the_facts_of_its_dataset(name: str) -> None:
+    card = cards()[name]
+    assert card.counts and card.published_lengths and card.hub and card.instruction
+    found = (*card.counts.model_dump().values(), *card.published_lengths.model_dump().values(), card.hub.revision)
+    assert found == FACTS[name]
+    assert card.hub.repository == f"R2MED/{name}"
+    assert (card.instruction.kind, card.instruction.what) == INSTRUCTIONS[name]
+    assert "CC-BY" in card.licence
+    assert card.short
+
+
+def test_groups_are_the_benchmark_the_demo_and_one_per_task() -> None:
+    assert groups() == {
+        "R2MED": ORDER,
+        "demo": tuple(f"demo/{name}" for name in ORDER),
+        "Q&A-reference": ORDER[:3],
+        "clinical-evidence": ORDER[3:6],
+        "clinical-case": ORDER[6:],
+    }
+
+
+def test_only_biology_is_also_left_out_of_an_average() -> None:
+    assert [card.name for card in cards().values() if card.also_averaged_without] == ["Biology"]
+
+
+def test_scenarios_are_those_of_the_benchmark() -> None:
+    scenarios = [card.scenario for card in cards().values()]
+    assert scenarios == ["Q&A", "Q&A", "Q&A", "examination", "diagnosis", "treatment", "case", "case"]
+
+
+def plugin(root: Path, name: str, card: str) -> Path:
+    (root / "datasets").mkdir(parents=True, exist_ok=True)
+    (root / "datasets" / f"{name}.toml").write_text(card)
+    return root
+
+
+def test_a_ninth_dataset_is_one_card_more(tmp_path: Path) -> None:
+    ninth = 'order = 5\ntask = "clinical evidence"\nscenario = "prognosis"\nlicence = "CC0"\n'
+    listed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", ninth))
+    assert listed.returncode == 0
+    assert "prognosis" in listed.stdout
+    assert "group clinical-evidence: MedXpertQA-Exam, MedQA-Diag, Ninth, PMC-Treatment\n" in listed.stdout
+    assert "group R2MED: Biology, Bioinformatics" in listed.stdout
+    assert "Ninth" not in listed.stdout.split("group R2MED")[1].split("\n")[0]
+
+
+def test_a_plugins_card_may_be_like_another(tmp_path: Path) -> None:
+    folder = plugin(tmp_path / "mine", "Ninth", 'like = "MedQA-Diag"\nscenario = "prognosis"\ngroups = ["R2MED"]\n')
+    plugin(folder, "Tenth", 'like = "Ninth"\n')
+    told = python(
+        "from r2med.data import cards, groups\n"
+        "for name in ('Ninth', 'Tenth'):\n"
+        "    card = cards()[name]\n"
+        "    print(card.task, card.scenario, card.instruction.kind, card.counts, card.hub, sep='|')\n"
+        "print(len(groups()['R2MED']), groups()['clinical-evidence'][-3:])",
+        R2MED_PLUGINS=folder,
+    )
+    assert told.stderr == ""
+    assert told.stdout.splitlines() == [
+        "clinical evidence|prognosis|Medical Exam|None|None",
+        "clinical evidence|prognosis|Medical Exam|None|None",
+        "9 ('Ninth', 'Tenth', 'PMC-Treatment')",
+    ]
+
+
+def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path) -> None:
+    folder = plugin(tmp_path / "mine", "Ninth", 'task = "clinical case"\n')
+    failed = r2med("data", "check", "Ninth", R2MED_PLUGINS=folder)
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert failed.stderr == "r2med: the card of Ninth names no hub repository: give the path of its folder\n"
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ('like = "Nothing"\n', "like = 'Nothing', but there is no such card"),
+        ("task = 3\n", "task: Input should be a valid string"),
+        ("colour = 'red'\n", "colour: Extra inputs are not permitted"),
+        ("task = \n", "not a TOML card"),
+        ("[counts]\nqueries = 3\n", "counts.documents: Field required"),
+    ],
+)
+def test_a_faulty_card_is_one_line_that_names_it(tmp_path: Path, card: str, message: str) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (folder / "card.toml").write_text(card)
+    with pytest.raises(UserError) as error:
+        load(folder)
+    assert str(error.value).startswith(f"{folder}/card.toml: {message}")
+
+
+def test_cards_that_are_like_each_other_are_one_line(tmp_path: Path) -> None:
+    folder = plugin(tmp_path / "mine", "A", 'like = "B"\n')
+    plugin(folder, "B", 'like = "A"\n')
+    failed = r2med("data", "list", R2MED_PLUGINS=folder)
+    assert failed.returncode == 2
+    (line,) = failed.stderr.splitlines()
+    assert "which is like this one" in line
+
+
+def test_like_takes_over_the_task_but_not_the_facts_of_the_data(tmp_path: Path) -> None:
+    path = tmp_path / "card.toml"
+    path.write_text('like = "Biology"\nkind = "question"\n')
+    card = read_card(path, "Mine")
+    model = cards()["Biology"]
+    assert (card.name, card.kind) == ("Mine", "question")
+    assert (card.task, card.scenario, card.instruction) == (model.task, model.scenario, model.instruction)
+    assert (card.counts, card.hub, card.groups, card.notes, card.also_averaged_without) == (None, None, (), (), False)
+
+
+def test_a_folders_own_card_comes_before_that_of_its_name(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "Biology")
+    (folder / "card.toml").write_text('task = "mine"\n')
+    card = load(folder).card
+    assert card is not None
+    assert (card.name, card.task, card.counts) == ("Biology", "mine", None)

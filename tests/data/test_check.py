@@ -1,0 +1,275 @@
+"""`check` reports every problem at once, each with its file and line; a sound dataset is called sound."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from r2med.data import load
+from r2med.data.check import check
+from r2med.data.problems import KEPT
+from r2med.errors import UserError
+from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
+from support.processes import r2med
+
+CORPUS = (
+    rb"""{"id": "d1", "text": "sound"}
+{"id": "d2", "text": "bad JSON",}
+{"id": "d3"}
+{"id": 4, "text": "wrong type"}
+{"id": "d1", "text": "another text for an id of line 1"}
+{"id": "d6", "text": " \t "}
+{"id": "d7", "text": "not UTF-8: """
+    + b'\xff"}\n'
+    + rb"""{"id": "d8", "text": "a lone surrogate: \ud800"}
+{"id": "d9", "text": "a raw control character: """
+    + b'\x01"}\n'
+    + rb"""{"id": "", "text": "no id"}
+["not", "an", "object"]
+{"id": null, "text": true}
+{"id": "d1", "text": "sound"}
+{"id": "d14", "text": "control characters, escaped: \u0000"}
+{"id": "d15", "te"""
+)
+
+QUERY = rb"""{"id": "q1", "text": "sound"}
+{"id": "q2", "text": "without qrels"}
+{"id": "q1", "text": "another text for an id of line 1"}
+{"id": "q4", "text": ""}
+{"id": "q5", "answer": "missing text"}
+{"id": "q6", "text": "only an irrelevant document"}
+{"id": "q7", "text": "wrong type", "answer": 7}
+{"id": "q8", "text": "wrong ids", "doc_id": [8]}
+{"id": "q9", "text": "surrogate", "excluded_ids": ["\udfff"]}
+"""
+
+QRELS_ROWS = rb"""{"q_id": "q1", "p_id": "d1", "score": 1}
+{"q_id": "nobody", "p_id": "d1", "score": 1}
+{"q_id": "q1", "p_id": "nothing", "score": 1}
+{"q_id": "q4", "p_id": "d1", "score": 1}
+{"q_id": "q1", "p_id": "d1", "score": 0}
+{"q_id": "q1", "p_id": "d1", "score": "1"}
+{"q_id": "q1", "p_id": "d1", "score": 0.5}
+{"q_id": "q1", "p_id": "d1", "score": true}
+oops
+{"q_id": "q6", "p_id": "d1", "score": 0}
+{"q_id": "q1", "score": 1}
+"""
+
+CARD = "[counts]\nqueries = 9\ndocuments = 40\npositives = 3\nmost_positives = 5\n"
+
+# file:line of every fault above, and what is said of it.
+EXPECTED = """
+corpus.jsonl:2: bad JSON:
+corpus.jsonl:3: missing field 'text'
+corpus.jsonl:4: field 'id' must be a string, found the number 4
+corpus.jsonl:5: id 'd1' was used at line 1 with another text: ids must be distinct
+corpus.jsonl:6: document 'd6' has an empty text
+corpus.jsonl:7: invalid UTF-8 at byte 35 of the line
+corpus.jsonl:8: field 'text' holds a lone surrogate
+corpus.jsonl:9: bad JSON: Invalid control character at column 47
+corpus.jsonl:10: empty id: every document needs one
+corpus.jsonl:11: not a JSON object but a list
+corpus.jsonl:12: field 'id' must be a string, found null
+corpus.jsonl:12: field 'text' must be a string, found true
+corpus.jsonl:15: truncated last line
+query.jsonl:2: query 'q2' has no qrels
+query.jsonl:3: id 'q1' was used at line 1 with another text: ids must be distinct
+query.jsonl:4: query 'q4' has an empty text
+query.jsonl:5: missing field 'text'
+query.jsonl:6: query 'q6' has no relevant document
+query.jsonl:7: field 'answer' must be a string, found the number 7
+query.jsonl:8: fields 'doc_id' and 'excluded_ids' must be lists of strings
+query.jsonl:9: fields 'doc_id' and 'excluded_ids' must be lists of strings
+qrels.jsonl:2: unknown query 'nobody'
+qrels.jsonl:3: unknown document 'nothing'
+qrels.jsonl:5: query 'q1', document 'd1' was judged 1 at line 1 and 0 here
+qrels.jsonl:6: field 'score' must be a whole number, found a string
+qrels.jsonl:7: score 0.5 is not a whole number
+qrels.jsonl:8: field 'score' must be a whole number, found true
+qrels.jsonl:9: bad JSON
+qrels.jsonl:11: missing field 'p_id'
+4 queries, but the card of faulty says 9
+5 documents, but the card of faulty says 40
+4 positives, but the card of faulty says 3
+2 most positives, but the card of faulty says 5
+""".strip().splitlines()
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    folder = tmp_path / "faulty"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_bytes(CORPUS)
+    (folder / "query.jsonl").write_bytes(QUERY)
+    (folder / "qrels.jsonl").write_bytes(QRELS_ROWS)
+    (folder / "card.toml").write_text(CARD)
+    return folder
+
+
+def lines_of(found) -> list[str]:
+    return [str(problem) for problem in (*found.problems, *found.flaws)]
+
+
+def test_every_problem_is_reported_at_once_with_file_and_line(faulty: Path) -> None:
+    found = check(faulty)
+    lines = lines_of(found)
+    for expected in EXPECTED:
+        start = f"{faulty}: " if expected[0].isdigit() else f"{faulty}/"
+        assert [line for line in lines if line.startswith(start + expected)], expected
+    assert len(lines) == len(found) == len(EXPECTED)
+    assert found.notices == [
+        f"{faulty}/corpus.jsonl: 1 repeated rows merged",
+        f"{faulty}/corpus.jsonl: 1 texts hold control characters (kept as they are)",
+    ]
+
+
+def test_the_command_prints_every_problem_and_fails(faulty: Path) -> None:
+    done = r2med("data", "check", faulty)
+    assert done.returncode == 2
+    assert done.stderr == ""
+    assert set(lines_of(check(faulty))) <= set(done.stdout.splitlines())
+    assert done.stdout.splitlines()[-1] == f"{faulty}: {len(EXPECTED)} problems"
+
+
+def test_the_bundled_demo_is_sound() -> None:
+    done = r2med("data", "check", "demo")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(": ")[1] for line in done.stdout.splitlines()] == ["sound"] * 8
+
+
+def test_a_sound_folder_has_no_problems(tmp_path: Path) -> None:
+    found = check(r2med_folder(tmp_path / "set"))
+    assert (len(found), found.notices) == (0, [])
+
+
+def test_flaws_do_not_stop_a_load_but_are_mentioned(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "0", "p_id": "gone", "score": 1}])
+    assert lines_of(check(folder)) == [f"{folder}/qrels.jsonl:4: unknown document 'gone': not in the corpus"]
+    blank = r2med_folder(tmp_path / "blank", [*DOCUMENTS, {"id": "e", "text": ""}])
+    assert load(blank).notices == (f"blank: 1 flaws (r2med data check {blank})",)
+
+
+def test_counts_as_on_the_card_are_sound(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, DOCUMENTS[0]])
+    # Rows are counted before repeated ones are merged, as the benchmark counts them.
+    (folder / "card.toml").write_text("[counts]\nqueries = 2\ndocuments = 4\npositives = 2\nmost_positives = 1\n")
+    assert lines_of(check(folder)) == []
+
+
+def test_a_folder_called_as_a_dataset_of_the_benchmark_must_have_its_counts(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "Biology")
+    assert lines_of(check(folder)) == [
+        f"{folder}: 2 queries, but the card of Biology says 103",
+        f"{folder}: 3 documents, but the card of Biology says 57359",
+        f"{folder}: 2 positives, but the card of Biology says 374",
+        f"{folder}: 1 most positives, but the card of Biology says 19",
+    ]
+
+
+def test_empty_files_are_reported(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", [], [], [])
+    assert lines_of(check(folder)) == [
+        f"{folder}/qrels.jsonl: no judgements: nothing can be scored",
+        f"{folder}/query.jsonl: no queries",
+        f"{folder}/corpus.jsonl: no documents",
+    ]
+
+
+def test_an_empty_corpus_is_reported_with_what_it_leaves_dangling(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", [])
+    assert lines_of(check(folder)) == [
+        f"{folder}/qrels.jsonl:1: unknown document '0': not in the corpus",
+        f"{folder}/qrels.jsonl:2: unknown document 'd2': not in the corpus",
+        f"{folder}/qrels.jsonl:3: unknown document 'd2': not in the corpus",
+        f"{folder}/corpus.jsonl: no documents",
+    ]
+
+
+@pytest.mark.parametrize("cut", range(1, 12))
+def test_a_file_cut_off_anywhere_in_its_last_line_is_reported(tmp_path: Path, cut: int) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    whole = json.dumps({"id": "last", "text": "Ödem ﷽ 😀"}, ensure_ascii=False).encode()
+    path = folder / "corpus.jsonl"
+    path.write_bytes(path.read_bytes() + whole[:-cut])
+    (problem,) = check(folder).problems
+    assert str(problem).startswith(f"{path}:4: truncated last line")
+
+
+def test_columns_of_a_qrels_file_are_checked_by_line(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (folder / "qrels.jsonl").unlink()
+    path = folder / "qrels.txt"
+    path.write_bytes(b"0 0 0 1\n1 0 d2 x\n1 0 d2 1\n\xff 0 d2 1\n1 d2 1 1 1\n1 0 2")
+    assert [str(problem) for problem in check(folder).problems] == [
+        f"{path}:2: grade 'x' is not a whole number",
+        f"{path}:4: invalid UTF-8 at byte 1 of the line: save it as UTF-8",
+        f"{path}:5: 5 columns instead of 4 (TREC)",
+        f"{path}:6: 3 columns instead of 4 (TREC) (the last line is truncated?)",
+    ]
+
+
+def test_a_line_of_neither_form_is_told_both(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (folder / "qrels.jsonl").write_text("0 0\n")
+    assert [problem.message for problem in check(folder).problems] == [
+        "2 columns instead of 3 (query document grade) or 4 (TREC)"
+    ]
+
+
+def test_a_broken_first_line_does_not_condemn_the_others(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    path = folder / "qrels.jsonl"
+    path.write_text("oops\n" + path.read_text())
+    (problem,) = check(folder).problems
+    assert str(problem) == f"{path}:1: bad JSON: Expecting value at column 1"
+
+
+def test_beir_folders_are_checked_too(tmp_path: Path) -> None:
+    folder = beir_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "9", "p_id": "8", "score": 1}])
+    write_jsonl(folder / "queries.jsonl", [{"_id": row["id"], "text": row["text"]} for row in QUERIES] + [{"_id": "2"}])
+    assert lines_of(check(folder)) == [
+        f"{folder}/queries.jsonl:3: missing field 'text'",
+        f"{folder}/qrels/test.tsv:5: unknown query '9': not in the query file",
+        f"{folder}/qrels/test.tsv:5: unknown document '8': not in the corpus",
+    ]
+
+
+def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    with (folder / "corpus.jsonl").open("a") as file:
+        file.write("oops\n" * (KEPT + 500))
+    found = check(folder)
+    assert len(found.problems) == KEPT
+    assert len(found) == KEPT + 500
+    with pytest.raises(UserError, match=f"and {KEPT + 499} more"):
+        load(folder)
+
+
+def test_deeply_nested_json_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    path = folder / "corpus.jsonl"
+    path.write_text(path.read_text() + "[" * 100_000 + "]" * 100_000 + "\n")
+    (problem,) = check(folder).problems
+    assert (problem.path, problem.line) == (path, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Biologie"], "no dataset or folder 'Biologie' (did you mean Biology?): r2med data list shows all"),
+        (["../x"], "no dataset or folder '../x': r2med data list shows all"),
+        (["corpus.jsonl"], "corpus.jsonl is a file: a dataset is a folder"),
+        (["empty"], "empty is not a dataset folder: it needs query.jsonl"),
+    ],
+)
+def test_what_is_no_dataset_is_one_line_and_exit_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    write_jsonl(tmp_path / "corpus.jsonl", DOCUMENTS)
+    done = r2med("data", "check", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"r2med: {message}")

@@ -1,0 +1,249 @@
+"""The corpus: made once, memory-mapped after, found by id, whatever the ids and texts are."""
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from r2med.data import Corpus, load
+from r2med.data.check import check
+from r2med.data.corpus import BATCH
+from r2med.data.layouts.beir_folder import BeirFolder
+from r2med.data.layouts.hub_clone import HubClone
+from r2med.data.layouts.r2med_folder import R2medFolder
+from r2med.data.problems import Problems
+from r2med.errors import UserError
+from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, hub_files, r2med_folder, write_jsonl
+from support.processes import python
+
+# Past the basic plane UTF-16 sorts differently from code points: U+FFFD is below U+10000 here.
+ODD_IDS = ["b", "a", "B", "ä", "\ufffd", "\U00010000", "a b", "", "10", "9", "é", "e\u0301"]
+
+
+def many(count: int) -> list[tuple[str, str]]:
+    pairs = [(f"{number}-é", f"text {number} 漢") for number in range(count)]
+    random.Random(7).shuffle(pairs)
+    return pairs
+
+
+def in_memory(pairs: list[tuple[str, str]], _: Path) -> Corpus:
+    return Corpus.of(pairs)
+
+
+def on_disk(pairs: list[tuple[str, str]], root: Path) -> Corpus:
+    return load(r2med_folder(root / "set", [{"id": i, "text": t} for i, t in pairs])).corpus
+
+
+@pytest.fixture(params=[in_memory, on_disk])
+def make(request: pytest.FixtureRequest, tmp_path: Path):
+    return lambda pairs: request.param(pairs, tmp_path)
+
+
+@pytest.mark.parametrize("count", [1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH + 5])
+def test_rows_ids_and_texts_lead_back_to_each_other(make, count: int) -> None:
+    pairs = many(count)
+    corpus = make(pairs)
+    ids, texts = [i for i, _ in pairs], [t for _, t in pairs]
+    assert len(corpus) == count
+    assert list(corpus) == pairs
+    assert corpus.rows(ids).tolist() == list(range(count))
+    assert corpus.ids(range(count)) == ids
+    assert corpus.texts(range(count)) == texts
+    for row in {0, count // 2, count - 1}:
+        assert corpus.row(ids[row]) == row
+        assert (corpus.id(row), corpus.text(row)) == pairs[row]
+
+
+def test_many_rows_come_in_the_order_asked_for(make) -> None:
+    pairs = many(3 * BATCH)
+    wanted = [2500, 3, 1024, 3, 1023]
+    assert make(pairs).ids(wanted) == [pairs[row][0] for row in wanted]
+    assert make(pairs).texts(np.array(wanted)) == [pairs[row][1] for row in wanted]
+    assert make(pairs).ids([]) == []
+
+
+def test_unknown_ids_have_no_row(make) -> None:
+    corpus = make(many(3 * BATCH))
+    known = corpus.id(5)
+    assert corpus.row("absent") is None
+    for asked in (["absent", known, ""], ["absent", known, ""] * BATCH):  # few are searched for, many are hashed
+        assert corpus.rows(asked).tolist() == [-1, 5, -1] * (len(asked) // 3)
+
+
+def test_ids_are_ordered_by_code_point(make) -> None:
+    pairs = [(identifier or "empty", "text") for identifier in ODD_IDS]
+    corpus = make(pairs)
+    descending = corpus.id_order[::-1]
+    assert corpus.ids(descending) == sorted((i for i, _ in pairs), reverse=True)
+    assert [corpus.row(i) for i, _ in pairs] == list(range(len(pairs)))
+    assert corpus.id_ranks()[corpus.id_order].tolist() == list(range(len(pairs)))
+
+
+def test_batches_of_a_stretch_are_its_rows(make) -> None:
+    pairs = many(3 * BATCH)
+    corpus = make(pairs)
+    stretch = [(row, ids.to_pylist(), texts.to_pylist()) for row, ids, texts in corpus.batches(1000, 2100)]
+    assert [row for row, _, _ in stretch] == [1000, 1024, 2048]
+    found = [pair for _, ids, texts in stretch for pair in zip(ids, texts, strict=True)]
+    assert found == pairs[1000:2100]
+
+
+def test_an_empty_corpus_has_nothing(make) -> None:
+    corpus = make([])
+    assert len(corpus) == 0
+    assert list(corpus) == []
+    assert corpus.row("a") is None
+    assert corpus.rows(["a"]).tolist() == [-1]
+
+
+def test_the_same_documents_have_the_same_fingerprint_on_disk_and_in_memory(tmp_path: Path) -> None:
+    pairs = many(2 * BATCH)
+    assert on_disk(pairs, tmp_path).fingerprint == Corpus.of(pairs).fingerprint
+
+
+def test_fingerprints_tell_where_an_id_ends(tmp_path: Path) -> None:
+    assert Corpus.of([("ab", "c")]).fingerprint != Corpus.of([("a", "bc")]).fingerprint
+    assert Corpus.of([("a", "b"), ("c", "d")]).fingerprint != Corpus.of([("c", "d"), ("a", "b")]).fingerprint
+
+
+def test_ids_in_memory_must_be_distinct() -> None:
+    with pytest.raises(ValueError, match="distinct"):
+        Corpus.of([("a", "x"), ("b", "y"), ("a", "x")])
+
+
+# Made once.
+
+
+@pytest.mark.parametrize(
+    ("builder", "layout"), [(r2med_folder, R2medFolder), (beir_folder, BeirFolder), (hub_files, HubClone)]
+)
+def test_a_corpus_opened_again_is_not_read_from_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder, layout
+) -> None:
+    folder = builder(tmp_path / "set")
+    first = load(folder)
+    forbid_reading(monkeypatch, layout)
+    again = load(folder)
+    assert list(again.corpus) == list(first.corpus)
+    assert again.fingerprint == first.fingerprint
+
+
+def test_flaws_and_notices_are_told_again_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, DOCUMENTS[0], {"id": "blank", "text": " "}])
+    first = check(folder)
+    forbid_reading(monkeypatch, R2medFolder)
+    again = check(folder)
+    assert [str(flaw) for flaw in again.flaws] == [f"{folder}/corpus.jsonl:5: document 'blank' has an empty text"]
+    assert (again.flaws, again.notices) == (first.flaws, first.notices)
+    assert again.notices == [f"{folder}/corpus.jsonl: 1 repeated rows merged"]
+
+
+def test_problems_are_told_every_time(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "d2", "text": "another"}])
+    assert check(folder).problems == check(folder).problems != []
+
+
+def test_a_changed_source_of_the_same_size_is_noticed(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    before = load(folder).corpus
+    path = folder / "corpus.jsonl"
+    times = path.stat()
+    path.write_text(path.read_text().replace("Gluten", "Glutin"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # even under its old date
+    after = load(folder).corpus
+    assert path.stat().st_size == times.st_size
+    assert after.text(0) == "Glutin harms the small bowel in coeliac disease."
+    assert after.fingerprint != before.fingerprint
+
+
+def test_a_damaged_corpus_is_made_again(tmp_path: Path, home: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    before = list(load(folder).corpus)
+    (stored,) = home.glob("corpus/*/documents.arrow")
+    stored.write_bytes(stored.read_bytes()[:-10])
+    assert list(load(folder).corpus) == before
+
+
+def test_nothing_is_left_in_progress(tmp_path: Path, home: Path) -> None:
+    load(r2med_folder(tmp_path / "set"))
+    assert list((home / "scratch").iterdir()) == []
+
+
+def test_a_large_corpus_opens_again_at_once_and_in_little_memory(tmp_path: Path, home: Path) -> None:
+    count, filler = 300_000, "a few words that fill the memory if all of them were read " * 3
+    documents = ({"id": f"d{number}", "text": f"{number} {filler}"} for number in range(count))
+    folder = r2med_folder(tmp_path / "large", documents, QUERIES[:1], [{"q_id": "0", "p_id": "d7", "score": 1}])
+    assert len(load(folder).corpus) == count
+    (stored,) = home.glob("corpus/*/documents.arrow")
+    assert stored.stat().st_size > 50e6
+    opened = python(
+        """
+import json, resource, sys, time
+import r2med
+r2med.load("demo/Biology")  # imports are paid for
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.perf_counter()
+corpus = r2med.load(sys.argv[1]).corpus
+row = corpus.row("d299999")
+seconds = time.perf_counter() - started
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(json.dumps([len(corpus), row, seconds, grown]))
+""",
+        folder,
+    )
+    assert opened.stderr == ""
+    length, row, seconds, kilobytes = json.loads(opened.stdout)
+    assert (length, row) == (count, count - 1)
+    assert seconds < 0.5
+    assert kilobytes < 20_000
+
+
+# Repeated and clashing ids.
+
+
+def test_query_ids_may_equal_document_ids(tmp_path: Path) -> None:
+    dataset = load(r2med_folder(tmp_path / "set"))
+    assert dataset.queries[0].id == dataset.corpus.id(0) == "0"
+    assert check(tmp_path / "set").flaws == []
+
+
+def test_repeated_identical_rows_are_merged_with_a_notice(tmp_path: Path) -> None:
+    rows = [{"id": f"{number % 2000}", "text": f"text {number % 2000}"} for number in range(5000)]
+    folder = r2med_folder(tmp_path / "set", rows, QUERIES[:1], QRELS[:1])
+    dataset = load(folder)
+    assert list(dataset.corpus) == [(row["id"], row["text"]) for row in rows[:2000]]
+    assert dataset.corpus.rows(["0", "1999", "1024"]).tolist() == [0, 1999, 1024]
+    assert dataset.notices == (f"{folder}/corpus.jsonl: 3000 repeated rows merged",)
+    assert load(folder).notices == dataset.notices
+
+
+def test_one_id_with_two_texts_is_an_error_that_names_both_lines(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "d-ü", "text": "another text"}])
+    with pytest.raises(UserError) as error:
+        load(folder)
+    assert str(error.value) == (
+        f"{folder}/corpus.jsonl:4: id 'd-ü' was used at line 2 with another text: ids must be distinct"
+    )
+
+
+def test_equal_texts_under_several_ids_stay_apart(tmp_path: Path) -> None:
+    rows = [{"id": "0", "text": "same"}, {"id": "d2", "text": "same"}]
+    assert len(load(r2med_folder(tmp_path / "set", rows)).corpus) == 2
+
+
+def test_datasets_may_share_ids(tmp_path: Path) -> None:
+    one = load(r2med_folder(tmp_path / "one"))
+    write_jsonl(r2med_folder(tmp_path / "two") / "corpus.jsonl", [{**row, "text": "other"} for row in DOCUMENTS])
+    two = load(tmp_path / "two")
+    assert one.corpus.text(0) != two.corpus.text(0) == "other"
+
+
+def forbid_reading(monkeypatch: pytest.MonkeyPatch, layout: type) -> None:
+    def documents(self: object, problems: Problems) -> Iterator[None]:
+        raise AssertionError("the source was read again")
+
+    monkeypatch.setattr(layout, "documents", documents)

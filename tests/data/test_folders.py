@@ -1,0 +1,250 @@
+"""Folders of the benchmark's own layout and of BEIR's read alike, whichever form their qrels have."""
+
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med.data import Query, load, names
+from r2med.data.qrels_file import read_qrels
+from r2med.errors import UserError
+from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
+
+TREC = "".join(f"{row['q_id']} 0 {row['p_id']} {row['score']}\n" for row in QRELS)
+TSV = "".join(f"{row['q_id']}\t{row['p_id']}\t{row['score']}\n" for row in QRELS)
+
+
+def test_an_r2med_folder_has_queries_documents_and_grades(tmp_path: Path) -> None:
+    dataset = r2med.load(r2med_folder(tmp_path / "Mine"))
+    assert dataset.name == "Mine"
+    assert dataset.card is None
+    assert dataset.queries == (
+        Query("0", "Tired after bread?", "Coeliac disease", "Digestive"),
+        Query("1", "Why is she pale?", "Iron deficiency", "Other / NA", excluded=("0",)),
+    )
+    assert list(dataset.corpus) == [(row["id"], row["text"]) for row in DOCUMENTS]
+    assert dataset.qrels == GRADES
+    assert dataset.qrels.positives == 2
+    assert dataset.notices == ()
+
+
+@pytest.mark.parametrize("name", ["qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec"])
+@pytest.mark.parametrize(
+    "content",
+    [TREC, TSV, "query-id\tcorpus-id\tscore\n" + TSV, TREC.replace(" ", "\t"), TREC.replace(" ", "   ")],
+    ids=["trec", "tsv", "tsv with header", "trec with tabs", "trec with many spaces"],
+)
+def test_qrels_are_told_by_their_content(tmp_path: Path, name: str, content: str) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (folder / "qrels.jsonl").unlink()
+    (folder / name).write_text(content)
+    assert load(folder).qrels == GRADES
+
+
+def test_json_lines_may_be_called_txt(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (folder / "qrels.jsonl").rename(folder / "qrels.txt")
+    assert load(folder).qrels == GRADES
+
+
+def test_a_first_grade_that_is_no_whole_number_is_not_taken_for_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text("q1\td1\t1.5\nq1\td2\t1\n")
+    with pytest.raises(UserError, match=r"qrels.tsv:1: grade '1.5' is not a whole number"):
+        read_qrels(path)
+
+
+def test_ids_in_tsv_may_hold_spaces(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text("query one\tdocument one\t1\n")
+    assert read_qrels(path) == {"query one": {"document one": 1}}
+
+
+def test_repeated_judgements_are_merged_with_a_notice(tmp_path: Path) -> None:
+    dataset = load(r2med_folder(tmp_path / "set", qrels=[*QRELS, QRELS[0]]))
+    assert dataset.qrels == GRADES
+    assert [notice for notice in dataset.notices if "1 repeated judgements merged" in notice]
+
+
+def test_a_pair_judged_twice_differently_names_both_lines(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "0", "p_id": "0", "score": 0}])
+    with pytest.raises(UserError, match=r"qrels.jsonl:4: query '0', document '0' was judged 2 at line 1 and 0 here"):
+        load(folder)
+
+
+def test_a_document_judged_relevant_is_never_excluded(tmp_path: Path) -> None:
+    queries = [{"id": "0", "text": "?", "doc_id": "0", "excluded_ids": ["d2", "d2", "0"]}]
+    dataset = load(r2med_folder(tmp_path / "set", queries=queries, qrels=QRELS[:2]))
+    assert dataset.queries[0].excluded == ("d2",)
+
+
+def test_beir_joins_each_title_to_its_text(tmp_path: Path) -> None:
+    documents = [
+        {"id": "a", "title": "Anaemia", "text": "has many causes."},
+        {"id": "b", "title": "", "text": "No title."},
+        {"id": "c", "text": "None at all."},
+        {"id": "d", "title": None, "text": "Null."},
+        {"id": "e", "title": "Only a title", "text": ""},
+    ]
+    folder = beir_folder(tmp_path / "set", documents, qrels=[{"q_id": "0", "p_id": "a", "score": 1}])
+    texts = ["Anaemia has many causes.", "No title.", "None at all.", "Null.", "Only a title"]
+    assert [text for _, text in load(folder).corpus] == texts
+
+
+def test_beir_queries_of_other_splits_are_left_out(tmp_path: Path) -> None:
+    dataset = load(beir_folder(tmp_path / "set", qrels=QRELS[:2]))
+    assert [query.id for query in dataset.queries] == ["0"]
+    assert dataset.qrels == {"0": GRADES["0"]}
+    assert [notice for notice in dataset.notices if "1 queries of other splits left out" in notice]
+
+
+def test_layout_does_not_change_the_fingerprint_of_the_corpus(tmp_path: Path) -> None:
+    ours, beir = load(r2med_folder(tmp_path / "a")), load(beir_folder(tmp_path / "b"))
+    assert ours.corpus.fingerprint == beir.corpus.fingerprint
+    assert ours.qrels.fingerprint == beir.qrels.fingerprint
+
+
+def test_fingerprint_depends_on_contents_and_not_on_place(tmp_path: Path) -> None:
+    here, there = load(r2med_folder(tmp_path / "here")), load(r2med_folder(tmp_path / "there"))
+    other = load(r2med_folder(tmp_path / "other", queries=[*QUERIES[:1], {**QUERIES[1], "text": "Why so pale?"}]))
+    assert here.fingerprint == there.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(("before", "newline"), [(b"\xef\xbb\xbf", b"\n"), (b"", b"\r\n"), (b"\xef\xbb\xbf", b"\r\n")])
+def test_a_byte_order_mark_and_dos_line_ends_change_nothing(tmp_path: Path, before: bytes, newline: bytes) -> None:
+    plain = load(r2med_folder(tmp_path / "plain"))
+    odd = r2med_folder(tmp_path / "odd")
+    for path in odd.iterdir():
+        path.write_bytes(before + path.read_bytes().replace(b"\n", newline))
+    assert load(odd).fingerprint == plain.fingerprint
+    (odd / "qrels.jsonl").unlink()
+    (odd / "qrels.tsv").write_bytes(before + ("query-id\tcorpus-id\tscore\n" + TSV).encode().replace(b"\n", newline))
+    assert load(odd).fingerprint == plain.fingerprint
+
+
+def test_blank_lines_and_a_missing_last_newline_change_nothing(tmp_path: Path) -> None:
+    plain = load(r2med_folder(tmp_path / "plain"))
+    odd = r2med_folder(tmp_path / "odd")
+    for path in odd.iterdir():
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n  \n").rstrip())
+    assert load(odd).fingerprint == plain.fingerprint
+
+
+def test_documents_of_fifty_thousand_characters_are_read_whole(tmp_path: Path) -> None:
+    long = "κλινική " * 6250
+    dataset = load(r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "long", "text": long}]))
+    row = dataset.corpus.row("long")
+    assert row is not None
+    assert len(long) == 50_000
+    assert dataset.corpus.text(row) == long
+
+
+def test_escaped_control_characters_are_kept(tmp_path: Path) -> None:
+    odd = "a\x00b\x07c\x1bd\x7f\x85"
+    dataset = load(r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "\x01", "text": odd}]))
+    assert dict(dataset.corpus)["\x01"] == odd
+
+
+def test_repeated_identical_queries_are_merged_with_a_notice(tmp_path: Path) -> None:
+    dataset = load(r2med_folder(tmp_path / "set", queries=[*QUERIES, QUERIES[0]]))
+    assert [query.id for query in dataset.queries] == ["0", "1"]
+    assert [notice for notice in dataset.notices if "query.jsonl: 1 repeated rows merged" in notice]
+
+
+def test_a_folder_of_folders_means_the_datasets_in_it_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
+    for name in ("Own", "PMC-Clinical", "Biology"):
+        r2med_folder(tmp_path / "all" / name)
+    (tmp_path / "all" / "notes").mkdir()
+    expected = [str(tmp_path / "all" / name) for name in ("Biology", "PMC-Clinical", "Own")]
+    assert names(tmp_path / "all") == expected
+    assert names(expected[0]) == expected[:1]
+
+
+def test_a_folder_called_as_a_dataset_gets_its_card(tmp_path: Path) -> None:
+    card = load(r2med_folder(tmp_path / "Biology")).card
+    assert card is not None
+    assert card.name == "Biology"
+
+
+def test_a_path_is_read_although_a_dataset_bears_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    r2med_folder(tmp_path / "Biology")
+    monkeypatch.chdir(tmp_path)
+    assert len(load(Path("Biology")).corpus) == 3
+    assert len(load("./Biology").corpus) == 3
+
+
+# What cannot be a dataset is one line.
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../x", "no dataset or folder '../x'"),
+        ("demo/../x", "no dataset or folder 'demo/../x'"),
+        ("Biologie", "(did you mean Biology?)"),
+        ("demo/biology", "(did you mean demo/Biology?)"),
+        ("medqa-diag", "(did you mean MedQA-Diag?)"),
+        ("", "is not a dataset folder"),
+        ("x" * 5000, "no dataset or folder"),
+        ("~nobody-of-this-name/x", "no dataset or folder"),
+        ("\0", "no dataset or folder"),
+        ("\ud800", "no dataset or folder"),
+        ("R2MED", "R2MED is a group of 8 datasets"),
+    ],
+    ids=lambda value: ascii(value[:30]),
+)
+def test_a_name_that_is_none_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        load(name)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_path_above_the_current_folder_is_read_if_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    r2med_folder(tmp_path / "x")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert load("../x").name == "x"
+
+
+def test_a_file_is_no_dataset(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "corpus.jsonl", DOCUMENTS)
+    with pytest.raises(UserError, match=r"corpus.jsonl is a file: a dataset is a folder"):
+        load(path)
+
+
+def test_a_folder_without_queries_is_told_what_it_needs(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "set" / "corpus.jsonl", DOCUMENTS)
+    with pytest.raises(UserError, match=r"not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl"):
+        load(tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("builder", "gone", "message"),
+    [
+        (r2med_folder, ["corpus.jsonl"], "corpus.jsonl is missing"),
+        (r2med_folder, ["corpus.jsonl", "qrels.jsonl"], "corpus.jsonl and qrels.jsonl are missing"),
+        (beir_folder, ["qrels/test.tsv"], "qrels/test.tsv is missing"),
+    ],
+)
+def test_every_missing_file_is_named(tmp_path: Path, builder, gone: list[str], message: str) -> None:
+    folder = builder(tmp_path / "set")
+    for name in gone:
+        (folder / name).unlink()
+    with pytest.raises(UserError, match=f"{message}$"):
+        load(folder)
+
+
+def test_a_load_names_the_first_problem_and_how_to_see_the_others(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", documents=[{"id": 1, "text": "a"}, {"id": 2, "text": "b"}])
+    with pytest.raises(UserError) as error:
+        load(folder)
+    assert str(error.value) == (
+        f"{folder}/corpus.jsonl:1: field 'id' must be a string, found the number 1 "
+        f"(and 1 more: r2med data check {folder})"
+    )
