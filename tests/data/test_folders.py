@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.data import Query, load, names
+from r2med.data import Query, groups, load, names
 from r2med.data.qrels_file import read_qrels
 from r2med.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
@@ -199,6 +199,7 @@ def test_a_name_that_is_none_is_one_line(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as error:
         load(name)
+    assert names(name) == [name] or name in groups()
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 

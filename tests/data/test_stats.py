@@ -44,5 +44,5 @@ def test_the_command_prints_a_line_for_each_dataset(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["Dataset", "#Q", "#D", "Avg.", "Pos", "Q-Len", "D-Len", "D-Chars", "D-Max"] in rows
-    assert ["Mine", "2", "3", "1.00", "3.5", "6.7", "38", "48"] in rows
+    assert ["Mine", "2", "3", "1.00", "3.5", "6.7", "37", "48"] in rows
     assert [row for row in rows if row[:1] == ["demo/Biology"]]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from r2med.errors import UserError
-from r2med.store import Store, default_store
+from r2med.store import Artefact, Store, artefacts, default_store
 from r2med.store.artefacts import DamagedError
 from r2med.store.files import write_array
 
@@ -104,6 +104,26 @@ def test_what_is_redone_with_another_outcome_is_replaced(store: Store) -> None:
     found = store.get("index", "key")
     assert found is not None
     assert found.array("numbers").tolist() == [2]
+
+
+def test_whoever_found_damage_does_not_take_away_what_another_has_mended_meanwhile(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = store.make("index", "key", Builder()).file("numbers.npy")
+    path.write_bytes(b"")
+    mended: list[int] = []
+
+    def overtaken(folder: Path) -> Artefact:
+        monkeypatch.undo()
+        with pytest.raises(DamagedError) as damage:
+            artefacts._open(folder)
+        mended.append(Store(store.root).make("index", "key", Builder()).path.stat().st_ino)
+        raise damage.value
+
+    monkeypatch.setattr(artefacts, "_open", overtaken)
+    found = store.get("index", "key")
+    assert found is not None
+    assert [found.path.stat().st_ino] == mended
 
 
 def test_redoing_mends_rot_that_left_no_trace_in_the_times(store: Store) -> None:

@@ -131,7 +131,7 @@ def test_a_pickled_array_is_refused(value: npt.NDArray[np.object_], tmp_path: Pa
 
 def test_a_file_that_is_a_pickle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.npy").write_bytes(b"\x80\x04K\x01.")
-    with pytest.raises(ValueError, match="allow_pickle=False"):
+    with pytest.raises(ValueError, match="pickled"):
         map_array(tmp_path / "a.npy")
 
 

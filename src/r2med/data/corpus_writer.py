@@ -46,7 +46,7 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
     same = np.zeros(len(order), dtype=bool)
     if len(order) > 1:
         same[1:] = np.asarray(pc.equal(in_order[1:], in_order[:-1]))
-    repeated = _repeated_rows(order, same, hashes, origins, in_order, problems)
+    repeated, clashes = _repeated_rows(order, same, hashes, origins, in_order, problems)
     if len(repeated):
         keep = np.ones(len(order), dtype=bool)
         keep[repeated] = False
@@ -57,7 +57,7 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
     else:
         draft.rename(folder / "documents.arrow")
     write_array(folder / "order.npy", order.astype(np.int32))
-    return Written(_fingerprint(folder), len(hashes), len(repeated))
+    return Written(_fingerprint(folder), len(hashes), len(repeated) - clashes)
 
 
 class _Origins:
@@ -111,16 +111,20 @@ def _repeated_rows(
     origins: _Origins,
     in_order: pa.ChunkedArray,
     problems: Problems,
-) -> npt.NDArray[np.int64]:
-    """Return the rows that repeat an earlier id; the sort is stable, so the first of a group came first."""
+) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the rows that repeat an earlier id, and how many of them have another text than it.
+
+    The sort is stable, so the first of a group came first.
+    """
     first = np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))
     again = np.flatnonzero(same)
-    for number in again[hashes[order[again]] != hashes[order[first[again]]]]:
+    clashes = again[hashes[order[again]] != hashes[order[first[again]]]]
+    for number in clashes:
         path, line = origins.of(int(order[number]))
         earlier = place(*origins.of(int(order[first[number]])), seen_from=path)
         identifier = in_order[int(number)].as_py()
         problems.add(path, line, f"id {identifier!r} was used at {earlier} with another text: ids must be distinct")
-    return order[again]
+    return order[again], len(clashes)
 
 
 def _ids(path: Path) -> pa.ChunkedArray:

@@ -56,8 +56,9 @@ def read_jsonl(
 def _json_fault(error: Exception, ended: bool) -> str:
     if not ended:
         return TRUNCATED
-    reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-    return f"bad JSON: {reason}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"bad JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+    return f"bad JSON: {error}"
 
 
 def faults(row: dict[str, Any], fields: Fields, must: bool) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ def names(name_or_path: str | Path) -> list[str]:
     word = str(name_or_path)
     if members := groups().get(word):
         return list(members)
-    folder = Path(word)
+    folder = _path(word)
     if word not in cards() and folder.is_dir() and not is_dataset(folder):
         inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_dataset(path))
         rank = {name: place for place, name in enumerate(cards())}
@@ -70,13 +70,12 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, Card | No
             return word, folder, _card_of(folder, word)
         if word in groups():
             raise UserError(f"{word} is a group of {len(groups()[word])} datasets: load them one by one")
-    with contextlib.suppress(OSError, RuntimeError):  # a name too long for a file, or ~ of an unknown user
-        folder = Path(word).expanduser()
-        if folder.is_dir():
-            name = folder.resolve().name or "dataset"
-            return name, folder, _card_of(folder, name)
-        if folder.exists():
-            raise UserError(f"{word} is a file: a dataset is a folder")
+    folder = _path(word)
+    if folder.is_dir():
+        name = folder.resolve().name or "dataset"
+        return name, folder, _card_of(folder, name)
+    if folder.exists():
+        raise UserError(f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
     raise UserError(f"no dataset or folder {word!r}{nearest(word, known)}: r2med data list shows all")
 
@@ -97,13 +96,15 @@ def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, .
     repeated = 0
     for row in layout.queries(problems):
         earlier = rows.setdefault(row.id, row)
-        if earlier is not row:
+        if earlier is row:
+            continue
+        if earlier.text == row.text:
             repeated += 1
-            if earlier.text != row.text:
-                where = place(earlier.path, earlier.line, row.path)
-                problems.add(
-                    row.path, row.line, f"id {row.id!r} was used at {where} with another text: ids must be distinct"
-                )
+        else:
+            where = place(earlier.path, earlier.line, row.path)
+            problems.add(
+                row.path, row.line, f"id {row.id!r} was used at {where} with another text: ids must be distinct"
+            )
     if repeated:
         problems.notice(f"{layout.query_file}: {repeated} repeated rows merged")
     judged = [row for row in rows.values() if row.id in qrels or not layout.judged_queries_only]
@@ -149,6 +150,20 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
     if known["repeated"]:
         problems.notice(f"{layout.corpus_files[0]}: {known['repeated']} repeated rows merged")
     return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]
+
+
+def _path(word: str) -> Path:
+    """Return the path a word means; one that no file can have is not there, like any other."""
+    try:
+        path = Path(word).expanduser()
+        path.exists()
+    except RuntimeError:  # ~ of an unknown user
+        return Path(word)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return Path("\0")
+    return path
 
 
 def _card_of(folder: Path, name: str) -> Card | None:

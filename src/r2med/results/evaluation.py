@@ -65,8 +65,7 @@ def evaluate(
 
 def record_key(system: System, dataset: Dataset, k: int) -> str:
     """Return the key of an evaluation: its content, not its name or date."""
-    generations = system.expand(dataset).fingerprint
-    return digest(["record", FORMAT, system.describe(), generations, dataset.fingerprint, k])
+    return digest(["record", FORMAT, system.describe(dataset), dataset.fingerprint, k])
 
 
 def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
@@ -132,6 +131,8 @@ def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: R
         },
         run=run,
         failures=outcome.failures,
+        usage=outcome.usage,
+        cost_usd=outcome.usage.get("cost_usd", 0.0),
         timings=outcome.timings,
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

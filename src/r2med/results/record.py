@@ -53,6 +53,8 @@ class Record(_Part):
     run: RunFacts | None = None
     failures: int = 0
     llm_tokens: int = 0
+    usage: dict[str, float] = {}
+    """What embedding models used: texts, tokens, texts cut at a limit, …"""
     cost_usd: float = 0.0
     seeds: dict[str, int] = {}
     timings: dict[str, float]

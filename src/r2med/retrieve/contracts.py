@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
 from r2med.data.model import Query
 from r2med.retrieve.run import Run
@@ -30,12 +31,19 @@ class Searcher(Protocol):
     def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
         """Return the k best documents of each query, exactly, ties by document id descending."""
 
+    def usage(self) -> dict[str, float]:
+        """Return what models used so far (texts, tokens, cost_usd, …)."""
+
 
 class Retriever(Protocol):
     """Anything that can search a corpus."""
 
-    def describe(self) -> dict[str, Any]:
+    @property
+    def name(self) -> str:
+        """What one types to get it; settings at their defaults are left out."""
+
+    def describe(self, instruction: Instruction | None) -> dict[str, Any]:
         """Return every setting a score depends on; it goes into keys and records."""
 
-    def index(self, corpus: Corpus, store: Store) -> Searcher:
-        """Prepare a corpus, through the store."""
+    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> Searcher:
+        """Prepare a corpus, through the store. The instruction holds the dataset's words for models that take some."""

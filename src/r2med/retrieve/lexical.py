@@ -6,7 +6,7 @@ from r2med.retrieve.contracts import SearchQuery
 
 # As the benchmark does it: a generated document speaks for itself, LameR's is added to the query, and
 # Query2Doc repeats the query so that the longer generated text does not drown it.
-QUERY_COPIES = {"hyde": 0, "lamer": 1, "query2doc": 2}
+QUERY_COPIES = {"hyde": 0, "alone": 0, "lamer": 1, "query2doc": 2}
 
 
 def lexical_text(search: SearchQuery) -> str:

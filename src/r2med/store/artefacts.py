@@ -2,7 +2,7 @@
 
 An artefact is built in a temporary folder beside its final place, sealed with a manifest (size and SHA-256 of
 every file), flushed and renamed. Whoever finds it under its final name may trust it; whoever is killed
-half-way leaves only a temporary folder that the next builder of the same key removes.
+half-way leaves only a temporary folder that the next to ask for the same key removes.
 
 Hashing tens of gigabytes at every start would be slow, so files are hashed again only when their size, times
 or inode differ from those at the last check, as git does for a work tree. Rot that leaves a file's times
@@ -169,7 +169,7 @@ class Store:
             return None
 
     def _cleared(self, kind: str, key: str) -> Path:
-        """Return the final place, rid of all beside it: we hold the lock, so whoever left it is gone, even from here."""
+        """Return the final place, rid of all work beside it: we hold the lock, so whoever left it was killed."""
         place = self.root / kind / key
         place.parent.mkdir(parents=True, exist_ok=True)
         for dead in place.parent.glob(f"{key}.*"):

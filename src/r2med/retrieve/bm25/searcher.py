@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
+from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
 from r2med.engine import map_threads
 from r2med.errors import UserError, nearest
@@ -22,7 +23,8 @@ from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.lexical import lexical_text
 from r2med.retrieve.run import Run
-from r2med.retrieve.topk import top_k
+from r2med.retrieve.topk import best, best_positive
+from r2med.spec import Call
 from r2med.store import Store, digest
 from r2med.store.files import write_array
 from r2med.text import english
@@ -45,8 +47,15 @@ class BM25:
         if not 0 <= self.b <= 1:
             raise UserError(f"bm25: b must lie between 0 and 1, not {self.b}")
 
-    def describe(self) -> dict[str, Any]:
-        """Return every setting a score depends on."""
+    @property
+    def name(self) -> str:
+        """What one types to get it."""
+        defaults = BM25()
+        changed = [(f.name, str(getattr(self, f.name))) for f in fields(self)]
+        return str(Call("bm25", (), tuple((k, v) for k, v in changed if v != str(getattr(defaults, k)))))
+
+    def describe(self, instruction: Instruction | None = None) -> dict[str, Any]:
+        """Return every setting a score depends on; words are matched as they are, whatever the instruction."""
         return {
             "retriever": "bm25",
             "version": VERSION,
@@ -56,7 +65,7 @@ class BM25:
             "b": float(self.b),
         }
 
-    def index(self, corpus: Corpus, store: Store) -> BM25Searcher:
+    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None = None) -> BM25Searcher:
         """Return a searcher; index and impacts come from the store if they are there."""
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
@@ -111,11 +120,15 @@ class BM25Searcher:
             ]
             rows = np.concatenate([rows for rows, _ in parts])
             scores = np.concatenate([scores for _, scores in parts])
-            best, scores = top_k(scores, k, ranks[rows])
-            return rows[best], scores
+            kept = best(scores, k, ranks[rows])
+            return rows[kept], scores[kept]
 
         found = list(map_threads(search_one, bags))
         return Run.ranked([query.query.id for query in queries], found, self._corpus)
+
+    def usage(self) -> dict[str, float]:
+        """Return what models used: nothing."""
+        return {}
 
     def _search_segment(
         self,
@@ -128,5 +141,5 @@ class BM25Searcher:
         matrix, start = self._matrices[number], self._index.segments[number].start
         here = places >= 0
         scores = (matrix[:, places[here]] @ weights[here]).astype(np.float32)
-        rows, best = top_k(scores, k, ranks[start : start + len(scores)])
-        return rows + np.int32(start), best
+        rows, kept = best_positive(scores, k, ranks[start : start + len(scores)])
+        return rows + np.int32(start), kept

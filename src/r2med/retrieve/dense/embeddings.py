@@ -1,0 +1,91 @@
+"""Embeddings in the store: a corpus in shards, written as they come, and sets of queries.
+
+A shard's key holds the corpus, its rows and all that a document's vector depends on. A run that dies is
+therefore never paid for twice: the next one encodes the shards that are missing. Changing what only queries
+depend on leaves every shard valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from r2med.data.corpus import Corpus
+from r2med.engine.progress import Reporter
+from r2med.errors import UserError
+from r2med.models.contracts import BadVectorError, Encoder, Role, Vectors
+from r2med.store import Artefact, Store, digest
+from r2med.store.files import write_array
+
+SHARD = 4096
+"""Documents a shard: enough for batches of even lengths, few enough to lose little."""
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """The vectors of a corpus, memory-mapped shard by shard."""
+
+    shards: tuple[Artefact, ...]
+    seconds: float
+
+    def blocks(self) -> Iterator[tuple[int, Vectors]]:
+        """Yield (first row, vectors) in the order of the corpus."""
+        for shard in self.shards:
+            yield shard.meta["start"], shard.array("vectors")
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return int(self.shards[0].array("vectors").shape[1])
+
+
+def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
+    """Return the vectors of every document, encoding the shards that the store does not have."""
+    described = encoder.describe("document")
+    keys = {start: digest([described, corpus.fingerprint, start, SHARD]) for start in range(0, len(corpus), SHARD)}
+    there = {start: store.get("vectors", key) for start, key in keys.items()}
+    known = sum(min(SHARD, len(corpus) - start) for start, shard in there.items() if shard is not None)
+    reporter = Reporter("documents", len(corpus), before=known)
+    for start, key in keys.items():
+        if there[start] is None:
+            there[start] = store.make("vectors", key, partial(_encode_shard, corpus, start, encoder))
+            reporter.advance(min(SHARD, len(corpus) - start))
+    shards = tuple(shard for shard in there.values() if shard is not None)
+    sizes = {shard.array("vectors").shape[1] for shard in shards}
+    if len(sizes) > 1:
+        raise UserError(f"the model returned vectors of different lengths ({sorted(sizes)}): is it still the same model?")
+    return Embeddings(shards, sum(shard.meta["seconds"] for shard in shards))
+
+
+def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store) -> Vectors:
+    """Return the vectors of queries or generated texts, from the store if these very texts are there."""
+
+    def build(folder: Path) -> dict[str, Any]:
+        write_array(folder / "vectors.npy", _encoded(encoder, texts, role, lambda place: f"query number {place + 1}"))
+        return {}
+
+    return store.make("query-vectors", digest([encoder.describe(role), list(texts)]), build).array("vectors")
+
+
+def _encode_shard(corpus: Corpus, start: int, encoder: Encoder, folder: Path) -> dict[str, Any]:
+    texts = [text for _, _, batch in corpus.batches(start, start + SHARD) for text in batch.to_pylist()]
+    vectors = _encoded(encoder, texts, "document", lambda place: f"document {corpus.id(start + place)!r}")
+    write_array(folder / "vectors.npy", vectors)
+    return {"start": start}
+
+
+def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[[int], str]) -> Vectors:
+    try:
+        vectors = np.asarray(encoder.encode(texts, role), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise UserError(f"the model returned an array of shape {vectors.shape} for {len(texts)} texts")
+        if not (finite := np.isfinite(vectors).all(axis=1)).all():
+            raise BadVectorError("NaN or infinite values", int(np.argmin(finite)))
+    except BadVectorError as error:
+        raise UserError(f"the model gave no usable vector for {name(error.index)}: {error}") from None
+    return vectors

@@ -1,0 +1,105 @@
+"""A dense model as a retriever: encode the corpus once, then search it exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from r2med.data.cards import Instruction
+from r2med.data.corpus import Corpus
+from r2med.errors import UserError
+from r2med.models.cards import ANY_DATASET, ModelCard
+from r2med.models.contracts import Encoder, Vectors
+from r2med.models.open import open_encoder
+from r2med.models.options import Options
+from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
+from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.run import Run
+from r2med.store import Store
+
+ONE_STRING = {"query2doc": "{query}[SEP]{text}"}
+"""Methods whose text joins the query before encoding; for all others the two vectors are averaged."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """An embedding model."""
+
+    card: ModelCard
+    options: Options = Options()
+
+    @property
+    def name(self) -> str:
+        """The model's name as one types it."""
+        return self.card.spec
+
+    def describe(self, instruction: Instruction | None) -> dict[str, Any]:
+        """Return every setting a score depends on."""
+        encoder = open_encoder(self.card, instruction or ANY_DATASET, self.options)
+        roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
+        return {"retriever": "dense", "model": self.card.spec, "similarity": self.card.similarity, **roles}
+
+    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> DenseSearcher:
+        """Return a searcher; vectors that are in the store are not encoded again."""
+        if not len(corpus):
+            raise UserError("the corpus is empty: there is nothing to search")
+        encoder = open_encoder(self.card, instruction or ANY_DATASET, self.options, store)
+        return DenseSearcher(self, corpus, encoder, embed_corpus(corpus, encoder, store), store)
+
+
+class DenseSearcher:
+    """Searches one corpus."""
+
+    def __init__(self, dense: Dense, corpus: Corpus, encoder: Encoder, embeddings: Embeddings, store: Store) -> None:
+        self.timings: Mapping[str, float] = {"encode": embeddings.seconds}
+        self._dense, self._corpus, self._encoder = dense, corpus, encoder
+        self._embeddings, self._store = embeddings, store
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
+        """Return the k nearest documents of each query, exactly."""
+        if k < 1:
+            raise UserError(f"k must be at least 1, not {k}")
+        vectors = query_vectors(queries, self._encoder, self._store)
+        cosine = self._dense.card.similarity == "cosine" and not self._dense.card.normalise
+        found = search_exact(
+            vectors,
+            self._embeddings.blocks(),
+            k,
+            self._corpus.id_ranks(),
+            cosine=cosine,
+            memory=self._dense.options.memory,
+        )
+        return Run.ranked([query.query.id for query in queries], found, self._corpus)
+
+    def usage(self) -> dict[str, float]:
+        """Return what the model used: texts, tokens, cost."""
+        return self._encoder.usage()
+
+
+def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store) -> Vectors:
+    """Return one vector per query, with what was generated for it.
+
+    As the benchmark does it: the mean of the query's vector and the generated text's (of several texts, of
+    their mean), or one vector of the joined string for Query2Doc.
+    """
+    texts = [_query_text(query) for query in queries]
+    vectors = np.array(embed_texts(texts, "query", encoder, store))
+    averaged = [(i, q.generated) for i, q in enumerate(queries) if q.generated and q.method not in ONE_STRING]
+    if averaged:
+        flat = [text for _, generated in averaged for text in generated]
+        written = embed_texts(flat, "generated", encoder, store)
+        ends = np.cumsum([len(generated) for _, generated in averaged])
+        for (place, generated), end in zip(averaged, ends, strict=True):
+            mean = written[end - len(generated) : end].mean(axis=0)
+            vectors[place] = mean if queries[place].method == "alone" else (vectors[place] + mean) / 2
+    return vectors
+
+
+def _query_text(search: SearchQuery) -> str:
+    if search.generated and (form := ONE_STRING.get(search.method)):
+        return form.replace("{query}", search.query.text).replace("{text}", " ".join(search.generated))
+    return search.query.text

@@ -1,0 +1,169 @@
+"""Fusion: several retrievers as one. Each part's run is an artefact of its own, so adding a part searches only that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.data.cards import Instruction
+from r2med.data.corpus import Corpus
+from r2med.errors import UserError, nearest
+from r2med.retrieve.cached import cached_search
+from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.run import NO_DOCUMENT, Run
+from r2med.retrieve.topk import best
+from r2med.spec import Call
+from r2med.store import Store
+
+Floats = npt.NDArray[np.float64]
+
+RRF_K = 60
+"""Cormack, Clarke and Büttcher (2009) found 60; larger values flatten the first ranks."""
+
+
+def _reciprocal_rank(scores: Floats) -> Floats:
+    return 1.0 / (RRF_K + 1 + np.arange(len(scores)))
+
+
+def _min_max(scores: Floats) -> Floats:
+    spread = scores.max() - scores.min()
+    return (scores - scores.min()) / spread if spread > 0 else np.ones_like(scores)
+
+
+def _z_score(scores: Floats) -> Floats:
+    # Shifted so that the last document found is worth 0, the same as one not found.
+    deviation = scores.std()
+    z = (scores - scores.mean()) / deviation if deviation > 0 else np.ones_like(scores)
+    return z - min(z.min(), 0.0)
+
+
+METHODS: dict[str, Callable[[Floats], Floats]] = {"rrf": _reciprocal_rank, "minmax": _min_max, "zscore": _z_score}
+"""Ranked scores of one query -> what each document is worth; one that a part did not find is worth 0."""
+
+SEARCHED = ("expanded", "original", "generated", "both")
+"""What a part searches where a query was expanded: the method's own combination, the query as it came, the generated
+text alone, or the first two as two runs."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Several retrievers and how their rankings are added up."""
+
+    parts: tuple[Retriever, ...]
+    method: str = "rrf"
+    weights: tuple[float, ...] = ()
+    queries: tuple[str, ...] = ()
+    depth: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UserError(f"no fusion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
+        for what, values in (("weights", self.weights), ("queries", self.queries)):
+            if len(values) not in (0, 1, len(self.parts)) or (what == "weights" and len(values) == 1):
+                raise UserError(f"fusion of {len(self.parts)} parts has {len(values)} {what}: give one for each")
+        if any(not 0 <= weight < float("inf") for weight in self.weights):
+            raise UserError("the weights of a fusion must be 0 or more")
+        for word in self.queries:
+            if word not in SEARCHED:
+                raise UserError(f"a part cannot search {word!r}{nearest(word, SEARCHED)}: {', '.join(SEARCHED)}")
+        if self.depth < 1:
+            raise UserError(f"the depth of a fusion must be at least 1, not {self.depth}")
+
+    @property
+    def name(self) -> str:
+        """What one types to get it: the parts joined, inside fuse(…) if a setting differs from its default."""
+        parts = "+".join(part.name for part in self.parts)
+        defaults = Fusion(self.parts)
+        written = {
+            "method": self.method,
+            "weights": ":".join(f"{weight:g}" for weight in self.weights),
+            "queries": ":".join(self.queries),
+            "depth": str(self.depth),
+        }
+        plain = {"method": defaults.method, "weights": "", "queries": "", "depth": str(defaults.depth)}
+        changed = tuple((key, value) for key, value in written.items() if value != plain[key])
+        return str(Call("fuse", (parts,), changed)) if changed else parts
+
+    def describe(self, instruction: Instruction | None) -> dict[str, Any]:
+        """Return every setting a score depends on."""
+        return {
+            "retriever": "fusion",
+            "method": self.method,
+            "weights": list(self.weights or [1.0] * len(self.parts)),
+            "queries": list(self.searched),
+            "depth": self.depth,
+            "parts": [part.describe(instruction) for part in self.parts],
+        }
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """What each part searches."""
+        return self.queries if len(self.queries) == len(self.parts) else (*self.queries, "expanded")[:1] * len(self.parts)
+
+    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> FusionSearcher:
+        """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
+        return FusionSearcher(self, corpus, store, instruction)
+
+
+class FusionSearcher:
+    """Searches one corpus with every part."""
+
+    def __init__(self, fusion: Fusion, corpus: Corpus, store: Store, instruction: Instruction | None) -> None:
+        self._fusion, self._corpus, self._store, self._instruction = fusion, corpus, store, instruction
+        self.timings: Mapping[str, float] = {}
+        self._usage: dict[str, float] = {}
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
+        """Return the k documents of each query that are worth most over all parts."""
+        worth: list[dict[int, float]] = [{} for _ in queries]
+        value = METHODS[self._fusion.method]
+        timings: dict[str, float] = {}
+        for part, weight, asked in self._runs(queries):
+            depth = max(self._fusion.depth, k)
+            searched = cached_search(part, self._corpus, asked, depth, self._store, self._instruction)
+            for name, seconds in searched.timings.items():
+                timings[name] = timings.get(name, 0.0) + seconds
+            for name, amount in searched.usage.items():
+                self._usage[name] = self._usage.get(name, 0.0) + amount
+            for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
+                found = rows[rows != NO_DOCUMENT].tolist()
+                if found:
+                    for row, amount in zip(found, value(scores[: len(found)].astype(np.float64)).tolist(), strict=True):
+                        worth[line][row] = worth[line].get(row, 0.0) + weight * amount
+        self.timings = timings
+        ranks = self._corpus.id_ranks()
+        found_by_query = [_best(line, k, ranks) for line in worth]
+        return Run.ranked([query.query.id for query in queries], found_by_query, self._corpus)
+
+    def usage(self) -> dict[str, float]:
+        """Return what the parts used."""
+        return self._usage
+
+    def _runs(self, queries: Sequence[SearchQuery]) -> list[tuple[Retriever, float, list[SearchQuery]]]:
+        weights = self._fusion.weights or (1.0,) * len(self._fusion.parts)
+        runs = []
+        for part, weight, word in zip(self._fusion.parts, weights, self._fusion.searched, strict=True):
+            words = ("original", "expanded") if word == "both" and any(q.generated for q in queries) else (word,)
+            runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
+        return runs
+
+
+def _asked(search: SearchQuery, word: str) -> SearchQuery:
+    if word == "original" or not search.generated:
+        return SearchQuery(search.query)
+    if word == "generated":
+        return SearchQuery(search.query, search.generated, "alone")
+    return search
+
+
+def _best(
+    worth: Mapping[int, float], k: int, ranks: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    rows = np.fromiter(worth, np.int32, len(worth))
+    scores = np.fromiter(worth.values(), np.float64, len(worth)).astype(np.float32)
+    kept = best(scores, k, ranks[rows])
+    return rows[kept], scores[kept]

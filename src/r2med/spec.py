@@ -1,0 +1,80 @@
+"""The grammar of system names: what is typed becomes calls, and calls print as they are typed.
+
+    system = stage ("→" stage)*        "->" is read as "→"
+    stage  = call ("+" call)*          several calls are fused
+    call   = name ["(" argument ("," argument)* ")"]
+    argument = [key "="] stage-or-word
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from r2med.errors import UserError
+
+ARROW = " → "
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name with its arguments: those without a key first, in order."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
+        return f"{self.name}({', '.join(inside)})" if inside else self.name
+
+
+def parse(spec: str) -> list[list[Call]]:
+    """Return the stages of a system, each a list of calls to be fused."""
+    return [_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec)]
+
+
+def parse_stage(text: str) -> list[Call]:
+    """Return the calls of one stage."""
+    return _stage(text, text)
+
+
+def _stage(text: str, spec: str) -> list[Call]:
+    return [_call(part, spec) for part in split(text, "+", spec)]
+
+
+def _call(text: str, spec: str) -> Call:
+    text = text.strip()
+    name, paren, rest = text.partition("(")
+    if not name.strip() or (paren and not rest.endswith(")")) or re.search(r"[\s,=)]", name.strip()):
+        raise UserError(f"cannot read {text or spec!r} in the system {spec!r}: write it as NAME or NAME(SETTING=VALUE, …)")
+    arguments, settings = [], []
+    for argument in split(rest[:-1], ",", spec) if paren else []:
+        key, equals, value = _key_value(argument.strip())
+        if equals:
+            settings.append((key, value))
+        elif argument.strip():
+            arguments.append(argument.strip())
+    return Call(name.strip(), tuple(arguments), tuple(settings))
+
+
+def _key_value(argument: str) -> tuple[str, str, str]:
+    # Only an "=" before the first parenthesis makes a setting: fuse(bm25(k1=1)+bge) has none.
+    head = argument.partition("(")[0]
+    key, equals, _ = head.partition("=")
+    return key.strip(), equals, argument[len(key) + 1 :].strip() if equals else ""
+
+
+def split(text: str, mark: str, spec: str) -> list[str]:
+    """Split at a mark outside of parentheses."""
+    parts, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            break
+        if character == mark and depth == 0:
+            parts.append(text[start:place])
+            start = place + 1
+    if depth:
+        raise UserError(f"the parentheses of {spec!r} do not match")
+    return [*parts, text[start:]]

@@ -1,0 +1,270 @@
+"""`evaluate`: what a record says, when it is reused, and what keeps two of them apart."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import platform
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import r2med
+from r2med.data import load
+from r2med.errors import UserError
+from r2med.measure import score
+from r2med.results import Record, evaluate
+from r2med.results.evaluation import record_key
+from r2med.retrieve import read_run
+from r2med.store import Store
+from r2med.system import System
+from support.disturbed import Place, run, tell_builds, write_dataset
+
+
+@pytest.fixture
+def mini(tmp_path: Path) -> Path:
+    return write_dataset(tmp_path / "mini", documents=30)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "place")
+
+
+def files(out: Path) -> list[Path]:
+    return sorted(path for path in out.rglob("*") if path.is_file())
+
+
+# What a record says
+
+
+def test_a_record_holds_all_its_numbers_depend_on(mini: Path, place: Place) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    record = evaluate("bm25(k1=1.2)", mini, place.out, k=20)
+    dataset = load(mini)
+    assert record.system == "bm25(k1=1.2)"
+    assert record.settings["k"] == 20
+    assert record.settings["retriever"] == {
+        "retriever": "bm25",
+        "version": 1,
+        "analysis": "lucene-english",
+        "scorer": "published",
+        "k1": 1.2,
+        "b": 0.4,
+    }
+    assert record.dataset.name == "mini"
+    assert record.dataset.fingerprint == dataset.fingerprint
+    assert record.dataset.corpus_fingerprint == dataset.corpus.fingerprint
+    assert (record.dataset.queries, record.dataset.documents, record.dataset.judged_queries) == (5, 30, 5)
+    for package in ("numpy", "scipy", "pyarrow"):
+        assert record.versions[package] == metadata.version(package)
+    assert record.versions["r2med"] == r2med.__version__
+    assert record.versions["python"] == platform.python_version()
+    assert set(record.timings) >= {"index", "run"}
+    assert all(seconds >= 0 for seconds in record.timings.values())
+    assert (record.failures, record.llm_tokens, record.cost_usd, record.seeds) == (0, 0, 0.0, {})
+    assert before <= datetime.fromisoformat(record.created) <= datetime.now(UTC)
+
+
+def test_the_scores_of_a_record_are_those_of_its_run_file(mini: Path, place: Place) -> None:
+    record = evaluate("bm25", mini, place.out)
+    (path,) = place.out.rglob("*.trec.gz")
+    assert record.run is not None
+    assert record.run.file == path.name
+    scores = score(load(mini).qrels, read_run(path))
+    assert record.mean == {str(measure): value for measure, value in scores.mean.items()}
+    assert record.per_query == {
+        query: {str(measure): value for measure, value in values.items()} for query, values in scores.per_query.items()
+    }
+    assert set(record.per_query) == {f"q{i}" for i in range(5)}
+    for measure, mean in record.mean.items():
+        assert mean == pytest.approx(np.mean([values[measure] for values in record.per_query.values()]), abs=1e-12)
+
+
+def test_a_record_of_the_benchmark_names_task_and_failures(tmp_path: Path) -> None:
+    record = evaluate("hyde(author) → bm25", "demo/Biology")
+    assert record.dataset.task == "Q&A reference"
+    assert record.settings["expansion"] == {"expansion": "hyde", "llm": "author", "source": "recorded"}
+    assert record.settings["generations"] != ""
+    assert record.failures == 0
+
+
+def test_a_query_without_a_generated_text_is_a_failure_that_is_counted(mini: Path) -> None:
+    texts = mini / "hyde" / "someone"
+    texts.mkdir(parents=True)
+    rows = [{"id": f"q{i}", "hy_doc": "word"} for i in range(3)]
+    (texts / "query_with_hydoc.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert evaluate("hyde(someone) → bm25", mini).failures == 2
+
+
+def test_without_a_results_folder_nothing_is_written_but_the_store(mini: Path, home: Path, tmp_path: Path) -> None:
+    record = evaluate("bm25", mini)
+    assert record.run is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mini", home.name]
+
+
+def test_what_is_returned_is_what_was_written(mini: Path, place: Place) -> None:
+    record = evaluate("bm25", mini, place.out)
+    (path,) = place.out.rglob("*.json")
+    assert Record.read(path) == record
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_is_at_least_one(k: int, mini: Path) -> None:
+    with pytest.raises(UserError, match=f"k must be at least 1, not {k}"):
+        evaluate("bm25", mini, k=k)
+
+
+def test_a_dataset_without_judgements_cannot_be_scored(mini: Path, place: Place) -> None:
+    (mini / "qrels.jsonl").write_text("")
+    with pytest.raises(UserError):
+        evaluate("bm25", mini, place.out)
+    assert not place.out.exists()
+
+
+# Reuse
+
+
+def test_a_sound_record_is_returned_as_it_is(mini: Path, place: Place) -> None:
+    first = evaluate("bm25", mini, place.out)
+    times = [path.stat().st_mtime_ns for path in files(place.out)]
+    assert evaluate("bm25", mini, place.out) == first
+    assert [path.stat().st_mtime_ns for path in files(place.out)] == times
+
+
+def test_a_record_is_reused_even_when_the_store_is_gone(mini: Path, place: Place) -> None:
+    store = Store(place.home)
+    first = evaluate("bm25", mini, place.out, store=store)
+    shutil.rmtree(place.home)
+    assert evaluate("bm25", mini, place.out, store=store) == first
+    assert not (place.home / "run").exists()
+
+
+def test_fresh_redoes_everything_and_comes_to_the_same(
+    mini: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = evaluate("bm25", mini, place.out)
+    builds: list[str] = []
+    make, add = Store.make, Store.add
+
+    def making(store: Store, kind: str, key: str, build: Callable[[Path], dict[str, object]]) -> object:
+        return make(store, kind, key, lambda folder: builds.append(kind) or build(folder))
+
+    def adding(store: Store, kind: str, *arguments: object) -> object:
+        builds.append(kind)
+        return add(store, kind, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Store, "make", making)
+    monkeypatch.setattr(Store, "add", adding)
+    again = evaluate("bm25", mini, place.out, fresh=True)
+    assert sorted(builds) == ["bm25-impacts", "bm25-postings", "corpus", "run"]
+    assert again.model_copy(update={"created": first.created, "timings": first.timings}) == first
+    assert len(files(place.out)) == 2
+
+
+def test_the_command_says_what_it_reused(mini: Path, place: Place) -> None:
+    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(place.out)]
+    first, second, third = run(place, *words), run(place, *words), run(place, *words, "--fresh")
+    next(place.out.rglob("*.json")).unlink()
+    fourth = run(place, *words)
+    told = [" ".join(end.stdout.split()) for end in (first, second, third, fourth)]
+    assert "reused" not in told[0]
+    assert "2 of them reused (--fresh redoes)" in told[1]
+    assert "reused" not in told[2]
+    assert "1 of them reused" in told[3]
+
+
+def test_a_damaged_record_is_told_once_and_not_counted_as_reused(mini: Path, place: Place) -> None:
+    words = ["run", "bm25", "--data", str(mini), "--out", str(place.out)]
+    assert run(place, *words).code == 0
+    (path,) = place.out.rglob("*.json")
+    path.write_bytes(path.read_bytes()[:-100])
+    end = run(place, *words)
+    assert end.messages == [f"note: {path} is not a record of r2med, or it was cut off: run it again"]
+    assert "reused" not in end.stdout
+
+
+def test_one_fresh_run_builds_an_index_once_for_all_systems(mini: Path, place: Place, tmp_path: Path) -> None:
+    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(place.out), "--fresh"]
+    for _ in range(2):
+        assert run(place, *words, fault=tell_builds(tmp_path / "builds")).code == 0
+    assert (tmp_path / "builds").read_text() == "build\n" * 2
+
+
+# What keeps records apart
+
+
+def test_different_settings_never_overwrite_each_other(mini: Path, place: Place) -> None:
+    systems = ["bm25", "bm25(k1=1.2)", "bm25(b=0.5)", "bm25(scorer=lucene)"]
+    records = [evaluate(system, mini, place.out, k) for system in systems for k in (1000, 10)]
+    assert len({record.key for record in records}) == len(records)
+    assert len(files(place.out)) == 2 * len(records)
+    assert sorted(Record.read(path).key for path in place.out.rglob("*.json")) == sorted(r.key for r in records)
+
+
+@pytest.mark.parametrize("spec", ["bm25()", " bm25 ", "bm25(k1=0.9)", "bm25(k1=.90, b=0.4)", "bm25(scorer=published)"])
+def test_the_same_settings_written_otherwise_are_the_same_record(spec: str, mini: Path, place: Place) -> None:
+    assert evaluate(spec, mini, place.out) == evaluate("bm25", mini, place.out)
+    assert len(files(place.out)) == 2
+
+
+def test_the_key_is_content_not_a_name_or_a_place(mini: Path, place: Place, tmp_path: Path) -> None:
+    copy = shutil.copytree(mini, tmp_path / "elsewhere" / "another-name")
+    one, other = evaluate("bm25", mini, place.out), evaluate("bm25", copy, place.out)
+    assert one.key == other.key
+    assert (one.dataset.name, other.dataset.name) == ("mini", "another-name")
+    assert (one.mean, one.per_query) == (other.mean, other.per_query)
+
+
+def test_rows_of_judgements_in_another_order_are_the_same_content(mini: Path) -> None:
+    system = System.parse("bm25")
+    before = record_key(system, load(mini), 1000)
+    lines = (mini / "qrels.jsonl").read_text().splitlines(keepends=True)
+    (mini / "qrels.jsonl").write_text("".join(reversed(lines)))
+    assert record_key(system, load(mini), 1000) == before
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "query.jsonl", "qrels.jsonl"])
+def test_changed_data_give_another_record_and_the_old_one_stays(name: str, mini: Path, place: Place) -> None:
+    before = evaluate("bm25", mini, place.out)
+    lines = (mini / name).read_text().splitlines(keepends=True)
+    if name == "qrels.jsonl":
+        lines[0] = lines[0].replace('"score": 1', '"score": 2')
+    else:
+        lines[0] = lines[0].replace('"text": "', '"text": "more ')
+    assert lines != (mini / name).read_text().splitlines(keepends=True)
+    (mini / name).write_text("".join(lines))
+    after = evaluate("bm25", mini, place.out)
+    assert after.key != before.key
+    assert len(list(place.out.rglob("*.json"))) == 2
+
+
+def test_changed_generations_give_another_record(mini: Path, place: Place) -> None:
+    path = mini / "hyde" / "someone" / "query_with_hydoc.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"id": "q0", "hy_doc": "one"}\n')
+    before = evaluate("hyde(someone) → bm25", mini, place.out)
+    path.write_text('{"id": "q0", "hy_doc": "two"}\n')
+    assert evaluate("hyde(someone) → bm25", mini, place.out).key != before.key
+
+
+def test_names_become_safe_file_names(mini: Path, place: Place) -> None:
+    odd = mini.rename(mini.with_name("..né w; name"))
+    record = evaluate("bm25(k1=1.2, b=0.5)", odd, place.out)
+    assert record.dataset.name == "..né w; name"
+    (path,) = place.out.rglob("*.json")
+    assert path == place.out / "n_w_name" / f"bm25_k1=1.2_b=0.5-{record.key[:10]}.json"
+
+
+def test_the_same_run_gives_the_same_bytes(mini: Path, place: Place, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        evaluate("bm25", mini, tmp_path / folder, store=Store(tmp_path / f"store of {folder}"))
+    (one,), (two,) = ((tmp_path / folder).rglob("*.gz") for folder in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes()
+    first = gzip.decompress(one.read_bytes()).decode().splitlines()[0].split()
+    assert (first[0], first[1], first[3], first[5]) == ("q0", "Q0", "1", "bm25")
