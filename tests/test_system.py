@@ -21,6 +21,12 @@ from r2med.store import Store
         ("bm25(scorer=lucene)", "bm25(scorer=lucene)"),
         ("hyde(author)->bm25", "hyde(author) → bm25"),
         ("lamer(gpt4) → bm25(scorer = lucene)", "lamer(gpt4) → bm25(scorer=lucene)"),
+        ("bm25 + bm25(k1=2.0)", "bm25+bm25(k1=2.0)"),
+        ("fuse(bm25+bm25(k1=2.0))", "bm25+bm25(k1=2.0)"),
+        (
+            "hyde(author) -> fuse(bm25 + bm25(k1=2.0,b=1.0), weights=1:3, method=zscore)",
+            "hyde(author) → fuse(bm25+bm25(k1=2.0, b=1.0), method=zscore, weights=1:3)",
+        ),
     ],
 )
 def test_a_spec_has_one_canonical_name(spec, name):

@@ -1,9 +1,9 @@
 """The grammar of system names: what is typed becomes calls, and calls print as they are typed.
 
-    system = stage ("→" stage)*        "->" is read as "→"
-    stage  = call ("+" call)*          several calls are fused
-    call   = name ["(" argument ("," argument)* ")"]
-    argument = [key "="] stage-or-word
+system = stage ("→" stage)*        "->" is read as "→"
+stage  = call ("+" call)*          several calls are fused
+call   = name ["(" argument ("," argument)* ")"]
+argument = [key "="] stage-or-word
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _call(text: str, spec: str) -> Call:
     text = text.strip()
     name, paren, rest = text.partition("(")
     if not name.strip() or (paren and not rest.endswith(")")) or re.search(r"[\s,=)]", name.strip()):
-        raise UserError(f"cannot read {text or spec!r} in the system {spec!r}: write it as NAME or NAME(SETTING=VALUE, …)")
+        raise UserError(f"cannot read {text!r} in the system {spec!r}: write it as NAME or NAME(SETTING=VALUE, …)")
     arguments, settings = [], []
     for argument in split(rest[:-1], ",", spec) if paren else []:
         key, equals, value = _key_value(argument.strip())

@@ -1,9 +1,9 @@
 """System = expansion → retriever: a spec that prints as its own name, parses back, and runs.
 
-    bm25
-    bm25(scorer=lucene, k1=1.2)
-    bm25+bge
-    hyde(author) → fuse(bm25+minilm, method=minmax)
+bm25
+bm25(scorer=lucene, k1=1.2)
+bm25+bge
+hyde(author) → fuse(bm25+minilm, method=minmax)
 """
 
 from __future__ import annotations

@@ -98,7 +98,8 @@ def test_the_two_scorers_disagree_so_the_record_must_name_its_own():
 
 
 @pytest.mark.parametrize(
-    ("length", "back"), [(0, 0), (23, 23), (39, 39), (40, 40), (41, 40), (57, 56), (100, 96), (1273, 1176), (49566, 49176)]
+    ("length", "back"),
+    [(0, 0), (23, 23), (39, 39), (40, 40), (41, 40), (57, 56), (100, 96), (1273, 1176), (49566, 49176)],
 )
 def test_lengths_are_rounded_as_lucene_s_norms_are(length, back):
     assert byte_length(np.array([length]))[0] == back

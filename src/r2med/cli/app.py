@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from r2med.cli.data import data
+from r2med.cli.models import models
 from r2med.cli.run import run
 from r2med.cli.score import score
 
@@ -35,3 +36,4 @@ def _root(
 app.command()(run)
 app.command()(score)
 app.add_typer(data, name="data")
+app.add_typer(models, name="models")

@@ -1,38 +1,71 @@
-"""Progress of long work: a bar on a terminal, one line a step in a plain log."""
+"""Progress of long work: a bar on a terminal, now and then a line in a plain log."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from r2med.engine.progress import Progress
+
+QUIET_SECONDS = 10.0
+"""How often a plain log is told about work that goes on."""
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that announces the next step; it goes to stderr, so that results can be piped."""
-    if not sys.stderr.isatty():
-        done = 0
+    from r2med.engine.progress import listening
 
-        def announce(what: str) -> None:
-            nonlocal done
-            done += 1
-            print(f"[{done}/{total}] {what}", file=sys.stderr, flush=True)
-
-        yield announce
+    if sys.stderr.isatty():
+        with _bar(total) as (announce, show), listening(show):
+            yield announce
         return
+    done, told = 0, time.monotonic()
 
+    def announce_line(what: str) -> None:
+        nonlocal done
+        done += 1
+        print(f"[{done}/{total}] {what}", file=sys.stderr, flush=True)
+
+    def show_line(progress: Progress) -> None:
+        nonlocal told
+        if time.monotonic() - told >= QUIET_SECONDS:
+            told = time.monotonic()
+            print(f"[{done}/{total}] {_words(progress)}", file=sys.stderr, flush=True)
+
+    with listening(show_line):
+        yield announce_line
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[Progress], None]]]:
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=total)
-        begun = False
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("starting", total=total)
+        current, begun = "", False
 
-        def advance(what: str) -> None:
-            nonlocal begun
-            progress.update(task, advance=int(begun), description=escape(what))
+        def announce(what: str) -> None:
+            nonlocal current, begun
+            current = what
+            bars.update(task, advance=int(begun), description=escape(what))
             begun = True
 
-        yield advance
+        def show(progress: Progress) -> None:
+            bars.update(task, description=escape(f"{current}: {_words(progress)}"))
+
+        yield announce, show
+
+
+def _words(progress: Progress) -> str:
+    left = progress.seconds_left
+    to_go = "" if left is None else f", {int(left // 60)}:{int(left % 60):02d} to go"
+    return f"{progress.done:,} of {progress.total:,} {progress.what}, {progress.rate:,.0f}/s{to_go}"

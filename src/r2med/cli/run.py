@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from r2med.cli import options as flags
+
 if TYPE_CHECKING:
     from r2med.results import Record
     from r2med.system import System
@@ -31,6 +33,17 @@ def run(
     k: Annotated[int, typer.Option(help="Documents retrieved for each query.")] = 1000,
     measure: Annotated[str, typer.Option(help="The measure of the table; records hold them all.")] = "nDCG@10",
     fresh: Annotated[bool, typer.Option("--fresh", help="Redo everything instead of reusing what is valid.")] = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODULE:NAME", help="A model of your own with encode_queries and encode_corpus."),
+    ] = None,
+    model_path: flags.ModelPaths = None,
+    device: flags.Device = "auto",
+    dtype: flags.DType = "auto",
+    backend: flags.Backend = "torch",
+    trust_remote_code: flags.TrustRemoteCode = False,
+    memory: flags.Memory = "2G",
+    budget: flags.Budget = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the means as JSON instead of tables.")] = False,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
@@ -45,8 +58,9 @@ def run(
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = str(Measure.parse(measure))
-    specs = systems or list(DEMO_SYSTEMS)
-    parsed = list({system.name: system for system in map(System.parse, specs)}.values())
+    options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
+    specs = [*(systems or []), *(f"py:{name}" for name in model or [])] or list(DEMO_SYSTEMS)
+    parsed = list({system.name: system for system in (System.parse(spec, options) for spec in specs)}.values())
     words = [word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))]
     datasets = list(dict.fromkeys(name for word in words for name in names(word.strip())))
     _check_writable(out)

@@ -38,7 +38,7 @@ def _z_score(scores: Floats) -> Floats:
     # Shifted so that the last document found is worth 0, the same as one not found.
     deviation = scores.std()
     z = (scores - scores.mean()) / deviation if deviation > 0 else np.ones_like(scores)
-    return z - min(z.min(), 0.0)
+    return np.asarray(z - min(z.min(), 0.0))
 
 
 METHODS: dict[str, Callable[[Floats], Floats]] = {"rrf": _reciprocal_rank, "minmax": _min_max, "zscore": _z_score}
@@ -102,7 +102,9 @@ class Fusion:
     @property
     def searched(self) -> tuple[str, ...]:
         """What each part searches."""
-        return self.queries if len(self.queries) == len(self.parts) else (*self.queries, "expanded")[:1] * len(self.parts)
+        if len(self.queries) == len(self.parts):
+            return self.queries
+        return (self.queries or ("expanded",)) * len(self.parts)
 
     def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> FusionSearcher:
         """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""

@@ -5,9 +5,7 @@ import re
 # Outside tokens wherever they stand: all but letters (lower-cased on the way), digits and what may join.
 # Line breaks stay, for callers that put one text on each line.
 _KEPT = ".,:;'_\n"
-_BLANKED = {
-    code: chr(code).lower() if chr(code).isalnum() or chr(code) in _KEPT else " " for code in range(128)
-}
+_BLANKED = {code: chr(code).lower() if chr(code).isalnum() or chr(code) in _KEPT else " " for code in range(128)}
 # A mid character joins two letters or two digits, else it is loose; underscores join anything, alone nothing.
 _LOOSE = re.compile(
     r"[.,:;'](?!(?<=[a-z][.':])[a-z]|(?<=[0-9][.',;])[0-9])"

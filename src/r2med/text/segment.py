@@ -21,11 +21,7 @@ _JOINER = f"_{_EXT}"
 
 # A run of letters and digits is a row of pieces. Only a Hebrew letter that opens a piece can take a quote,
 # which is where Lucene's grammar is narrower than UAX #29: of ה"ה"ה it keeps ה"ה and ה apart.
-_PIECE = (
-    f"h{_EXT}(?:'{_EXT}|\"{_EXT}h{_EXT})"
-    f"|{_LETTER}(?:[:.']{_EXT}{_LETTER})*+"
-    f"|{_DIGIT}(?:[,.']{_EXT}{_DIGIT})*+"
-)
+_PIECE = f"h{_EXT}(?:'{_EXT}|\"{_EXT}h{_EXT})|{_LETTER}(?:[:.']{_EXT}{_LETTER})*+|{_DIGIT}(?:[,.']{_EXT}{_DIGIT})*+"
 _RUN = f"(?:(?:{_PIECE})++|(?:K{_EXT})++)"  # letters and katakana meet only over a joiner
 _WORD = f"(?:{_JOINER})*+{_RUN}(?:(?:{_JOINER})++{_RUN})*+(?:{_JOINER})*+"
 

@@ -30,7 +30,7 @@ class Dense:
     """An embedding model."""
 
     card: ModelCard
-    options: Options = Options()
+    options: Options
 
     @property
     def name(self) -> str:

@@ -1,0 +1,64 @@
+"""The flags about running models, shared by every verb that runs one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from r2med.models.options import Options
+
+ModelPaths = Annotated[
+    list[str] | None, typer.Option("--model-path", metavar="NAME=DIR", help="Where a model's weights lie.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
+DType = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")]
+Backend = Annotated[str, typer.Option(help="torch, openvino or onnx.")]
+TrustRemoteCode = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run the code that a model's repository brings along.")
+]
+Memory = Annotated[str, typer.Option(help="Memory for blocks of vectors, such as 512M or 4G.")]
+Budget = Annotated[float | None, typer.Option(help="Dollars that API calls may cost.", show_default=False)]
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def parse_bytes(text: str) -> int:
+    """Read 512M, 4G or a number of bytes."""
+    from r2med.errors import UserError
+
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
+    try:
+        size = int(float(number) * _UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        size = 0
+    if size < 1 << 20:
+        raise UserError(f"--memory takes a size of at least 1M, such as 512M or 4G, not {text!r}")
+    return size
+
+
+def make_options(
+    model_path: list[str] | None,
+    device: str,
+    dtype: str,
+    backend: str,
+    trust_remote_code: bool,
+    memory: str,
+    budget: float | None,
+) -> Options:
+    """Return what the flags say."""
+    from r2med.errors import UserError
+    from r2med.models.options import Options
+
+    if budget is not None and not 0 <= budget < float("inf"):
+        raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
+    return Options(
+        device=device,
+        dtype=dtype,
+        backend=backend,
+        trust_remote_code=trust_remote_code,
+        paths=tuple(map(Options.parse_path, model_path or ())),
+        memory=parse_bytes(memory),
+        budget_usd=budget,
+    )

@@ -1,0 +1,1 @@
+"""Models: one card each, and how each kind is loaded."""

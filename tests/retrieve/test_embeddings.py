@@ -1,0 +1,169 @@
+"""Embeddings in the store: nothing is encoded twice, a fault names its document."""
+
+import numpy as np
+import pytest
+
+from r2med.data import Corpus, Query
+from r2med.engine.progress import listening
+from r2med.errors import UserError
+from r2med.models.contracts import BadVectorError
+from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.dense import embeddings
+from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
+from r2med.retrieve.dense.retriever import query_vectors
+from r2med.store import Store
+
+
+class LettersEncoder:
+    """Counts letters: a vector one can check by hand, with a memory of what it was asked."""
+
+    def __init__(self, query_prefix="", fail_after=None):
+        self.query_prefix, self.fail_after, self.encoded = query_prefix, fail_after, []
+
+    def describe(self, role):
+        return {"model": "letters", "prefix": self.query_prefix if role == "query" else ""}
+
+    def encode(self, texts, role):
+        if self.fail_after is not None and len(self.encoded) >= self.fail_after:
+            raise KeyboardInterrupt
+        self.encoded += texts
+        prefix = self.query_prefix if role == "query" else ""
+        return np.array([[(prefix + t).count(c) for c in "abc"] for t in texts], dtype=np.float32)
+
+    def usage(self):
+        return {"texts": float(len(self.encoded))}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def corpus(monkeypatch):
+    monkeypatch.setattr(embeddings, "SHARD", 3)
+    return Corpus.of((f"d{i}", "ab" * i + "c") for i in range(10))
+
+
+def all_vectors(found):
+    return np.concatenate([vectors for _, vectors in found.blocks()])
+
+
+def test_vectors_come_in_the_order_of_the_corpus(corpus, store):
+    found = embed_corpus(corpus, LettersEncoder(), store)
+    assert all_vectors(found).tolist() == [[i, i, 1] for i in range(10)]
+    assert [start for start, _ in found.blocks()] == [0, 3, 6, 9]
+    assert found.dimension == 3
+
+
+def test_a_second_run_encodes_nothing(corpus, store):
+    embed_corpus(corpus, LettersEncoder(), store)
+    again = LettersEncoder()
+    embed_corpus(corpus, again, store)
+    assert again.encoded == []
+
+
+def test_a_run_that_dies_goes_on_at_the_shard_where_it_was(corpus, store):
+    with pytest.raises(KeyboardInterrupt):
+        embed_corpus(corpus, LettersEncoder(fail_after=6), store)
+    second = LettersEncoder()
+    found = embed_corpus(corpus, second, store)
+    assert len(second.encoded) == 4
+    assert all_vectors(found).tolist() == [[i, i, 1] for i in range(10)]
+
+
+def test_changing_the_query_prefix_encodes_only_queries_again(corpus, store):
+    for prefix in ("", "abc"):
+        encoder = LettersEncoder(prefix)
+        embed_corpus(corpus, encoder, store)
+        embed_texts(["a", "b"], "query", encoder, store)
+    assert encoder.encoded == ["a", "b"]
+
+
+def test_queries_are_encoded_once(store):
+    embed_texts(["a", "b"], "query", LettersEncoder(), store)
+    again = LettersEncoder()
+    assert embed_texts(["a", "b"], "query", again, store).tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert again.encoded == []
+
+
+def test_another_corpus_shares_no_shard(corpus, store):
+    embed_corpus(corpus, LettersEncoder(), store)
+    other = LettersEncoder()
+    embed_corpus(Corpus.of([("d0", "other")]), other, store)
+    assert other.encoded == ["other"]
+
+
+def test_a_damaged_shard_is_encoded_again_and_only_that(corpus, store):
+    found = embed_corpus(corpus, LettersEncoder(), store)
+    path = found.shards[1].file("vectors.npy")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    again = LettersEncoder()
+    assert all_vectors(embed_corpus(corpus, again, store)).tolist() == [[i, i, 1] for i in range(10)]
+    assert len(again.encoded) == 3
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_shard(corpus, store, raises):
+    class Broken(LettersEncoder):
+        def encode(self, texts, role):
+            vectors = super().encode(texts, role)
+            for place, text in enumerate(texts):
+                if text.count("a") == 4:
+                    if raises:
+                        raise BadVectorError("NaN", place)
+                    vectors[place, 1] = np.nan
+            return vectors
+
+    with pytest.raises(UserError, match="document 'd4'"):
+        embed_corpus(corpus, Broken(), store)
+    second = LettersEncoder()
+    embed_corpus(corpus, second, store)
+    assert len(second.encoded) == 7
+
+
+def test_a_wrong_number_of_rows_is_one_line(corpus, store):
+    class Short(LettersEncoder):
+        def encode(self, texts, role):
+            return super().encode(texts, role)[:-1]
+
+    with pytest.raises(UserError, match=r"shape \(2, 3\) for 3 texts"):
+        embed_corpus(corpus, Short(), store)
+
+
+def test_progress_tells_documents_speed_and_what_was_there_before(corpus, store):
+    with pytest.raises(KeyboardInterrupt):
+        embed_corpus(corpus, LettersEncoder(fail_after=6), store)
+    seen = []
+    with listening(seen.append):
+        embed_corpus(corpus, LettersEncoder(), store)
+    assert [(p.done, p.total, p.before) for p in seen] == [(9, 10, 6), (10, 10, 6)]
+    assert seen[-1].seconds_left == 0
+    assert seen[0].rate > 0
+
+
+def asked(text, *generated, method=""):
+    return SearchQuery(Query("q", text), generated, method)
+
+
+@pytest.mark.parametrize(
+    ("search", "vector"),
+    [
+        (asked("a"), [1, 0, 0]),
+        (asked("a", "b", method="hyde"), [0.5, 0.5, 0]),
+        (asked("a", "b", method="lamer"), [0.5, 0.5, 0]),
+        (asked("a", "b", "cc", method="hyde"), [0.5, 0.25, 0.5]),
+        (asked("a", "bb", method="query2doc"), [1, 2, 0]),
+        (asked("a", "b", method="alone"), [0, 1, 0]),
+    ],
+)
+def test_generated_text_joins_the_query_s_vector_as_the_benchmark_does(store, search, vector):
+    assert query_vectors([search], LettersEncoder(), store).tolist() == [vector]
+
+
+def test_expanded_and_plain_queries_mix(store):
+    searches = [asked("a"), asked("a", "c", method="hyde"), asked("b")]
+    expected = [[1, 0, 0], [0.5, 0, 0.5], [0, 1, 0]]
+    assert query_vectors(searches, LettersEncoder(), store).tolist() == expected
