@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from r2med.lazy import lazily
 
 __version__ = "0.1.0"
 
@@ -14,22 +15,6 @@ if TYPE_CHECKING:
     from r2med.results import Record, evaluate
     from r2med.retrieve import Run
     from r2med.system import System
-
-# Name -> where it lives. Resolved on first use, so that `import r2med` costs nothing.
-_API = {
-    "Corpus": "r2med.data",
-    "Dataset": "r2med.data",
-    "Measure": "r2med.measure",
-    "Qrels": "r2med.data",
-    "Query": "r2med.data",
-    "Record": "r2med.results",
-    "Run": "r2med.retrieve",
-    "System": "r2med.system",
-    "UserError": "r2med.errors",
-    "evaluate": "r2med.results",
-    "load": "r2med.data",
-    "score": "r2med.measure",
-}
 
 __all__ = [
     "Corpus",
@@ -46,12 +31,17 @@ __all__ = [
     "score",
 ]
 
+_PLACES = {
+    "r2med.data": ("Corpus", "Dataset", "Qrels", "Query", "load"),
+    "r2med.errors": ("UserError",),
+    "r2med.measure": ("Measure", "score"),
+    "r2med.results": ("Record", "evaluate"),
+    "r2med.retrieve": ("Run",),
+    "r2med.system": ("System",),
+}
 
-def __getattr__(name: str) -> Any:
-    if name not in _API:
-        raise AttributeError(f"module 'r2med' has no attribute {name!r}")
-    return getattr(import_module(_API[name]), name)
+__getattr__ = lazily(__name__, {name: place for place, names in _PLACES.items() for name in names})
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_API])
+    return sorted([*globals(), *__all__])

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from r2med.data import Dataset, groups, load
-from r2med.data.cards import cards
+from r2med.data import Dataset, load
+from r2med.data.cards import cards, groups
 
 BODY_SYSTEMS = {
     "Cardiovascular",

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from r2med.data import cards, load
+from r2med.data import load
+from r2med.data.cards import cards
 from r2med.errors import MissingExtraError
 from support.datasets import hub_files
 from support.hub import serve

@@ -1,8 +1,22 @@
 """Datasets: what they are made of, where they come from, and whether they are sound."""
 
-from r2med.data.cards import Card, cards, groups
-from r2med.data.corpus import Corpus
-from r2med.data.loading import load, names
-from r2med.data.model import Dataset, Qrels, Query
+from typing import TYPE_CHECKING
 
-__all__ = ["Card", "Corpus", "Dataset", "Qrels", "Query", "cards", "groups", "load", "names"]
+from r2med.lazy import lazily
+
+if TYPE_CHECKING:
+    from r2med.data.cards import Card
+    from r2med.data.corpus import Corpus
+    from r2med.data.loading import load, names
+    from r2med.data.model import Dataset, Qrels, Query
+
+__all__ = ["Card", "Corpus", "Dataset", "Qrels", "Query", "load", "names"]
+
+_PLACES = {
+    "r2med.data.cards": ("Card",),
+    "r2med.data.corpus": ("Corpus",),
+    "r2med.data.loading": ("load", "names"),
+    "r2med.data.model": ("Dataset", "Qrels", "Query"),
+}
+
+__getattr__ = lazily(__name__, {name: place for place, names in _PLACES.items() for name in names})

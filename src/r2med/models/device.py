@@ -21,7 +21,9 @@ def devices(choice: str) -> tuple[str, ...]:
 def _device(name: str) -> str:
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda", "mps") or (number and not number.isdigit()):
-        raise UserError(f"no device {name!r}{nearest(name, ['cpu', 'cuda', 'mps', 'auto'])}: auto, cpu, cuda, cuda:1, mps")
+        raise UserError(
+            f"no device {name!r}{nearest(name, ['cpu', 'cuda', 'mps', 'auto'])}: auto, cpu, cuda, cuda:1, mps"
+        )
     if kind == "mps" and not torch.backends.mps.is_available():
         raise UserError("--device mps: this machine has no Apple GPU that torch can use, try --device auto")
     if kind == "cuda":

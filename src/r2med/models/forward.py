@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,20 +100,19 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
     return model.eval().to(device)
 
 
-class quiet:  # noqa: N801, reads as a verb
-    """Keeps transformers' progress bars and load reports off the terminal: what matters in them is checked here."""
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers' progress bars and load reports off the terminal: what matters in them is checked here."""
+    from transformers.utils import logging
 
-    def __enter__(self) -> None:
-        from transformers.utils import logging
-
-        self._level = logging.get_verbosity()
-        self._bar = logging.is_progress_bar_enabled() if hasattr(logging, "is_progress_bar_enabled") else True
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-
-    def __exit__(self, *_: object) -> None:
-        from transformers.utils import logging
-
-        logging.set_verbosity(self._level)
-        if self._bar:
-            logging.enable_progress_bar()
+    library: Any = logging
+    level = library.get_verbosity()
+    bar = library.is_progress_bar_enabled() if hasattr(library, "is_progress_bar_enabled") else True
+    library.set_verbosity_error()
+    library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        library.set_verbosity(level)
+        if bar:
+            library.enable_progress_bar()

@@ -10,9 +10,12 @@ from r2med.errors import MissingExtraError
 from r2med.models.cards import ModelCard
 from r2med.models.contracts import Encoder
 from r2med.models.options import Options
+from r2med.models.specs import card_of
 
 if TYPE_CHECKING:
     from r2med.store import Store
+
+__all__ = ["card_of", "open_encoder"]
 
 LOADERS = {
     "transformers": "r2med.models.transformer:open_transformer",
@@ -23,10 +26,17 @@ LOADERS = {
     "voyage": "r2med.models.api:open_api_encoder",
 }
 
-EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "dense", "openai": "api", "voyageai": "api"}
+EXTRAS = {
+    "torch": "dense",
+    "transformers": "dense",
+    "sentence_transformers": "dense",
+    "openai": "api",
+    "voyageai": "api",
+    "tiktoken": "api",
+}
 
 
-def open_encoder(card: ModelCard, instruction: Instruction, options: Options, store: Store) -> Encoder:
+def open_encoder(card: ModelCard, instruction: Instruction, options: Options, store: Store | None = None) -> Encoder:
     """Return the encoder of a card, for a dataset's instruction words."""
     module, _, function = LOADERS[card.loader].partition(":")
     try:

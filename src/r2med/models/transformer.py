@@ -127,7 +127,8 @@ class TransformerEncoder:
     def _find(self, role: Role) -> weights.Weights:
         side = self._card.side(role)
         if side.repository not in self._weights:
-            tower = "document" if side is self._card.document else "query"
+            # By repository, not by role: a variant may send queries through the documents' encoder.
+            tower = "document" if side.repository == self._card.document.repository else "query"
             self._weights[side.repository] = weights.find(
                 self._card, self._options, side.repository, role=tower, revision=side.revision
             )

@@ -25,9 +25,9 @@ def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: st
     # The sum of a row is NaN or infinite if an entry is; only then are the entries themselves looked at.
     with np.errstate(over="ignore", invalid="ignore"):
         suspects = np.flatnonzero(~np.isfinite(rows.sum(axis=1)))
-    for row in suspects:
+    for row in map(int, suspects):
         if not np.isfinite(rows[row]).all():
-            raise NotFiniteError(int(row if positions is None else positions[row]), hint)
+            raise NotFiniteError(row if positions is None else positions[row], hint)
 
 
 def normalised(rows: Vectors) -> Vectors:

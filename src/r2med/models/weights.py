@@ -61,13 +61,15 @@ def find(card: ModelCard, options: Options, repository: str = "", role: str = ""
     if card.package and (spec := importlib.util.find_spec(card.package)) and spec.origin:
         folder = Path(spec.origin).parent / "model"
         return Weights(name, wanted, folder_revision(checked_folder(folder, name)), folder)
+    if Path(wanted).is_absolute():  # a folder named by path:DIR
+        return Weights(name, "", folder_revision(checked_folder(Path(wanted), name)), Path(wanted))
     if not wanted:
         raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
-    return Weights(name, wanted, _commit(name, wanted, revision or card.revision))
+    return Weights(name, wanted, commit_of(name, wanted, revision or card.revision))
 
 
 def _tower(folder: Path, repository: str, role: str) -> Path:
-    names = [role, repository.split("/")[-1]]
+    names = [repository.split("/")[-1], role]
     for name in filter(None, names):
         if (folder / name).is_dir():
             return folder / name
@@ -124,7 +126,7 @@ def _hub() -> Any:
     return huggingface_hub
 
 
-def _commit(name: str, repository: str, revision: str) -> str:
+def commit_of(name: str, repository: str, revision: str) -> str:
     """Return the commit that a branch or tag points to; a full commit is taken at its word."""
     if COMMIT.fullmatch(revision):
         return revision
@@ -163,6 +165,16 @@ def _download(name: str, repository: str, commit: str) -> Path:
         raise
     except Exception:
         raise _unavailable(name, repository, commit, reason) from None
+
+
+def small_file(repository: str, commit: str, file: str) -> Path | None:
+    """Return one small file of a repository; None if it has no such file, or none that can be had here."""
+    try:
+        return Path(_hub().hf_hub_download(repository, file, revision=commit, local_files_only=is_offline()))
+    except UserError:
+        raise
+    except Exception:
+        return None
 
 
 def _needed(files: list[str]) -> list[str]:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from r2med.errors import UserError
 from r2med.store.files import exclusive, map_array, sha256, sync, write_atomically
 from r2med.store.keys import digest
-from r2med.store.owners import left_behind, own_name
+from r2med.store.owners import left_behind, own_name, work_left_behind
 
 log = logging.getLogger("r2med")
 
@@ -65,6 +65,7 @@ class Store:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
         self._made: set[str] | None = None  # what this run made, if only that counts
+        self._swept: set[Path] = set()
 
     def starting_over(self) -> Store:
         """Return this store for a run that redoes everything: what it did not make itself counts as absent."""
@@ -155,9 +156,15 @@ class Store:
 
     def _look(self, kind: str, key: str) -> Artefact | None:
         path = self.root / kind / key
-        for dead in left_behind(path.parent, f"{key}."):
-            shutil.rmtree(dead, ignore_errors=True)
+        self._sweep(path.parent)
         return _open(path) if self._counts(key) and path.is_dir() else None
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove what killed processes left of one kind: once, since a corpus may have thousands of shards."""
+        if folder not in self._swept:
+            self._swept.add(folder)
+            for dead in work_left_behind(folder):
+                shutil.rmtree(dead, ignore_errors=True)
 
     def _get_alone(self, kind: str, key: str) -> Artefact | None:
         """Do what `get` does, for the holder of the lock."""

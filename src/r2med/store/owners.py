@@ -18,11 +18,22 @@ def left_behind(folder: Path, prefix: str = "") -> Iterator[Path]:
     """Yield what is named `prefix` + `own_name()` of a process that is gone; other machines' work is theirs."""
     if not folder.is_dir():
         return
-    ours = f"{prefix}{_host()}~"
     for path in list(folder.iterdir()):
-        process = path.name.removeprefix(ours).partition("~")[0]
-        if path.name.startswith(ours) and process.isdecimal() and not _alive(int(process)):
+        owner = path.name.removeprefix(prefix) if path.name.startswith(prefix) else ""
+        if _is_dead(owner):
             yield path
+
+
+def work_left_behind(folder: Path) -> Iterator[Path]:
+    """Yield what is named ANYTHING.`own_name()` of a process that is gone."""
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        if _is_dead(path.name.partition(".")[2]):
+            yield path
+
+
+def _is_dead(owner: str) -> bool:
+    host, _, rest = owner.rpartition("~")[0].rpartition("~")
+    return host == _host() and rest.isdecimal() and not _alive(int(rest))
 
 
 def _host() -> str:

@@ -1,0 +1,18 @@
+"""Names that are imported when they are first used, so that starting up costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def lazily(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module's `__getattr__` that finds each name in the module it lives in."""
+
+    def getattr_(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(places[name]), name)
+
+    return getattr_

@@ -1,0 +1,155 @@
+"""An encoder whose model is behind an API: texts are cut, looked up, sent in batches, and kept as they come back."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from r2med.data.cards import Instruction
+from r2med.errors import UserError
+from r2med.models.api.answers import check_dimension
+from r2med.models.api.budget import budget_of
+from r2med.models.api.cache import Cache
+from r2med.models.api.endpoint import endpoint
+from r2med.models.api.loops import run_apart
+from r2med.models.api.providers import PROVIDERS
+from r2med.models.api.requests import Parcel, Requests
+from r2med.models.api.retry import Policy
+from r2med.models.api.tokens import Ruler, Tokenizer
+from r2med.models.api.usage import Usage
+from r2med.models.cards import ModelCard
+from r2med.models.contracts import Encoder, Role, Vectors
+from r2med.models.options import Options
+from r2med.store import Store, digest
+
+
+def open_api_encoder(
+    card: ModelCard,
+    instruction: Instruction,
+    options: Options,
+    store: Store,
+    *,
+    policy: Policy | None = None,
+    tokenizer: Tokenizer | None = None,
+) -> Encoder:
+    """Return the encoder of a card whose loader is a provider; `policy` and `tokenizer` are for tests.
+
+    Nothing is sent and no key is needed until a text is not in the cache. Answers that were paid for are used even
+    by a run that starts over: they depend on nothing that is made here.
+    """
+    return ApiEncoder(card, instruction, options, store, policy or Policy(), tokenizer)
+
+
+class ApiEncoder:
+    """See open_api_encoder."""
+
+    def __init__(
+        self,
+        card: ModelCard,
+        instruction: Instruction,
+        options: Options,
+        store: Store,
+        policy: Policy,
+        tokenizer: Tokenizer | None,
+    ) -> None:
+        if card.loader not in PROVIDERS:
+            raise UserError(f"{card.spec} is no API model: its loader is {card.loader!r}")
+        self._card, self._instruction, self._policy = card, instruction, policy
+        self._provider = provider = PROVIDERS[card.loader]
+        self._endpoint = endpoint(provider.name, provider.key_variable, provider.url_variable, options)
+        self._ruler = Ruler(lambda: tokenizer or provider.load_tokenizer(self._model("document")), provider.overhead)
+        self._cache_file = store.root / "api" / f"{provider.name}.sqlite"
+        self._budget = budget_of(options)
+        self._usage = Usage()
+        self._lock = threading.Lock()  # one call at a time: counts and budget belong to all
+        if options.budget_usd is not None and "price_per_million_tokens" not in card.model_fields_set:
+            raise UserError(
+                f"{card.spec} has no price_per_million_tokens in its card, so no budget can be kept: "
+                "add it (0 where it is free), or run without a budget"
+            )
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return all that the vectors of a role depend on; the server only as a hash, since a URL may hold secrets."""
+        side = self._card.side(role)
+        return {
+            **self._identity(role),
+            "prefix": side.prefix_for(self._instruction),
+            "max_tokens": side.max_tokens,
+            "dimension": self._card.dimension,
+            "normalise": self._card.normalise,
+        }
+
+    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+        """Return one finite row per text, in order; what is not in the cache is sent, each distinct text once."""
+        with self._lock:
+            sent, truncated = self._as_sent(texts, role)
+            keys = self._keys(sent, role)
+            text_of = dict(zip(keys, sent, strict=True))
+            with Cache(self._cache_file) as cache:
+                found = self._sound(cache.get(list(text_of)))
+                missing = [key for key in text_of if key not in found]
+                requests = Requests(
+                    self._provider, self._endpoint, self._policy, self._budget, self._usage, cache, self._card
+                )
+                if missing:
+                    parcels = [Parcel(key, text_of[key], self._ruler.bound(text_of[key])) for key in missing]
+                    side = self._card.side(role)
+                    found |= run_apart(requests.fetch(parcels, self._model(role), side.input_type))
+            fetched = set(missing) - requests.found_later
+            self._usage.count(len(texts), truncated, [found[key][1] for key in keys if key not in fetched])
+            return self._rows([found[key][0] for key in keys])
+
+    def usage(self) -> dict[str, float]:
+        """Return what this encoder used so far, and paid for in this process."""
+        return self._usage.as_dict()
+
+    def _as_sent(self, texts: Sequence[str], role: Role) -> tuple[list[str], int]:
+        side = self._card.side(role)
+        prefix = side.prefix_for(self._instruction)
+        whole = [_sendable(prefix + text) for text in texts]
+        sent = [self._ruler.cut(text, side.max_tokens) for text in whole]
+        return sent, sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
+
+    def _identity(self, role: Role) -> dict[str, str]:
+        """Return what a provider's answer depends on besides the text."""
+        return {
+            "provider": self._provider.name,
+            "model": self._model(role),
+            "endpoint": self._endpoint.identity,
+            "input_type": self._card.side(role).input_type,
+        }
+
+    def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
+        settings = digest(self._identity(role)).encode()
+        return [hashlib.sha256(settings + hashlib.sha256(text.encode()).digest()).digest() for text in sent]
+
+    def _model(self, role: Role) -> str:
+        return self._card.side(role).repository or self._card.repository or self._card.name
+
+    def _sound(self, found: dict[bytes, tuple[Vectors, int]]) -> dict[bytes, tuple[Vectors, int]]:
+        """Leave out rows of another dimension: they were kept when the card said something else."""
+        expected = self._card.dimension
+        return {key: row for key, row in found.items() if not expected or len(row[0]) == expected}
+
+    def _rows(self, rows: list[Vectors]) -> Vectors:
+        dimension = check_dimension(rows, self._card.dimension, self._provider.name, self._card.spec)
+        out = np.array(rows, dtype=np.float32).reshape(len(rows), dimension)
+        if self._card.normalise:
+            lengths = np.linalg.norm(out, axis=1, keepdims=True)
+            out /= np.where(lengths > 0, lengths, 1)
+        return out
+
+
+def _sendable(text: str) -> str:
+    """Return a text that any API takes: lone surrogates have no UTF-8, and an empty input is refused."""
+    if not text:
+        return " "
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

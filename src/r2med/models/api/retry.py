@@ -1,0 +1,161 @@
+"""Sending until it works: which wait follows which failure, and how many requests go at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TypeVar
+
+from r2med.errors import UserError
+
+log = logging.getLogger("r2med")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How patient we are with a provider."""
+
+    concurrency: int = 8
+    attempts: int = 6
+    base: float = 2.0
+    """Seconds that the first wait has at most; each further one twice as many."""
+    cap: float = 60.0
+    deadline: float = 300.0
+    """Seconds that the attempts and waits of one request may take together."""
+    idle: float = 90.0
+    """Seconds without a byte after which a request counts as stalled."""
+
+
+class RequestFailed(Exception):  # noqa: N818 - reads as what happened
+    """A request that brought no answer. Its text is fit for a user: one line, no secrets."""
+
+    def __init__(self, reason: str, *, again: bool, limited: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.again = again
+        """Whether the same request may work later."""
+        self.limited = limited
+        """Whether we ask too much of the provider."""
+        self.retry_after = retry_after
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that an answer asks us to wait: milliseconds as OpenAI says it, seconds, or an HTTP date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers.get(name) or "nan") / unit
+        except ValueError:
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after") or "").timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+class Throttle:
+    """How many requests may be under way: half as many after a 429, slowly more again while all goes well."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._limit = float(most)
+        self._shrunk = -math.inf
+        self._free_at = -math.inf
+        self.stopped = asyncio.Event()
+        """Set when the run has failed: nobody need try again."""
+
+    @property
+    def limit(self) -> int:
+        """Return how many requests may be under way."""
+        return int(self._limit)
+
+    def limited(self, started: float, wait: float) -> None:
+        """Take note of a 429; requests sent before the last one tell nothing new."""
+        if started >= self._shrunk:
+            self._limit = max(1.0, self._limit / 2)
+            self._shrunk = time.monotonic()
+        self._free_at = max(self._free_at, time.monotonic() + wait)
+
+    def answered(self) -> None:
+        """Take note of a success: a whole round of them allows one more request."""
+        self._limit = min(float(self._most), self._limit + 1 / self._limit)
+
+    async def open(self) -> None:
+        """Wait while the provider wants none of us."""
+        while (wait := self._free_at - time.monotonic()) > 0 and not self.stopped.is_set():
+            await self.sleep(wait)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, but no longer than there is something to wait for."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.stopped.wait()
+        except TimeoutError:
+            pass
+
+
+async def persistently(
+    send: Callable[[], Awaitable[T]], provider: str, policy: Policy, throttle: Throttle, retrying: Callable[[], None]
+) -> T:
+    """Return what `send` returns, tried again after failures that may pass; a one-line error when they do not."""
+    spent = 0.0
+    attempt = 0
+    while True:
+        attempt += 1
+        await throttle.open()
+        if throttle.stopped.is_set():
+            raise UserError(f"{provider}: stopped, since another request failed")
+        started = time.monotonic()
+        outcome = await _attempt(send, policy.deadline - spent)
+        if not isinstance(outcome, RequestFailed):
+            throttle.answered()
+            return outcome
+        spent += time.monotonic() - started
+        wait = _wait(outcome, attempt, policy)
+        if outcome.limited:
+            throttle.limited(started, outcome.retry_after or 0.0)
+        if (
+            not outcome.again
+            or attempt >= policy.attempts
+            or spent + wait > policy.deadline
+            or throttle.stopped.is_set()
+        ):
+            raise _given_up(provider, outcome, attempt)
+        retrying()
+        level = logging.WARNING if wait >= 5 else logging.INFO
+        log.log(level, "%s: %s: trying again in %.1f s (%d of %d)", provider, outcome, wait, attempt, policy.attempts)
+        await throttle.sleep(wait)
+        spent += wait
+
+
+async def _attempt(send: Callable[[], Awaitable[T]], seconds: float) -> T | RequestFailed:
+    # Returned, not raised: an exception from inside an `except` would carry the SDK's own, with its request and key.
+    try:
+        async with asyncio.timeout(seconds):
+            return await send()
+    except RequestFailed as failure:
+        return failure
+    except TimeoutError:
+        return RequestFailed(f"no whole answer within {seconds:.0f} s", again=True)
+
+
+def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:
+    """Return what was asked for, spread a little; else full jitter (AWS), so that clients do not come back in step."""
+    if failure.retry_after is not None:
+        return failure.retry_after + random.uniform(0, min(1.0, failure.retry_after / 10))
+    return random.uniform(0, min(policy.cap, policy.base * 2 ** (attempt - 1)))
+
+
+def _given_up(provider: str, failure: RequestFailed, attempts: int) -> UserError:
+    tried = f" ({attempts} attempts)" if attempts > 1 else ""
+    asked = f"; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else ""
+    later = "; what was paid for is kept: run again to continue" if failure.again else ""
+    return UserError(f"{provider}: {failure}{tried}{asked}{later}")

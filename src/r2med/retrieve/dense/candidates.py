@@ -1,0 +1,79 @@
+"""The documents that may be among a query's k best, and how they are picked out of a row of scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.models.contracts import Vectors
+from r2med.retrieve.dense.rescoring import Places, Rows
+
+SAMPLE = 4096
+"""Scores that the threshold is guessed from. Partitioning all 60,000 of a row costs four times as much."""
+
+
+@dataclass
+class Candidates:
+    """Rows and scores of one query; `exact` says which scores are the deciding ones rather than the fast ones."""
+
+    rows: Rows
+    scores: Vectors
+    exact: npt.NDArray[np.bool_]
+    best: float = -np.inf
+    """The k-th best score so far: minus infinity while there are fewer than k."""
+
+    @classmethod
+    def none(cls) -> Candidates:
+        """Return an empty list."""
+        return cls(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, places: Places | npt.NDArray[np.bool_]) -> None:
+        """Keep only those at places."""
+        self.rows, self.scores, self.exact = self.rows[places], self.scores[places], self.exact[places]
+
+    def add(self, rows: Rows, scores: Vectors, k: int, margin: float) -> None:
+        """Add candidates, then drop those further than the margin below the k-th best."""
+        self.rows = np.concatenate((self.rows, rows))
+        self.scores = np.concatenate((self.scores, scores))
+        self.exact = np.concatenate((self.exact, np.zeros(len(rows), np.bool_)))
+        self.best = max(self.best, kth_best(self.scores, k))
+        if self.best > -np.inf:
+            self.take(self.scores >= self.best - margin)
+
+    def keep_best(self, k: int, ranks: npt.NDArray[np.int32]) -> None:
+        """Keep the k best, ties by rank; all scores that decide must be exact."""
+        self.take(np.lexsort((-ranks[self.rows], -self.scores))[:k])
+        self.best = float(self.scores[-1]) if len(self) == k else -np.inf
+
+
+def kth_best(scores: Vectors, k: int) -> float:
+    """Return the k-th largest score, or minus infinity if there are fewer."""
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if len(scores) >= k else -np.inf
+
+
+def choose(row: Vectors, k: int, best: float, margin: float) -> Places:
+    """Return at least the places whose score is within the margin of the k-th best of `row` and all before it."""
+    guess = max(best, _guess(row, k))
+    places = np.flatnonzero(row >= guess - margin)
+    if guess > best:
+        true = kth_best(row[places], k)
+        if true < guess:  # the sample promised too much; what was found may even be fewer than k
+            true = max(best, true if true > -np.inf else kth_best(row, k))
+            places = np.flatnonzero(row >= true - margin)
+    return places
+
+
+def _guess(row: Vectors, k: int) -> float:
+    """Return a score that about k and very likely more of the row reach, from an evenly spaced sample."""
+    step = len(row) // SAMPLE
+    if step < 2:
+        return kth_best(row, k)
+    sample = row[::step]
+    expected = k / step
+    # Five standard deviations of what the sample would hold of the k best, were they spread at random.
+    return kth_best(sample, int(expected + 5 * np.sqrt(expected) + 5))

@@ -1,0 +1,241 @@
+"""Exact dense search: every document scored, the k best of each query, the same ranking on every device.
+
+Products in float32 differ in their last bits between libraries. The fast scores therefore only choose
+candidates, down to a proven rounding bound below the k-th best, and order those that are clearly apart.
+Where two are so near that rounding may have swapped them, and at the cut, float64 decides.
+
+How near is near is measured. The proven bound holds for the most unlucky signs of 1,024 roundings: it is
+some 500 times what happens, and would have nearly all of a top 1000 scored again, which takes longer than
+the product. So a sample of each query's candidates is scored again, four times the largest deviation seen is
+the working bound, and every near tie scored after that is a check of it: if one deviates by more than half
+the bound, the bound grows and the near ties are sought again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.engine import cores, map_threads
+from r2med.models.contracts import Vectors
+from r2med.retrieve.dense.candidates import Candidates, choose
+from r2med.retrieve.dense.products import open_product
+from r2med.retrieve.dense.rescoring import Exact, Places, Rescorer, Rows
+
+UNIT = 2.0**-24
+"""A float32 operation's relative rounding error at most."""
+COLUMNS = 1 << 16
+"""Scores a query gathers before candidates are chosen: a row of them fits a core's cache, small shards pool."""
+SAMPLED = 1024
+"""Pairs, over all queries, that measure the rounding; each query gives at least 8."""
+
+
+def search_exact(
+    queries: Vectors,
+    blocks: Iterable[tuple[int, npt.NDArray[Any]]],
+    k: int,
+    ranks: npt.NDArray[np.int32],
+    *,
+    cosine: bool = False,
+    memory: int = 2 << 30,
+    device: str = "auto",
+) -> list[tuple[Rows, Vectors]]:
+    """Return each query's k best (rows, scores), best first, ties by rank descending.
+
+    `blocks` are (first row, float32 or float16 vectors) in ascending rows. Those that are mapped files stay
+    open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
+    among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}")
+    queries = np.ascontiguousarray(queries, dtype=np.float32)
+    if queries.ndim != 2:
+        raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
+    if len(bad := np.flatnonzero(~np.isfinite(queries).all(axis=1))):
+        raise ValueError(f"query {bad[0]} has NaN or infinite values")
+    if not len(queries):
+        return []
+    search = _Search(queries, k, ranks, cosine, memory, device)
+    for first, block in blocks:
+        search.add(first, block)
+    return search.finish()
+
+
+class _Search:
+    def __init__(
+        self, queries: Vectors, k: int, ranks: npt.NDArray[np.int32], cosine: bool, memory: int, device: str
+    ) -> None:
+        self._k, self._ranks, self._cosine, self._memory = k, ranks, cosine, memory
+        self._dimension = queries.shape[1]
+        self._rescorer = Rescorer(queries, cosine)
+        if cosine:
+            norms = self._rescorer.norms[:, None]
+            queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
+        # What a deviation is relative to: with cosine, both sides have length 1.
+        self._scale = np.ones(len(queries)) if cosine else self._rescorer.norms
+        self._longest = 1.0 if cosine else 0.0
+        self._product = open_product(queries, device)
+        columns = max(1, min(COLUMNS, memory // 8 // (4 * len(queries))))
+        self._scores = np.empty((len(queries), columns), dtype=np.float32)
+        self._filled = 0
+        self._rows = np.empty(columns, dtype=np.int32)
+        self._found = [Candidates.none() for _ in queries]
+        per_thread = -(-len(queries) // (2 * cores()))
+        self._parts = [
+            range(at, min(at + per_thread, len(queries))) for at in range(0, len(queries), per_thread)
+        ]
+
+    def add(self, first: int, block: npt.NDArray[Any]) -> None:
+        """Score a block."""
+        if block.dtype not in (np.float32, np.float16):
+            raise ValueError(f"documents must be float32 or float16, not {block.dtype}")
+        if block.ndim != 2 or block.shape[1] != self._dimension:
+            raise ValueError(f"documents of shape {block.shape} do not fit queries of dimension {self._dimension}")
+        self._rescorer.hold(first, block)
+        most = max(1, self._memory // 8 // (4 * max(1, self._dimension)))
+        at = 0
+        while at < len(block):
+            free = self._scores.shape[1] - self._filled
+            end = min(len(block), at + min(free, most))
+            self._score(first + at, np.ascontiguousarray(block[at:end], dtype=np.float32))
+            at = end
+            if self._filled == self._scores.shape[1]:
+                self._choose()
+        if self._rescorer.held > self._memory // 2:
+            self._choose()
+            self._settle(range(len(self._found)))
+            self._rescorer.release()
+
+    def _score(self, first: int, documents: Vectors) -> None:
+        out = self._scores[:, self._filled : self._filled + len(documents)]
+        if self._cosine:
+            documents, factors = _unit_length(first, documents)
+            self._product(documents, out)
+            out *= factors
+        else:
+            self._product(documents, out)
+            self._longest = max(self._longest, _longest(documents))
+            # Whatever is not finite in a vector makes its score with any one query NaN or infinite.
+            for place in np.flatnonzero(~np.isfinite(out[0])):
+                if not np.isfinite(documents[place]).all():
+                    raise ValueError(f"row {first + place} has NaN or infinite values")
+        self._rows[self._filled : self._filled + len(documents)] = np.arange(first, first + len(documents))
+        self._filled += len(documents)
+
+    def _margins(self) -> Exact:
+        """Return how far below the k-th best a fast score may lie of a document that belongs above it."""
+        # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
+        roundings = (2 * self._dimension + 16) if self._cosine else self._dimension + 4
+        bound = roundings * (UNIT * self._scale * self._longest + 2.0**-125)  # subnormals may be flushed to 0
+        # Two scores may both be off. Once more as much for documents longer than those whose length was taken.
+        return np.asarray(2 * 2 * bound)
+
+    def _choose(self) -> None:
+        """Move candidates out of the score block."""
+        margins, filled, k = self._margins(), self._filled, self._k
+        scores, rows = self._scores[:, :filled], self._rows[:filled]
+
+        def work(part: range) -> None:
+            for query in part:
+                row, found = scores[query], self._found[query]
+                places = choose(row, k, found.best, margins[query])
+                found.add(rows[places], row[places], k, margins[query])
+
+        if filled:
+            list(map_threads(work, self._parts))
+            self._filled = 0
+        # Masses of near ties: only exact scores can thin them out.
+        self._settle([query for query, found in enumerate(self._found) if len(found) > 4 * k + SAMPLED])
+
+    def _settle(self, queries: Sequence[int] | range) -> None:
+        """Score all candidates of queries exactly and keep the k best."""
+        for query in queries:
+            found = self._found[query]
+            todo = np.flatnonzero(~found.exact)
+            exact = self._rescorer.score(np.full(len(todo), query), found.rows[todo])
+            found.scores[todo] = exact
+            found.exact[todo] = True
+            found.keep_best(self._k, self._ranks)
+
+    def finish(self) -> list[tuple[Rows, Vectors]]:
+        """Return the rankings."""
+        self._choose()
+        for part in self._parts:
+            for query in part:
+                found = self._found[query]
+                found.take(np.argsort(-found.scores, kind="stable"))
+        each = max(8, SAMPLED // len(self._found))
+        samples = [_spread(min(len(found), self._k), each) for found in self._found]
+        bound = max(4 * UNIT * self._longest, 4 * self._rescore(samples))
+        while True:
+            near = [self._near_ties(query, bound) for query in range(len(self._found))]
+            worst = self._rescore(near)
+            if 2 * worst <= bound:
+                break
+            bound = 4 * worst
+        for found in self._found:
+            found.keep_best(self._k, self._ranks)
+            if not np.isfinite(found.scores).all():
+                raise ValueError(f"row {found.rows[~np.isfinite(found.scores)][0]}: a score exceeds float32")
+        return [(found.rows, found.scores) for found in self._found]
+
+    def _near_ties(self, query: int, bound: float) -> Places:
+        """Return the places of candidates that rounding may have swapped with another; drop those out of reach."""
+        found = self._found[query]
+        if len(found) < 2:
+            return np.empty(0, np.int64)
+        scores = found.scores.astype(np.float64)
+        # Two deviations, and one step of float32: beyond that the rounded scores differ, and in this order.
+        near = 2 * bound * self._scale[query] + 2.0**-23 * np.abs(scores).max() + 2.0**-125
+        close = np.abs(np.diff(scores)) <= near
+        tied = np.zeros(len(scores), np.bool_)
+        tied[1:] = close
+        tied[:-1] |= close
+        return np.flatnonzero(tied & ~found.exact)
+
+    def _rescore(self, places: Sequence[Places]) -> float:
+        """Replace scores by exact ones; return the largest deviation seen, relative to the query's length."""
+        queries = np.repeat(np.arange(len(places)), [len(p) for p in places])
+        if not len(queries):
+            return 0.0
+        rows = np.concatenate([found.rows[p] for found, p in zip(self._found, places, strict=True)])
+        exact = self._rescorer.score(queries, rows)
+        worst = 0.0
+        for query, scores in enumerate(np.split(exact, np.cumsum([len(p) for p in places])[:-1])):
+            found, here = self._found[query], places[query]
+            if len(here) and self._scale[query]:
+                worst = max(worst, float(np.abs(found.scores[here] - scores).max() / self._scale[query]))
+            found.scores[here] = scores
+            found.exact[here] = True
+        return worst
+
+
+def _spread(count: int, wanted: int) -> Places:
+    """Return up to `wanted` places, evenly spaced."""
+    return np.unique(np.linspace(0, count - 1, min(wanted, count)).astype(np.int64))
+
+
+def _longest(documents: Vectors) -> float:
+    """Return the largest length of every n-th document: reading all once more would cost a sixth of the product."""
+    some = documents[:: max(1, len(documents) // 256)]
+    return float(np.sqrt(np.einsum("ij,ij->i", some, some, dtype=np.float64).max(initial=0)))
+
+
+def _unit_length(first: int, documents: Vectors) -> tuple[Vectors, Vectors]:
+    """Return documents and the factors that make their scores cosines."""
+    with np.errstate(all="ignore"):
+        squares = np.einsum("ij,ij->i", documents, documents)
+        factors = (1 / np.sqrt(squares)).astype(np.float32)
+    odd = np.flatnonzero(~((squares > 2.0**-80) & (squares < 2.0**100)))
+    if len(odd):  # zero, not finite, or squares that float32 cannot hold
+        if len(bad := odd[~np.isfinite(documents[odd]).all(axis=1)]):
+            raise ValueError(f"row {first + bad[0]} has NaN or infinite values")
+        exact = documents[odd].astype(np.float64)
+        norms = np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, None]
+        documents = documents.copy()
+        documents[odd] = np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
+        factors[odd] = 1
+    return documents, factors

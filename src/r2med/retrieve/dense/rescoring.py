@@ -1,0 +1,91 @@
+"""The score that decides: float64 from the vectors themselves, the same numbers whatever made the fast ones."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.engine import map_threads
+from r2med.models.contracts import Vectors
+
+Rows = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+Exact = npt.NDArray[np.float64]
+
+TOGETHER = 1 << 16
+"""Numbers converted to float64 at once: 512 KiB of them stay in a core's cache."""
+
+
+class Rescorer:
+    """Holds the blocks seen so far, and scores (query, row) pairs of them."""
+
+    def __init__(self, queries: Vectors, cosine: bool) -> None:
+        self._queries = queries.astype(np.float64)
+        self._cosine = cosine
+        self._norms = np.sqrt(np.einsum("ij,ij->i", self._queries, self._queries))
+        self._starts: list[int] = []
+        self._blocks: list[npt.NDArray[Any]] = []
+
+    @property
+    def norms(self) -> Exact:
+        """The lengths of the queries."""
+        return self._norms
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
+        return sum(block.nbytes for block in self._blocks if not _is_mapped(block))
+
+    def hold(self, first: int, block: npt.NDArray[Any]) -> None:
+        """Keep a block in reach."""
+        self._starts.append(first)
+        self._blocks.append(block)
+
+    def release(self) -> None:
+        """Let go of all blocks that are not mapped files. None of their rows may be asked for again."""
+        kept = [(s, b) for s, b in zip(self._starts, self._blocks, strict=True) if _is_mapped(b)]
+        self._starts, self._blocks = [s for s, _ in kept], [b for _, b in kept]
+
+    def score(self, queries: Places, rows: Rows) -> Exact:
+        """Return the scores of pairs in float64."""
+        out = np.empty(len(rows))
+        block_of = np.searchsorted(self._starts, rows, side="right") - 1
+        order = np.argsort(block_of, kind="stable")
+        ends = np.searchsorted(block_of[order], np.arange(len(self._blocks)), side="right")
+        step = max(1, TOGETHER // max(1, self._queries.shape[1]))
+        begins = np.concatenate(([0], ends[:-1])) if len(ends) else ends
+        jobs = [
+            (number, order[at : min(at + step, end)])
+            for number, (begin, end) in enumerate(zip(begins, ends, strict=True))
+            for at in range(begin, end, step)
+        ]
+
+        def work(job: tuple[int, Places]) -> None:
+            number, pairs = job
+            documents = self._blocks[number][rows[pairs] - self._starts[number]].astype(np.float64)
+            out[pairs] = self._pairwise(queries[pairs], documents)
+
+        if len(jobs) > 4:
+            list(map_threads(work, jobs))
+        else:
+            list(map(work, jobs))
+        return out
+
+    def _pairwise(self, queries: Places, documents: Exact) -> Exact:
+        # einsum adds up each row by itself, in an order that only the length decides. A BLAS product would
+        # let the last bit depend on a row's neighbours, and duplicates could come apart.
+        dots: Exact = np.einsum("ij,ij->i", self._queries[queries], documents)
+        if self._cosine:
+            norms = np.sqrt(np.einsum("ij,ij->i", documents, documents)) * self._norms[queries]
+            dots = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
+        return dots
+
+
+def _is_mapped(array: npt.NDArray[Any]) -> bool:
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap)
