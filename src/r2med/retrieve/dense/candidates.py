@@ -32,23 +32,27 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, places: Places | npt.NDArray[np.bool_]) -> None:
-        """Keep only those at places."""
-        self.rows, self.scores, self.exact = self.rows[places], self.scores[places], self.exact[places]
-
     def add(self, rows: Rows, scores: Vectors, k: int, margin: float) -> None:
-        """Add candidates, then drop those further than the margin below the k-th best."""
-        self.rows = np.concatenate((self.rows, rows))
-        self.scores = np.concatenate((self.scores, scores))
-        self.exact = np.concatenate((self.exact, np.zeros(len(rows), np.bool_)))
-        self.best = max(self.best, kth_best(self.scores, k))
-        if self.best > -np.inf:
-            self.take(self.scores >= self.best - margin)
+        """Add candidates, then drop those further than the margin below the k-th best; best first after that."""
+        if len(self):
+            rows, scores = np.concatenate((self.rows, rows)), np.concatenate((self.scores, scores))
+            exact = np.concatenate((self.exact, np.zeros(len(rows) - len(self), np.bool_)))
+        else:
+            exact = np.zeros(len(rows), np.bool_)
+        lower = -scores
+        order = np.argsort(lower)
+        if len(order) >= k:
+            self.best = max(self.best, float(scores[order[k - 1]]))
+            order = order[: np.searchsorted(lower, -(self.best - margin), side="right", sorter=order)]
+        self.rows, self.scores, self.exact = rows[order], scores[order], exact[order]
 
     def keep_best(self, k: int, ranks: npt.NDArray[np.int32]) -> None:
         """Keep the k best, ties by rank; all scores that decide must be exact."""
-        self.take(np.lexsort((-ranks[self.rows], -self.scores))[:k])
-        self.best = float(self.scores[-1]) if len(self) == k else -np.inf
+        if len(self) > k:
+            order = np.lexsort((-ranks[self.rows], -self.scores))[:k]
+            self.rows, self.scores, self.exact = self.rows[order], self.scores[order], self.exact[order]
+        if len(self) == k:
+            self.best = max(self.best, float(self.scores.min()))
 
 
 def kth_best(scores: Vectors, k: int) -> float:
@@ -60,11 +64,8 @@ def choose(row: Vectors, k: int, best: float, margin: float) -> Places:
     """Return at least the places whose score is within the margin of the k-th best of `row` and all before it."""
     guess = max(best, _guess(row, k))
     places = np.flatnonzero(row >= guess - margin)
-    if guess > best:
-        true = kth_best(row[places], k)
-        if true < guess:  # the sample promised too much; what was found may even be fewer than k
-            true = max(best, true if true > -np.inf else kth_best(row, k))
-            places = np.flatnonzero(row >= true - margin)
+    if guess > best and np.count_nonzero(row[places] >= guess) < k:  # the sample promised too much
+        places = np.flatnonzero(row >= max(best, kth_best(row, k)) - margin)
     return places
 
 

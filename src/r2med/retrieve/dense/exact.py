@@ -6,9 +6,9 @@ Where two are so near that rounding may have swapped them, and at the cut, float
 
 How near is near is measured. The proven bound holds for the most unlucky signs of 1,024 roundings: it is
 some 500 times what happens, and would have nearly all of a top 1000 scored again, which takes longer than
-the product. So a sample of each query's candidates is scored again, four times the largest deviation seen is
-the working bound, and every near tie scored after that is a check of it: if one deviates by more than half
-the bound, the bound grows and the near ties are sought again.
+the product. So a sample of each query's candidates is scored again, three times the largest deviation seen is
+the working bound, and every near tie scored after that is a check of it: if one deviates by more than two
+thirds of the bound, the bound grows and the near ties are sought again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def search_exact(
     memory: int = 2 << 30,
     device: str = "auto",
 ) -> list[tuple[Rows, Vectors]]:
-    """Return each query's k best (rows, scores), best first, ties by rank descending.
+    """Return each query's k best (rows, scores) in no particular order; a tie at the cut goes to the higher rank.
 
     `blocks` are (first row, float32 or float16 vectors) in ascending rows. Those that are mapped files stay
     open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
@@ -163,19 +163,15 @@ class _Search:
     def finish(self) -> list[tuple[Rows, Vectors]]:
         """Return the rankings."""
         self._choose()
-        for part in self._parts:
-            for query in part:
-                found = self._found[query]
-                found.take(np.argsort(-found.scores, kind="stable"))
         each = max(8, SAMPLED // len(self._found))
         samples = [_spread(min(len(found), self._k), each) for found in self._found]
-        bound = max(4 * UNIT * self._longest, 4 * self._rescore(samples))
+        bound = max(4 * UNIT * self._longest, 3 * self._rescore(samples))
         while True:
             near = [self._near_ties(query, bound) for query in range(len(self._found))]
             worst = self._rescore(near)
-            if 2 * worst <= bound:
+            if 1.5 * worst <= bound:
                 break
-            bound = 4 * worst
+            bound = 3 * worst
         for found in self._found:
             found.keep_best(self._k, self._ranks)
             if not np.isfinite(found.scores).all():
@@ -183,14 +179,15 @@ class _Search:
         return [(found.rows, found.scores) for found in self._found]
 
     def _near_ties(self, query: int, bound: float) -> Places:
-        """Return the places of candidates that rounding may have swapped with another; drop those out of reach."""
+        """Return the places of candidates that rounding may have swapped with a neighbour and that are not exact yet."""
         found = self._found[query]
-        if len(found) < 2:
+        if not len(found):
             return np.empty(0, np.int64)
-        scores = found.scores.astype(np.float64)
         # Two deviations, and one step of float32: beyond that the rounded scores differ, and in this order.
-        near = 2 * bound * self._scale[query] + 2.0**-23 * np.abs(scores).max() + 2.0**-125
-        close = np.abs(np.diff(scores)) <= near
+        largest = max(abs(float(found.scores[0])), abs(float(found.scores[-1])))
+        near = 2 * bound * self._scale[query] + 2.0**-23 * largest + 2.0**-125
+        scores = found.scores.astype(np.float64)
+        close = np.abs(scores[1:] - scores[:-1]) <= near
         tied = np.zeros(len(scores), np.bool_)
         tied[1:] = close
         tied[:-1] |= close
