@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from support import tiny_models
-from support.tiny_models import TEXTS
 
 from r2med.errors import UserError
 from r2med.models.cards import ANY_DATASET, ModelCard, Side
 from r2med.models.options import Options
 from r2med.models.transformer import TransformerEncoder
+from support import tiny_models
+from support.tiny_models import TEXTS
 
 LIMIT = 48
 QUERY_PREFIX = "Given a {kind}, retrieve\nQuery: "
@@ -29,8 +29,10 @@ def encoder(folder, *, tokens=0, device="cpu", **settings):
 
 def plain(folder):
     """Return the tokenizer and the model, with attention written out in plain torch."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return tokenizer, transformers.AutoModel.from_pretrained(folder, attn_implementation="eager").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    return tokenizer, transformers.AutoModel.from_pretrained(
+        folder, attn_implementation="eager", local_files_only=True
+    ).eval()
 
 
 def hidden_states(model, ids, **inputs):
@@ -114,7 +116,7 @@ def test_a_variant_may_send_queries_through_the_documents_tower(tmp_path):
 @pytest.mark.parametrize("kind", ["gpt_neox", "gemma", "mistral"])
 def test_a_decoder_with_its_last_token_and_an_end_of_sequence(kind, side, tmp_path):
     folder = getattr(tiny_models, kind)(tmp_path / kind, side)
-    eos = transformers.AutoTokenizer.from_pretrained(folder).eos_token_id
+    eos = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True).eos_token_id
     found = encoder(folder, pooling="last", append_eos=True)
     agree(found.encode(TEXTS, "query"), last_token(folder, [PREFIX + text for text in TEXTS], eos))
     agree(found.encode(TEXTS, "document"), last_token(folder, TEXTS, eos))
@@ -140,7 +142,7 @@ def test_qwen3_pools_the_token_that_its_tokenizer_appends(side, tmp_path):
 
 def test_a_sliding_window_is_kept(tmp_path):
     folder = tiny_models.mistral(tmp_path / "mistral", window=8)
-    eos = transformers.AutoTokenizer.from_pretrained(folder).eos_token_id
+    eos = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True).eos_token_id
     agree(encoder(folder, pooling="last", append_eos=True).encode(TEXTS, "document"), last_token(folder, TEXTS, eos))
 
 
@@ -158,7 +160,9 @@ def both_ways(model, ids):
         for layer in model.layers:
             y, attention = layer.input_layernorm(x), layer.self_attn
             q = turned(attention.q_proj(y).view(len(ids), heads, -1).transpose(0, 1))
-            k = turned(attention.k_proj(y).view(len(ids), groups, -1).transpose(0, 1)).repeat_interleave(heads // groups, 0)
+            k = turned(attention.k_proj(y).view(len(ids), groups, -1).transpose(0, 1)).repeat_interleave(
+                heads // groups, 0
+            )
             v = attention.v_proj(y).view(len(ids), groups, -1).transpose(0, 1).repeat_interleave(heads // groups, 0)
             scores = (q @ k.transpose(1, 2) / q.shape[-1] ** 0.5).softmax(-1)
             x = x + attention.o_proj((scores @ v).transpose(0, 1).reshape(len(ids), -1))
@@ -255,7 +259,7 @@ def test_describing_loads_no_weights(tmp_path):
 
 def test_a_limit_beyond_the_models_positions_is_one_line(tmp_path):
     found = encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls", query=Side(max_tokens=512))
-    with pytest.raises(UserError, match="allows 512 tokens.* 64 positions"):
+    with pytest.raises(UserError, match=r"allows 512 tokens.* 64 positions"):
         found.encode(["a"], "query")
 
 
@@ -286,7 +290,7 @@ def test_weights_that_overflow_name_the_text(tmp_path):
 
     folder = tiny_models.bert(tmp_path / "bert")
     tensors = load_file(folder / "model.safetensors")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     tensors["embeddings.word_embeddings.weight"][tokenizer("tax")["input_ids"][1]] = float("nan")
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(NotFiniteError) as caught:

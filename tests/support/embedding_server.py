@@ -154,6 +154,15 @@ def stall_half_way(exchange: Exchange) -> None:
     exchange.handler.close_connection = True
 
 
+def trickle(exchange: Exchange) -> None:
+    """Never be silent for long, and never come to an end."""
+    exchange.send(200, b" " * 10_000, cut=1)
+    with suppress(OSError, ValueError):
+        while not exchange.server.stopping.wait(0.05):
+            exchange.handler.wfile.write(b" ")
+    exchange.handler.close_connection = True
+
+
 @contextmanager
 def serve() -> Iterator[Server]:
     """Serve on a free port of loopback."""

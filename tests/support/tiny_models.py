@@ -200,9 +200,8 @@ class OddModel(BertModel):
     def encode(self, prompts, instruction="", max_length=512, **kwargs):
         tokenizer = AutoTokenizer.from_pretrained(self.config._name_or_path)
         skip = len(tokenizer(instruction)["input_ids"]) - 1 if instruction else 0
-        inputs = tokenizer(
-            [instruction + p for p in prompts], return_tensors="pt", padding=True, truncation=True, max_length=max_length
-        )
+        texts = [instruction + p for p in prompts]
+        inputs = tokenizer(texts, return_tensors="pt", padding=True, truncation=True, max_length=max_length)
         mask = inputs["attention_mask"].clone()
         hidden = self(input_ids=inputs["input_ids"], attention_mask=mask).last_hidden_state
         mask[:, :skip] = 0

@@ -36,7 +36,7 @@ def run_report(records: Sequence[Sequence[Record]], measure: str, out: Path, reu
 
 
 def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequence[Sequence[float]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column(corner, overflow="fold")
     for head in heads:
         table.add_column(head, justify="right")
@@ -72,7 +72,7 @@ def _closing(console: Console, records: Sequence[Sequence[Record]], out: Path, r
             "that reasons first (here a hand-written one, no model's) finds the evidence. "
             "Its figures mean nothing beyond that."
         )
-        console.print(Text("Next, the real benchmark: pip install 'r2med[hub]' && r2med run bm25 --data R2MED"))
+        console.print(Text("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED"))
 
 
 def _described(records: Sequence[Sequence[Record]]) -> str:

@@ -22,14 +22,14 @@ class Forward:
     """Runs the torch model; knows which mask, if any, it needs."""
 
     def __init__(self, model: Any, device: str, bidirectional: bool) -> None:
-        self.model, self.device, self._bidirectional = model, device, bidirectional
-        self.multiple = 8 if device.startswith("cuda") else 1
+        self.model, self.device, self.bidirectional = model, device, bidirectional
+        self.multiple = 1
         looks_ahead = self._looks_ahead()
         if bidirectional and not looks_ahead:
             raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")
         # Tokens on the right of a text cannot be seen by it in a causal model: without a mask, torch takes its
         # fused causal kernel, which is twice as fast and needs no memory for the mask.
-        self._needs_mask = looks_ahead
+        self.needs_mask = looks_ahead
 
     def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
         """Return the hidden states (texts × tokens × width) of right-padded ids, and the lengths, on the device."""
@@ -37,9 +37,9 @@ class Forward:
         inputs: dict[str, Any] = {"input_ids": torch.from_numpy(ids).to(self.device)}
         if types is not None:
             inputs["token_type_ids"] = torch.from_numpy(types).to(self.device)
-        if self._bidirectional:
+        if self.bidirectional:
             inputs["attention_mask"] = self._both_ways(sizes, ids.shape[1])
-        elif self._needs_mask and int(lengths.min()) < ids.shape[1]:
+        elif self.needs_mask and int(lengths.min()) < ids.shape[1]:
             inputs["attention_mask"] = (torch.arange(ids.shape[1], device=self.device) < sizes[:, None]).long()
         return self._hidden(inputs), sizes
 
@@ -66,7 +66,7 @@ class Forward:
         """Say whether a later token changes an earlier one's state, by trying: flags differ between releases."""
         ids = np.asarray([[5, 6, 7, 8], [5, 6, 7, 9]], dtype=np.int64)
         with torch.inference_mode():
-            hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64)) if self._bidirectional else self._plain(ids)
+            hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64)) if self.bidirectional else self._plain(ids)
         return not torch.equal(hidden[0, 0], hidden[1, 0])
 
     def _plain(self, ids: Matrix) -> tuple[Any, Any]:
@@ -77,9 +77,8 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
     """Return the transformer of a folder on a device, without heads, ready to encode."""
     import transformers
 
-    release = tuple(int(part) for part in re.findall(r"\d+", transformers.__version__)[:2])
     settings: dict[str, Any] = {
-        "dtype" if release >= (4, 56) else "torch_dtype": torch_dtype(dtype),
+        **dtype_setting(dtype),
         "attn_implementation": "sdpa",
         "local_files_only": True,
         "output_loading_info": True,
@@ -98,6 +97,14 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
     if hasattr(model, "pooler"):
         model.pooler = None
     return model.eval().to(device)
+
+
+def dtype_setting(dtype: str) -> dict[str, Any]:
+    """Return the precision as the installed transformers wants to be told it."""
+    import transformers
+
+    release = tuple(int(part) for part in re.findall(r"\d+", transformers.__version__)[:2])
+    return {"dtype" if release >= (4, 56) else "torch_dtype": torch_dtype(dtype)}
 
 
 @contextmanager

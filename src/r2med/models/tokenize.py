@@ -64,12 +64,12 @@ class TextTokenizer:
     def prefix_length(self, prefix: str) -> int:
         """Return how many tokens a prefix takes, beginning-of-sequence included, what ends a text left out.
 
-        Counted on the prefix alone, as GritLM and Instructor do: where it merges with the text's first letters,
-        this is off by one in the same way as theirs.
+        Counted on the prefix alone, as GritLM and Instructor do. A space at its end is not counted: all these
+        tokenizers join it to the text's first word, which would otherwise be left out with the prefix.
         """
         if not prefix:
             return 0
-        ids = self._single(prefix)
+        ids = self._single(prefix.rstrip(" "))
         special = set(self._tokenizer.all_special_ids)
         while ids and ids[-1] in special:
             ids = ids[:-1]

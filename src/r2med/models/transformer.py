@@ -80,8 +80,9 @@ class TransformerEncoder:
         if card.pooling not in ("cls", "mean", "last"):
             raise UserError(f"model {card.name}: its card has no pooling: cls, mean or last")
         self._card, self._instruction, self._options = card, instruction, options
-        self._dtype = device.dtype_name(options.dtype, device.devices(options.device)[0])
-        self._backend = backends.description(options.backend, self._dtype, options.device)
+        places = device.devices(options.device)
+        dtype = device.dtype_name(options.dtype, places[0])
+        self._backend = backends.description(options.backend, dtype, places)
         self._weights: dict[str, weights.Weights] = {}
         self._towers: dict[str, Tower] = {}
         self._used: Counter[str] = Counter()

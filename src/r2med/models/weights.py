@@ -214,25 +214,42 @@ def _unavailable(name: str, repository: str, revision: str, reason: str) -> User
     )
 
 
-def runs_own_code(folder: Path) -> bool:
-    """Say whether a model's files bring Python code that replaces the library's model or modules."""
-    configs = [path for path in (folder / "config.json", folder / "0_Transformer" / "config.json") if path.is_file()]
-    if any("AutoModel" in _json(path).get("auto_map", {}) for path in configs):
-        return True
-    modules = folder / "modules.json"
-    found = json.loads(modules.read_text(encoding="utf-8")) if modules.is_file() else []
-    return any(not str(module.get("type", "")).startswith("sentence_transformers.") for module in found)
+def own_code(folder: Path) -> list[str]:
+    """Return the Python classes of its own that a model's files put in the place of the library's."""
+    found: list[str] = []
+    for path in (folder / "config.json", folder / "0_Transformer" / "config.json"):
+        if path.is_file():
+            found += [str(name) for key, name in (_json(path).get("auto_map") or {}).items() if key == "AutoModel"]
+    if (folder / "modules.json").is_file():
+        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        kinds = [str(module.get("type", "")) for module in modules]
+        found += [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+    return found
 
 
 def _json(path: Path) -> dict[str, Any]:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON: {error}") from None
     return content if isinstance(content, dict) else {}
 
 
+def not_trusted(name: str) -> UserError:
+    """Return the one line for a model whose code the user has not allowed."""
+    return UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
+
+
 def check_trust(folder: Path, name: str, options: Options) -> None:
-    """Stop before code from a model's repository runs that the user has not allowed."""
-    if not options.trust_remote_code and runs_own_code(folder):
-        raise UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
+    """Stop before code runs that the user has not allowed, or that no revision pins."""
+    code = own_code(folder)
+    if code and not options.trust_remote_code:
+        raise not_trusted(name)
+    if elsewhere := [place for place in code if "--" in place]:
+        raise UserError(
+            f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no revision "
+            f"pins: put that code into the model's folder, name it in config.json, and use --model-path {name}=DIR"
+        )
 
 
 @contextmanager
@@ -246,7 +263,5 @@ def loading(name: str, folder: Path) -> Iterator[None]:
         raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
     except Exception as error:
         if "trust_remote_code" in str(error):
-            raise UserError(
-                f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code"
-            ) from None
+            raise not_trusted(name) from None
         raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_reason(error)}") from error

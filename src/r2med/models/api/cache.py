@@ -17,6 +17,7 @@ import numpy as np
 
 from r2med.errors import UserError
 from r2med.models.contracts import Vectors
+from r2med.store.files import exclusive
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS vectors
@@ -30,8 +31,7 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with self._one_line():
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with self._one_line(), self._alone():
             # Minutes, not the default 5 s: another process may be writing to a slow disk.
             self._db = sqlite3.connect(path, timeout=120, isolation_level=None, check_same_thread=False)
             try:
@@ -49,7 +49,8 @@ class Cache:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._db.close()
+        with self._one_line(), self._alone():
+            self._db.close()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, tuple[Vectors, int]]:
         """Return vector and tokens of the keys that are there and sound."""
@@ -70,6 +71,10 @@ class Cache:
         """Keep the vectors of one request, all or none; they are on the disk when this returns."""
         with self._one_line(), self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", _encoded(rows))
+
+    def _alone(self) -> contextlib.AbstractContextManager[None]:
+        # SQLite waits for others, but not when the first to open turns WAL on or the last to close clears it up.
+        return exclusive(self._path.with_suffix(".lock"))
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

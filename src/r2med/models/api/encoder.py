@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from r2med.models.api.cache import Cache
 from r2med.models.api.endpoint import endpoint
 from r2med.models.api.loops import run_apart
 from r2med.models.api.providers import PROVIDERS
-from r2med.models.api.requests import Parcel, Requests
+from r2med.models.api.requests import Found, Parcel, Requests
 from r2med.models.api.retry import Policy
 from r2med.models.api.tokens import Ruler, Tokenizer
 from r2med.models.api.usage import Usage
@@ -25,6 +25,7 @@ from r2med.models.cards import ModelCard
 from r2med.models.contracts import Encoder, Role, Vectors
 from r2med.models.options import Options
 from r2med.store import Store, digest
+from r2med.store.files import exclusive
 
 
 def open_api_encoder(
@@ -62,7 +63,7 @@ class ApiEncoder:
         self._provider = provider = PROVIDERS[card.loader]
         self._endpoint = endpoint(provider.name, provider.key_variable, provider.url_variable, options)
         self._ruler = Ruler(lambda: tokenizer or provider.load_tokenizer(self._model("document")), provider.overhead)
-        self._cache_file = store.root / "api" / f"{provider.name}.sqlite"
+        self._folder = store.root / "api"
         self._budget = budget_of(options)
         self._usage = Usage()
         self._lock = threading.Lock()  # one call at a time: counts and budget belong to all
@@ -85,27 +86,31 @@ class ApiEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """Return one finite row per text, in order; what is not in the cache is sent, each distinct text once."""
-        with self._lock:
+        with self._lock, Cache(self._folder / f"{self._provider.name}.sqlite") as cache:
             sent, truncated = self._as_sent(texts, role)
             keys = self._keys(sent, role)
             text_of = dict(zip(keys, sent, strict=True))
-            with Cache(self._cache_file) as cache:
-                found = self._sound(cache.get(list(text_of)))
-                missing = [key for key in text_of if key not in found]
-                requests = Requests(
-                    self._provider, self._endpoint, self._policy, self._budget, self._usage, cache, self._card
-                )
-                if missing:
-                    parcels = [Parcel(key, text_of[key], self._ruler.bound(text_of[key])) for key in missing]
-                    side = self._card.side(role)
-                    found |= run_apart(requests.fetch(parcels, self._model(role), side.input_type))
-            fetched = set(missing) - requests.found_later
-            self._usage.count(len(texts), truncated, [found[key][1] for key in keys if key not in fetched])
-            return self._rows([found[key][0] for key in keys])
+            found = self._sound(cache.get(list(text_of)))
+            fetched: Found = {}
+            if len(found) < len(text_of):
+                # One process at a time: what two would ask for at once, both would pay, and their account's rate
+                # limit is one. A process that is killed lets go of the lock.
+                with exclusive(self._folder / f"{digest(self._identity(role))}.lock"):
+                    found = self._sound(cache.get(list(text_of)))
+                    missing = {key: text for key, text in text_of.items() if key not in found}
+                    fetched = self._fetch(missing, role, cache)
+            self._usage.count(len(texts), truncated, [found[key][1] for key in keys if key in found])
+            return self._rows([(found.get(key) or fetched[key])[0] for key in keys])
 
     def usage(self) -> dict[str, float]:
         """Return what this encoder used so far, and paid for in this process."""
         return self._usage.as_dict()
+
+    def _fetch(self, texts: Mapping[bytes, str], role: Role, cache: Cache) -> Found:
+        parcels = [Parcel(key, text, self._ruler.bound(text)) for key, text in texts.items()]
+        requests = Requests(self._provider, self._endpoint, self._policy, self._budget, self._usage, cache, self._card)
+        side = self._card.side(role)
+        return run_apart(requests.fetch(parcels, self._model(role), side.input_type)) if parcels else {}
 
     def _as_sent(self, texts: Sequence[str], role: Role) -> tuple[list[str], int]:
         side = self._card.side(role)
@@ -130,7 +135,7 @@ class ApiEncoder:
     def _model(self, role: Role) -> str:
         return self._card.side(role).repository or self._card.repository or self._card.name
 
-    def _sound(self, found: dict[bytes, tuple[Vectors, int]]) -> dict[bytes, tuple[Vectors, int]]:
+    def _sound(self, found: Found) -> Found:
         """Leave out rows of another dimension: they were kept when the card said something else."""
         expected = self._card.dimension
         return {key: row for key, row in found.items() if not expected or len(row[0]) == expected}

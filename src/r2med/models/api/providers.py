@@ -86,9 +86,9 @@ async def _voyage(where: Endpoint, model: str, input_type: str, policy: Policy) 
     async def check(response: aiohttp.ClientResponse) -> None:
         # Before the SDK sees it: it drops Retry-After where the body has no `detail`, takes a 529 for an answer,
         # and logs error bodies, which may hold the key.
-        body = await response.text(errors="replace")
+        body = await response.read()
         if response.status >= 300:
-            raise refused(where, response.status, response.headers, body)
+            raise refused(where, response.status, response.headers, body.decode(errors="replace"))
         _json(body, where)
 
     async def send(texts: Sequence[str]) -> Any:

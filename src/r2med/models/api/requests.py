@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,8 +44,6 @@ class Requests:
 
     def __post_init__(self) -> None:
         self.found: Found = {}
-        self.found_later: set[bytes] = set()
-        """Keys that another process fetched after we had looked."""
         self._dimension = self.card.dimension
 
     async def fetch(self, parcels: Sequence[Parcel], model: str, input_type: str) -> Found:
@@ -54,7 +51,6 @@ class Requests:
         comes in and is kept, and then the error is raised.
         """
         waiting = deque(batches(parcels, self.provider))
-        waiting.rotate(random.randrange(len(waiting)))  # two processes with the same texts share them, mostly
         throttle = Throttle(self.policy.concurrency)
         running: set[asyncio.Task[None]] = set()
         failure: BaseException | None = None
@@ -62,12 +58,9 @@ class Requests:
             try:
                 while True:
                     while waiting and failure is None and len(running) < throttle.limit:
-                        batch = self._still_missing(waiting[0])
-                        if batch and not self.budget.reserve(self._cost(batch)):
+                        if not self.budget.reserve(self._cost(waiting[0])):
                             break  # for now: what is under way may cost less than was set aside for it
-                        waiting.popleft()
-                        if batch:
-                            running.add(asyncio.create_task(self._request(send, batch, throttle)))
+                        running.add(asyncio.create_task(self._request(send, waiting.popleft(), throttle)))
                     if not running:
                         break
                     done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -83,16 +76,6 @@ class Requests:
         if waiting:
             raise self.budget.exceeded(sum(map(len, waiting)))
         return self.found
-
-    def _still_missing(self, batch: list[Parcel]) -> list[Parcel]:
-        found = {
-            key: row
-            for key, row in self.cache.get([parcel.key for parcel in batch]).items()
-            if not self._dimension or len(row[0]) == self._dimension
-        }
-        self.found |= found
-        self.found_later |= found.keys()
-        return [parcel for parcel in batch if parcel.key not in found]
 
     def _cost(self, batch: Sequence[Parcel]) -> float:
         return self._price(sum(parcel.tokens for parcel in batch))

@@ -144,7 +144,7 @@ async def _attempt(send: Callable[[], Awaitable[T]], seconds: float) -> T | Requ
     except RequestFailed as failure:
         return failure
     except TimeoutError:
-        return RequestFailed(f"no whole answer within {seconds:.0f} s", again=True)
+        return RequestFailed(f"no whole answer within {seconds:.3g} s", again=True)
 
 
 def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:

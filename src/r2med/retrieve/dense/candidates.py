@@ -16,7 +16,7 @@ SAMPLE = 4096
 
 @dataclass
 class Candidates:
-    """Rows and scores of one query; `exact` says which scores are the deciding ones rather than the fast ones."""
+    """Rows and scores of one query, best first; `exact` says which scores decide and which are only fast."""
 
     rows: Rows
     scores: Vectors
@@ -46,13 +46,29 @@ class Candidates:
             order = order[: np.searchsorted(lower, -(self.best - margin), side="right", sorter=order)]
         self.rows, self.scores, self.exact = rows[order], scores[order], exact[order]
 
+    def sample(self, depth: int, wanted: int) -> Places:
+        """Return up to `wanted` evenly spaced places among the first, of those that are not exact."""
+        places = np.linspace(0, depth - 1, min(wanted, depth)).astype(np.int64)
+        return places[~self.exact[places]]
+
     def keep_best(self, k: int, ranks: npt.NDArray[np.int32]) -> None:
-        """Keep the k best, ties by rank; all scores that decide must be exact."""
-        if len(self) > k:
-            order = np.lexsort((-ranks[self.rows], -self.scores))[:k]
-            self.rows, self.scores, self.exact = self.rows[order], self.scores[order], self.exact[order]
+        """Keep the k best, in no particular order, ties by rank; all scores that decide must be exact."""
+        if len(self) > k and self.scores[:k].min() > self.scores[k:].max():
+            self._take(slice(k))
+        elif len(self) > k:  # not a sort of all: it would take as long as choosing them did
+            cut = kth_best(self.scores, k)
+            above, level = np.flatnonzero(self.scores > cut), np.flatnonzero(self.scores == cut)
+            level = level[np.argsort(-ranks[self.rows[level]])]
+            self._take(np.concatenate((above, level[: k - len(above)])))
         if len(self) == k:
             self.best = max(self.best, float(self.scores.min()))
+
+    def sort(self) -> None:
+        """Put them into order again, best first."""
+        self._take(np.argsort(-self.scores))
+
+    def _take(self, places: Places | slice) -> None:
+        self.rows, self.scores, self.exact = self.rows[places], self.scores[places], self.exact[places]
 
 
 def kth_best(scores: Vectors, k: int) -> float:

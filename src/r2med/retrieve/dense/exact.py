@@ -27,8 +27,16 @@ from r2med.retrieve.dense.rescoring import Exact, Places, Rescorer, Rows
 
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""
-COLUMNS = 1 << 16
-"""Scores a query gathers before candidates are chosen: a row of them fits a core's cache, small shards pool."""
+COLUMNS = (1 << 16) + 32
+"""Scores a query gathers before candidates are chosen: a row of them fits a core's cache, small shards pool.
+
+Not a power of two: the product writes many queries' columns at once, and at such a distance they share one line
+of the cache.
+"""
+ROWS = 1 << 13
+"""Documents a product at most: OpenBLAS is a tenth slower over 60,000 at once."""
+SMALL = 1 << 18
+"""Scores that are chosen from sooner than threads would start."""
 SAMPLED = 1024
 """Pairs, over all queries, that measure the rounding; each query gives at least 8."""
 
@@ -84,9 +92,7 @@ class _Search:
         self._rows = np.empty(columns, dtype=np.int32)
         self._found = [Candidates.none() for _ in queries]
         per_thread = -(-len(queries) // (2 * cores()))
-        self._parts = [
-            range(at, min(at + per_thread, len(queries))) for at in range(0, len(queries), per_thread)
-        ]
+        self._parts = [range(at, min(at + per_thread, len(queries))) for at in range(0, len(queries), per_thread)]
 
     def add(self, first: int, block: npt.NDArray[Any]) -> None:
         """Score a block."""
@@ -95,7 +101,7 @@ class _Search:
         if block.ndim != 2 or block.shape[1] != self._dimension:
             raise ValueError(f"documents of shape {block.shape} do not fit queries of dimension {self._dimension}")
         self._rescorer.hold(first, block)
-        most = max(1, self._memory // 8 // (4 * max(1, self._dimension)))
+        most = max(1, min(ROWS, self._memory // 8 // (4 * max(1, self._dimension))))
         at = 0
         while at < len(block):
             free = self._scores.shape[1] - self._filled
@@ -145,27 +151,30 @@ class _Search:
                 found.add(rows[places], row[places], k, margins[query])
 
         if filled:
-            list(map_threads(work, self._parts))
+            several = scores.size > SMALL
+            list(map_threads(work, self._parts) if several else map(work, self._parts))
             self._filled = 0
-        # Masses of near ties: only exact scores can thin them out.
-        self._settle([query for query, found in enumerate(self._found) if len(found) > 4 * k + SAMPLED])
+        # Masses of near ties: only exact scores can thin them out. One query at a time, for there are masses.
+        for query, found in enumerate(self._found):
+            if len(found) > 4 * k + SAMPLED:
+                self._settle([query])
 
-    def _settle(self, queries: Sequence[int] | range) -> None:
+    def _settle(self, queries: Sequence[int]) -> None:
         """Score all candidates of queries exactly and keep the k best."""
+        places: list[Places] = [np.empty(0, np.int64)] * len(self._found)
         for query in queries:
-            found = self._found[query]
-            todo = np.flatnonzero(~found.exact)
-            exact = self._rescorer.score(np.full(len(todo), query), found.rows[todo])
-            found.scores[todo] = exact
-            found.exact[todo] = True
-            found.keep_best(self._k, self._ranks)
+            places[query] = np.flatnonzero(~self._found[query].exact)
+        self._rescore(places)
+        for query in queries:
+            self._found[query].keep_best(self._k, self._ranks)
+            self._found[query].sort()
 
     def finish(self) -> list[tuple[Rows, Vectors]]:
         """Return the rankings."""
         self._choose()
         each = max(8, SAMPLED // len(self._found))
-        samples = [_spread(min(len(found), self._k), each) for found in self._found]
-        bound = max(4 * UNIT * self._longest, 3 * self._rescore(samples))
+        samples = [found.sample(min(len(found), self._k), each) for found in self._found]
+        bound = max(16 * UNIT, 3 * self._rescore(samples))
         while True:
             near = [self._near_ties(query, bound) for query in range(len(self._found))]
             worst = self._rescore(near)
@@ -179,22 +188,29 @@ class _Search:
         return [(found.rows, found.scores) for found in self._found]
 
     def _near_ties(self, query: int, bound: float) -> Places:
-        """Return the places of candidates that rounding may have swapped with a neighbour and that are not exact yet."""
+        """Return the places of candidates, not exact yet, that rounding may have swapped with a neighbour."""
         found = self._found[query]
         if not len(found):
             return np.empty(0, np.int64)
-        # Two deviations, and one step of float32: beyond that the rounded scores differ, and in this order.
-        largest = max(abs(float(found.scores[0])), abs(float(found.scores[-1])))
-        near = 2 * bound * self._scale[query] + 2.0**-23 * largest + 2.0**-125
         scores = found.scores.astype(np.float64)
+        # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
+        near = (2 * bound + 2.0**-22) * self._sizes(query, scores)[:-1] + 2.0**-125
         close = np.abs(scores[1:] - scores[:-1]) <= near
         tied = np.zeros(len(scores), np.bool_)
         tied[1:] = close
         tied[:-1] |= close
         return np.flatnonzero(tied & ~found.exact)
 
+    def _sizes(self, query: int, scores: Exact) -> Exact:
+        """Return how large the sums are on the way to a score; the rounding of each addition is relative to that.
+
+        The way leads to the score itself, by about as much to either side as unrelated vectors' products add up to.
+        A score of 1 among scores of 0.1 must not make all of them look near to each other.
+        """
+        return np.asarray(np.abs(scores) + self._scale[query] * self._longest / max(1, self._dimension) ** 0.5)
+
     def _rescore(self, places: Sequence[Places]) -> float:
-        """Replace scores by exact ones; return the largest deviation seen, relative to the query's length."""
+        """Replace scores by exact ones; return the largest deviation seen, relative to `_sizes`."""
         queries = np.repeat(np.arange(len(places)), [len(p) for p in places])
         if not len(queries):
             return 0.0
@@ -203,22 +219,21 @@ class _Search:
         worst = 0.0
         for query, scores in enumerate(np.split(exact, np.cumsum([len(p) for p in places])[:-1])):
             found, here = self._found[query], places[query]
-            if len(here) and self._scale[query]:
-                worst = max(worst, float(np.abs(found.scores[here] - scores).max() / self._scale[query]))
+            deviations = np.abs(found.scores[here] - scores)
+            if deviations.any():
+                worst = max(worst, float((deviations / self._sizes(query, scores)).max()))
             found.scores[here] = scores
             found.exact[here] = True
         return worst
 
 
-def _spread(count: int, wanted: int) -> Places:
-    """Return up to `wanted` places, evenly spaced."""
-    return np.unique(np.linspace(0, count - 1, min(wanted, count)).astype(np.int64))
-
-
 def _longest(documents: Vectors) -> float:
     """Return the largest length of every n-th document: reading all once more would cost a sixth of the product."""
-    some = documents[:: max(1, len(documents) // 256)]
-    return float(np.sqrt(np.einsum("ij,ij->i", some, some, dtype=np.float64).max(initial=0)))
+    some = documents[:: max(1, len(documents) // 64)]
+    squares = np.einsum("ij,ij->i", some, some).max(initial=0)
+    if not 2.0**-80 < squares < 2.0**100:
+        squares = np.einsum("ij,ij->i", some, some, dtype=np.float64).max(initial=0)
+    return float(np.sqrt(squares))
 
 
 def _unit_length(first: int, documents: Vectors) -> tuple[Vectors, Vectors]:

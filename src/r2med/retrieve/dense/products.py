@@ -71,7 +71,7 @@ def _full_precision() -> Iterator[None]:
     """Keep TF32 and bfloat16 out of float32 products, whatever the program around us chose for its models."""
     import torch
 
-    parts = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
+    parts: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
     if all(hasattr(part, "fp32_precision") for part in parts):
         before = [part.fp32_precision for part in parts]
         try:

@@ -16,7 +16,7 @@ Places = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
 
 TOGETHER = 1 << 15
-"""Numbers converted to float64 at once: 256 KiB stay in a core's cache, and malloc need not ask for fresh pages."""
+"""Numbers converted to float64 at once: 256 KiB stay in a core's cache."""
 JOB = 16
 """Such portions a thread takes at a time."""
 
@@ -27,7 +27,7 @@ class Rescorer:
     def __init__(self, queries: Vectors, cosine: bool) -> None:
         self._queries = queries.astype(np.float64)
         self._cosine = cosine
-        self._norms = np.sqrt(np.einsum("ij,ij->i", self._queries, self._queries))
+        self._norms: Exact = np.sqrt(np.einsum("ij,ij->i", self._queries, self._queries))
         self._starts: list[int] = []
         self._blocks: list[npt.NDArray[Any]] = []
 
@@ -68,10 +68,19 @@ class Rescorer:
         def work(job: tuple[int, Places]) -> None:
             number, pairs = job
             block, first = self._blocks[number], self._starts[number]
+            if rows[pairs].max() - first >= len(block):
+                raise LookupError("a row of a block that was let go")
+            # Buffers made once a job: an allocation of this size asks the system for fresh pages each time,
+            # which takes several times as long as the sums.
+            shape = (min(step, len(pairs)), block.shape[1])
+            found, left, right = np.empty(shape, block.dtype), np.empty(shape), np.empty(shape)
             for at in range(0, len(pairs), step):
                 some = pairs[at : at + step]
-                documents = block[rows[some] - first].astype(np.float64)
-                out[some] = self._pairwise(queries[some], documents)
+                size = len(some)
+                np.take(block, rows[some] - first, axis=0, out=found[:size], mode="clip")
+                np.take(self._queries, queries[some], axis=0, out=left[:size], mode="clip")
+                right[:size] = found[:size]
+                out[some] = self._pairwise(queries[some], left[:size], right[:size])
 
         if len(rows) > JOB * step:
             list(map_threads(work, jobs))
@@ -79,12 +88,12 @@ class Rescorer:
             list(map(work, jobs))
         return out
 
-    def _pairwise(self, queries: Places, documents: Exact) -> Exact:
+    def _pairwise(self, numbers: Places, queries: Exact, documents: Exact) -> Exact:
         # einsum adds up each row by itself, in an order that only the length decides. A BLAS product would
         # let the last bit depend on a row's neighbours, and duplicates could come apart.
-        dots: Exact = np.einsum("ij,ij->i", self._queries[queries], documents)
+        dots: Exact = np.einsum("ij,ij->i", queries, documents)
         if self._cosine:
-            norms = np.sqrt(np.einsum("ij,ij->i", documents, documents)) * self._norms[queries]
+            norms = np.sqrt(np.einsum("ij,ij->i", documents, documents)) * self._norms[numbers]
             dots = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
         return dots
 

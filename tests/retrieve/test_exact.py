@@ -1,0 +1,284 @@
+"""Exact dense search: what float64 says, from every backend, in bounded memory."""
+
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from r2med.errors import UserError
+from r2med.retrieve.dense import exact
+from r2med.retrieve.dense.exact import search_exact
+
+DEVICES = ["numpy", "cpu"]
+
+
+def ranking(found, ranks):
+    """Rows and scores in the order that Run.ranked gives them."""
+    lines = []
+    for rows, scores in found:
+        order = np.lexsort((-ranks[rows], -scores))
+        lines.append((rows[order].tolist(), scores[order]))
+    return lines
+
+
+def brute_force(queries, documents, k, ranks, cosine=False):
+    q, d = queries.astype(np.float64), documents.astype(np.float64)
+    scores = q @ d.T
+    if cosine:
+        norms = np.outer(np.linalg.norm(q, axis=1), np.linalg.norm(d, axis=1))
+        scores = np.divide(scores, norms, out=np.zeros_like(scores), where=norms > 0)
+    scores = scores.astype(np.float32)
+    orders = [np.lexsort((-ranks, -line))[:k] for line in scores]
+    return [(order.tolist(), line[order]) for order, line in zip(orders, scores, strict=True)]
+
+
+def check(queries, documents, k, *, cosine=False, blocks=None, seed=0, **settings):
+    """Compare both backends with brute force; rankings must be equal, scores as near as float32 gets."""
+    ranks = np.random.default_rng(seed).permutation(len(documents)).astype(np.int32)
+    expected = brute_force(queries, documents, k, ranks, cosine)
+    lengths = [np.linalg.norm(side.astype(np.float64), axis=1).max(initial=0) for side in (queries, documents)]
+    largest = 1 if cosine else lengths[0] * lengths[1]
+    for device in DEVICES:
+        given_blocks = blocks if blocks is not None else [(0, documents)]
+        found = search_exact(queries, given_blocks, k, ranks, cosine=cosine, device=device, **settings)
+        assert len(found) == len(queries)
+        for (rows, scores), (true_rows, true_scores) in zip(ranking(found, ranks), expected, strict=True):
+            assert rows == true_rows, device
+            assert scores.dtype == np.float32
+            np.testing.assert_allclose(scores, true_scores, rtol=0, atol=1e-6 * largest)
+
+
+def split(documents, size):
+    return [(start, documents[start : start + size]) for start in range(0, len(documents), size)]
+
+
+def normal(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@given(
+    st.integers(1, 6), st.integers(1, 60), st.integers(1, 40), st.integers(1, 70), st.integers(0, 2**32 - 1),
+    st.booleans(), st.sampled_from(["normal", "integers", "duplicates", "ulps", "sparse"]), st.integers(1, 60),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_the_ranking_is_that_of_float64_rounded_to_float32(q, n, d, k, seed, cosine, kind, size):
+    rng = np.random.default_rng(seed)
+    queries = rng.standard_normal((q, d)).astype(np.float32)
+    documents = rng.standard_normal((n, d)).astype(np.float32)
+    if kind == "integers":
+        queries, documents = np.round(queries), np.round(documents)
+    elif kind == "duplicates":
+        documents = documents[rng.integers(0, max(1, n // 5), n)]
+    elif kind == "ulps":
+        documents = documents[rng.integers(0, max(1, n // 5), n)]
+        documents = np.nextafter(documents, rng.choice(np.float32([-9, 9]), documents.shape))
+    elif kind == "sparse":
+        documents *= rng.random(documents.shape) < 0.1
+        queries *= rng.random(queries.shape) < 0.5
+    check(queries, documents, k, cosine=cosine, blocks=split(documents, size), seed=seed)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_a_deep_ranking_over_many_documents_is_exact(cosine):
+    # Deep enough that only samples and near ties are scored again, wide enough that the threshold is guessed.
+    check(normal(40, 96), normal(20_000, 96, seed=2), 1000, cosine=cosine)
+
+
+def test_near_duplicates_one_ulp_apart_are_ordered_alike_by_every_backend():
+    base = normal(200, 300, seed=3)
+    rng = np.random.default_rng(4)
+    documents = base[rng.integers(0, 200, 9000)]
+    touched = rng.random(documents.shape) < 0.01
+    documents = np.where(touched, np.nextafter(documents, np.float32(9)), documents)
+    check(normal(30, 300), documents, 500)
+    check(normal(30, 300), documents, 500, cosine=True)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_masses_of_ties_are_cut_by_rank(cosine):
+    rng = np.random.default_rng(5)
+    documents = rng.integers(0, 2, (12_000, 8)).astype(np.float32)
+    check(rng.integers(0, 3, (9, 8)).astype(np.float32), documents, 100, cosine=cosine, blocks=split(documents, 700))
+
+
+def test_rankings_agree_where_long_sums_cancel():
+    # Partial sums far above the result: the rounding is much larger than for random signs.
+    half = np.abs(normal(3000, 512, seed=6)) + 3
+    documents = np.concatenate((half, -half + normal(3000, 512, seed=7) * 1e-4), axis=1)
+    check(np.abs(normal(12, 1024)) + 1, documents, 400)
+
+
+def test_a_lone_perfect_match_does_not_disturb_the_rest():
+    documents = normal(8000, 128, seed=8)
+    documents[17] = normal(20, 128)[3] * 50
+    check(normal(20, 128), documents, 1000)
+
+
+def test_scores_may_be_negative_and_every_document_counts():
+    documents = np.abs(normal(50, 7, seed=9))
+    check(-np.abs(normal(3, 7)), documents, 20)
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_zero_vectors_score_zero(cosine):
+    documents, queries = normal(30, 5, seed=10), normal(4, 5)
+    documents[::3] = 0
+    queries[1] = 0
+    check(queries, documents, 12, cosine=cosine)
+    ranks = np.arange(30, dtype=np.int32)
+    for device in DEVICES:
+        _, scores = search_exact(queries, [(0, documents)], 30, ranks, cosine=cosine, device=device)[1]
+        assert not scores.any()
+
+
+@pytest.mark.parametrize("scale", [1e-42, 1e-30, 1e15, 1e30])
+def test_cosines_do_not_depend_on_the_size_of_vectors(scale):
+    documents = normal(300, 20, seed=11)
+    documents[::2] *= np.float32(scale)
+    check(normal(5, 20) * np.float32(1e-30), documents, 40, cosine=True)
+
+
+def test_more_than_all_documents_gives_all():
+    check(normal(3, 4), normal(10, 4, seed=12), 99)
+    check(normal(3, 4), normal(1, 4, seed=12), 5)
+    check(normal(1, 4), normal(10, 4, seed=12), 1)
+
+
+def test_no_queries_and_no_documents_are_no_error():
+    ranks = np.empty(0, np.int32)
+    for device in DEVICES:
+        assert search_exact(np.empty((0, 4), np.float32), [], 3, ranks, device=device) == []
+        for blocks in ([], [(0, np.empty((0, 4), np.float32))]):
+            found = search_exact(normal(2, 4), blocks, 3, ranks, device=device)
+            assert [len(rows) for rows, _ in found] == [0, 0]
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_float16_blocks_are_searched_as_the_numbers_they_are(cosine):
+    documents = normal(5000, 64, seed=13).astype(np.float16)
+    check(normal(10, 64), documents, 200, cosine=cosine, blocks=split(documents, 1024))
+
+
+def test_blocks_of_one_row_find_what_one_block_finds():
+    documents = normal(300, 16, seed=14)
+    check(normal(5, 16), documents, 30, blocks=split(documents, 1))
+    check(normal(5, 16), documents, 30, blocks=split(documents, 7))
+
+
+@pytest.mark.parametrize("memory", [0, 1, 1000, 100_000])
+def test_a_tiny_memory_budget_changes_nothing(memory):
+    documents = normal(900, 16, seed=15)
+    check(normal(6, 16), documents, 40, blocks=split(documents, 100), memory=memory)
+    check(normal(6, 16), documents, 40, cosine=True, memory=memory)
+
+
+def test_mapped_files_are_searched_read_only(tmp_path):
+    np.save(tmp_path / "vectors.npy", normal(4000, 32, seed=16))
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    check(normal(6, 32), mapped, 300, blocks=split(mapped, 512), memory=1 << 18)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_refused_and_named(device, cosine, value):
+    documents, ranks = normal(500, 8, seed=17), np.arange(500, dtype=np.int32)
+    documents[321, 5] = value
+    for queries in (normal(3, 8), np.zeros((1, 8), np.float32), normal(1, 8)):
+        with pytest.raises(ValueError, match="row 321 has NaN or infinite"):
+            search_exact(queries, split(documents, 100), 5, ranks, cosine=cosine, device=device)
+    queries = normal(3, 8)
+    queries[2, 0] = value
+    with pytest.raises(ValueError, match="query 2 has NaN or infinite"):
+        search_exact(queries, split(documents, 100), 5, ranks, cosine=cosine, device=device)
+
+
+def test_wrong_shapes_types_and_devices_are_refused():
+    queries, documents, ranks = normal(2, 4), normal(5, 4), np.arange(5, dtype=np.int32)
+    with pytest.raises(ValueError, match="do not fit queries of dimension 4"):
+        search_exact(queries, [(0, documents[:, :3])], 1, ranks)
+    with pytest.raises(ValueError, match="float32 or float16, not float64"):
+        search_exact(queries, [(0, documents.astype(np.float64))], 1, ranks)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        search_exact(queries, [(0, documents)], 0, ranks)
+    with pytest.raises(UserError, match="cannot search on 'cuda:77'"):
+        search_exact(queries, [(0, documents)], 1, ranks, device="cuda:77")
+    with pytest.raises(UserError, match="cannot search on 'abacus'"):
+        search_exact(queries, [(0, documents)], 1, ranks, device="abacus")
+
+
+def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
+    import torch
+
+    torch.set_float32_matmul_precision("medium")
+    try:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            check(normal(20, 256), normal(5000, 256, seed=18), 700)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
+    # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
+    real = exact.open_product
+
+    def careless(queries, device):
+        product = real(queries, device)
+
+        def work(documents, out):
+            product(documents, out)
+            out[:, 5::40] += np.float32(2e-6)
+
+        return work
+
+    monkeypatch.setattr(exact, "open_product", careless)
+    check(normal(130, 64), normal(6000, 64, seed=19), 800)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_memory_stays_bounded_whatever_the_size_of_the_corpus(device):
+    rows, dimension, count, memory = 2000, 128, 40, 16 << 20
+
+    def blocks():  # 40 MB in all, one MB at a time
+        for number in range(count):
+            yield number * rows, normal(rows, dimension, seed=number)
+
+    ranks = np.arange(rows * count, dtype=np.int32)
+    queries = normal(20, dimension)
+    search_exact(queries, [(0, normal(10, dimension))], 5, ranks, device=device)  # imports are not counted
+    tracemalloc.start()
+    try:
+        found = search_exact(queries, blocks(), 100, ranks, memory=memory, device=device)
+        assert tracemalloc.get_traced_memory()[1] < memory
+    finally:
+        tracemalloc.stop()
+    whole = np.concatenate([block for _, block in blocks()])
+    expected = brute_force(queries, whole, 100, ranks)
+    assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
+
+
+def test_without_torch_numpy_does_the_work():
+    code = """
+import sys
+sys.modules["torch"] = None
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
+import numpy as np
+from r2med.errors import MissingExtraError
+from r2med.retrieve.dense.exact import search_exact
+documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
+found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
+assert found[0][0].tolist() == [2], found
+try:
+    search_exact(documents[2:3], [(0, documents)], 1, ranks, device="cpu")
+except MissingExtraError:
+    print("fine")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "fine\n", done.stderr
