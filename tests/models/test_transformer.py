@@ -151,7 +151,9 @@ def both_ways(model, ids):
     heads, groups = model.config.num_attention_heads, model.config.num_key_value_heads
     with torch.no_grad():
         x = model.embed_tokens(torch.tensor(ids))
-        cos, sin = (part[0] for part in model.rotary_emb(x[None], torch.arange(len(ids))[None]))
+        speeds = 10_000.0 ** -torch.arange(0, 1, 2 * heads / model.config.hidden_size)
+        angles = (torch.arange(len(ids))[:, None] * speeds).repeat(1, 2)
+        cos, sin = angles.cos(), angles.sin()
 
         def turned(part):
             half = part.shape[-1] // 2
@@ -190,7 +192,7 @@ def test_every_layer_of_a_bidirectional_decoder_looks_ahead(tmp_path):
     from r2med.models.forward import Forward
 
     model = transformers.AutoModel.from_pretrained(tiny_models.mistral(tmp_path / "m"), attn_implementation="eager")
-    seen = []
+    model.config.output_attentions, seen = True, []  # older releases keep them only if asked
     for layer in model.layers:
         layer.self_attn.register_forward_hook(lambda module, inputs, output: seen.append(output[1]))
     forward = Forward(model.eval(), "cpu", bidirectional=True)

@@ -75,15 +75,15 @@ def _unigram() -> transformers.PreTrainedTokenizerFast:
     tokenizer.normalizer = normalizers.Replace("  ", " ")
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    special = ["<pad>", "</s>", "<unk>"]
-    trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=special, unk_token="<unk>")
+    names = ["<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=120, special_tokens=names, unk_token="<unk>")
     tokenizer.train_from_iterator(SENTENCES, trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
     )
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
-    )
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    inputs = ["input_ids", "attention_mask"]
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **special)
 
 
 def _save(folder: Path, config: transformers.PretrainedConfig, tokenizer: transformers.PreTrainedTokenizerFast) -> Path:

@@ -26,7 +26,7 @@ __all__ = ["SentenceEncoder", "card_for", "open_sentence"]
 PLAIN = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
 """Modules that take token ids and a mask, and treat every text alike."""
 
-SAMPLE = " A text, as any other: naïve 12-lead ECG.  "
+SAMPLE = "A text, as any other: naïve 12-lead ECG."
 
 
 class Loaded:

@@ -92,5 +92,5 @@ def _guess(row: Vectors, k: int) -> float:
         return kth_best(row, k)
     sample = row[::step]
     expected = k / step
-    # Five standard deviations of what the sample would hold of the k best, were they spread at random.
-    return kth_best(sample, int(expected + 5 * np.sqrt(expected) + 5))
+    # Three standard deviations above what the sample would hold of the k best, were they spread at random.
+    return kth_best(sample, int(expected + 3 * np.sqrt(expected) + 3))

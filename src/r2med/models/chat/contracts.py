@@ -1,0 +1,97 @@
+"""What a chat model is: requests in; for each a generation or a typed failure out, never a string that stands for an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+FailureKind = Literal[
+    "timeout",  # no answer within the deadline, or a connection that stalled
+    "connection",  # refused, dropped or closed half-way
+    "rate_limit",  # still limited after all attempts
+    "server",  # still an error of the server's after all attempts
+    "bad_request",  # 400, 404, 422: asking again would not help
+    "auth",  # 401, 403
+    "context_length",  # the prompt does not fit
+    "invalid",  # an answer that is not what the protocol says
+    "refused",  # the model or a filter declined
+    "empty",  # nothing, or nothing but reasoning
+    "truncated",  # cut at the token limit
+    "no_marker",  # the final answer's marker never came
+    "budget",  # not asked: the budget was used up
+]
+
+FROM_THE_MODEL: frozenset[str] = frozenset({"refused", "empty", "truncated", "no_marker"})
+"""Failures that are the model's answer: kept, and not asked again. All others are tried again in the next run."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn; None leaves a setting to the provider, and out of the request."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    repetition_penalty: float | None = None
+    seed: int | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """One question; `sample` tells several draws for the same question apart."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+    sample: int = 0
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a model wrote: the cleaned answer, its reasoning apart from it, and what it took."""
+
+    text: str
+    reasoning: str = ""
+    finish_reason: str = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no text; what was used up on the way counts all the same."""
+
+    kind: FailureKind
+    message: str
+    attempts: int = 1
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+
+class ChatModel(Protocol):
+    """Anything that answers."""
+
+    @property
+    def name(self) -> str:
+        """The LLM's name as one types it."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that an answer depends on besides the request: provider's model name, cleaning, thinking, …"""
+
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+        """Answer every request, in their order. What the journal has is not asked again."""
+
+    def usage(self) -> dict[str, float]:
+        """Return calls, answers from the journal, tokens, cost_usd, latency (median, p95), failures by kind so far."""
