@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from r2med.errors import UserError, nearest
+from r2med.models.cards import ModelCard
 from r2med.models.forward import Forward, Matrix, quiet
+from r2med.models.options import Options
 
 BACKENDS = ("torch", "openvino", "onnx")
 INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
@@ -31,6 +33,12 @@ def description(backend: str, dtype: str, devices: tuple[str, ...]) -> dict[str,
     if missing := [name for name in INSTALLS[backend] if importlib.util.find_spec(name) is None]:
         raise UserError(f"--backend {backend} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
     return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}
+
+
+def only_torch(card: ModelCard, options: Options) -> None:
+    """Stop where another engine was asked for that this model cannot run on: it must not be ignored silently."""
+    if options.backend != "torch":
+        raise UserError(f"--backend {options.backend}: model {card.name} ({card.loader}) runs on torch only")
 
 
 def _openvino_dtype() -> str:

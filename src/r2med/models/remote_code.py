@@ -13,11 +13,12 @@ import torch
 
 from r2med.data.cards import Instruction
 from r2med.errors import UserError
-from r2med.models import device, weights
+from r2med.models import backends, device, weights
 from r2med.models.batching import Rows, Worker, encode_in_batches
 from r2med.models.cards import ModelCard, Side
 from r2med.models.contracts import Role, Vectors
 from r2med.models.forward import dtype_setting, quiet
+from r2med.models.loaded import loaded
 from r2med.models.options import Options
 from r2med.models.tokenize import TextTokenizer
 from r2med.models.vectors import normalised
@@ -60,10 +61,10 @@ class RemoteCodeEncoder:
         if not options.trust_remote_code:
             raise weights.not_trusted(card.name)
         self._card, self._instruction, self._options = card, instruction, options
+        backends.only_torch(card, options)
         self._dtype = device.dtype_name(options.dtype, device.devices(options.device)[0])
         # A commit, even if the card names none: code that changes under a run would be allowed unread.
         self._found = weights.find(card, options)
-        self._loaded: Loaded | None = None
         self._used: Counter[str] = Counter()
 
     def describe(self, role: Role) -> dict[str, Any]:
@@ -100,9 +101,10 @@ class RemoteCodeEncoder:
         return {name: float(self._used[name]) for name in ("texts", "tokens", "truncated")}
 
     def _load(self) -> Loaded:
-        if self._loaded is None:
-            self._loaded = Loaded(self._found.fetch(), self._card, self._options)
-        return self._loaded
+        card, options = self._card, self._options
+        settings = (options.device, options.dtype, options.tokens_per_batch)
+        key = ("remote code", self._found, card.pool_prompt, settings)
+        return loaded(key, lambda: Loaded(self._found.fetch(), card, options))
 
 
 def _rows(loaded: Loaded, model: Any, texts: Sequence[str], side: Side, prefix: str) -> Rows:

@@ -11,11 +11,12 @@ import numpy as np
 import torch
 
 from r2med.data.cards import Instruction
-from r2med.models import device, weights
+from r2med.models import backends, device, weights
 from r2med.models.batching import Rows, Worker, encode_in_batches
 from r2med.models.cards import ModelCard, Side
 from r2med.models.contracts import Role, Vectors
 from r2med.models.forward import dtype_setting, quiet
+from r2med.models.loaded import loaded
 from r2med.models.options import Options
 from r2med.models.specs import card_for
 from r2med.models.tokenize import TextTokenizer, Tokens, padded
@@ -92,9 +93,9 @@ class SentenceEncoder:
 
     def __init__(self, card: ModelCard, instruction: Instruction, options: Options) -> None:
         self._card, self._instruction, self._options = card, instruction, options
+        backends.only_torch(card, options)
         self._dtype = device.dtype_name(options.dtype, device.devices(options.device)[0])
         self._found = weights.find(card, options)
-        self._loaded: Loaded | None = None
         self._used: Counter[str] = Counter()
 
     def describe(self, role: Role) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """Return one row per text, in their order."""
         side = self._card.side(role)
-        loaded = self._load()
+        model = self._load()
         if not texts:
             return np.empty((0, self._width(loaded)), dtype=np.float32)
         prefix = side.prefix_for(self._instruction)
@@ -145,9 +146,10 @@ class SentenceEncoder:
         return vectors
 
     def _load(self) -> Loaded:
-        if self._loaded is None:
-            self._loaded = Loaded(self._found.fetch(), self._card, self._options)
-        return self._loaded
+        card, options = self._card, self._options
+        settings = (options.device, options.dtype, options.tokens_per_batch)
+        key = ("sentence", self._found, card.pool_prompt, settings)
+        return loaded(key, lambda: Loaded(self._found.fetch(), card, options))
 
     def _width(self, loaded: Loaded) -> int:
         model = loaded.models[0]

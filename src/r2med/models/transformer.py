@@ -17,6 +17,7 @@ from r2med.models.batching import Worker, encode_in_batches
 from r2med.models.cards import ModelCard, Side
 from r2med.models.contracts import Role, Vectors
 from r2med.models.forward import Forward, load_model, quiet
+from r2med.models.loaded import loaded
 from r2med.models.options import Options
 from r2med.models.pooling import pool
 from r2med.models.tokenize import TextTokenizer, Tokens, padded
@@ -84,7 +85,6 @@ class TransformerEncoder:
         dtype = device.dtype_name(options.dtype, places[0])
         self._backend = backends.description(options.backend, dtype, places)
         self._weights: dict[str, weights.Weights] = {}
-        self._towers: dict[str, Tower] = {}
         self._used: Counter[str] = Counter()
 
     def describe(self, role: Role) -> dict[str, Any]:
@@ -137,9 +137,10 @@ class TransformerEncoder:
 
     def _tower(self, role: Role, side: Side) -> Tower:
         found = self._find(role)
-        if found.repository not in self._towers:
-            self._towers[found.repository] = Tower(found.fetch(), self._card, self._options)
-        tower = self._towers[found.repository]
+        card, options = self._card, self._options
+        settings = (options.device, options.dtype, options.backend, options.tokens_per_batch)
+        key = ("tower", found, card.append_eos, card.bidirectional, settings)
+        tower = loaded(key, lambda: Tower(found.fetch(), card, options))
         if 0 < tower.limit < side.max_tokens:
             raise UserError(
                 f"model {self._card.name}: its card allows {side.max_tokens} tokens, the weights in {tower.folder} "

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,12 @@ def _hub() -> Any:
     return huggingface_hub
 
 
+@cache
 def commit_of(name: str, repository: str, revision: str) -> str:
-    """Return the commit that a branch or tag points to; a full commit is taken at its word."""
+    """Return the commit that a branch or tag points to; a full commit is taken at its word.
+
+    Asked once in a process: all parts of a run must mean the same weights.
+    """
     if COMMIT.fullmatch(revision):
         return revision
     hub = _hub()
@@ -257,7 +262,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
     """Turn what the libraries raise for unusable files into one line."""
     try:
         yield
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except ImportError as error:
         raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None

@@ -1,8 +1,8 @@
-"""What a chat model is: requests in; for each a generation or a typed failure out, never a string that stands for an error."""
+"""What a chat model is: for each request a generation or a typed failure, never a string that stands for an error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -95,3 +95,29 @@ class ChatModel(Protocol):
 
     def usage(self) -> dict[str, float]:
         """Return calls, answers from the journal, tokens, cost_usd, latency (median, p95), failures by kind so far."""
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """What a backend returned, before cleaning; `reasoning` only where the server gives it in a field of its own."""
+
+    content: str
+    reasoning: str = ""
+    finish_reason: str = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    attempts: int = 1
+
+
+class Backend(Protocol):
+    """Where an LLM runs: an endpoint, vLLM in process, llama.cpp in process. Knows nothing of journals or cleaning."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what answers depend on here (never a key or a machine's address)."""
+
+    def answer(self, requests: Sequence[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
+        """Answer all requests, calling `done(place, answer)` once for each as soon as it is there, from any thread.
+
+        Returns when all are done. Raises only for what makes every request pointless (no key, no such model).
+        """
