@@ -20,11 +20,12 @@ import pytest
 from r2med.data.cards import Instruction
 from r2med.errors import MissingExtraError, UserError
 from r2med.models.api import open_api_encoder, requests
-from r2med.models.api.budget import Budget
-from r2med.models.api.retry import Policy, RequestFailed, Throttle, _wait, retry_after
 from r2med.models.api.tokens import Ruler, load_tiktoken, load_voyage
 from r2med.models.cards import ModelCard, Side, model_card
 from r2med.models.contracts import Encoder
+from r2med.models.net.budget import Budget
+from r2med.models.net.retry import Policy, RequestFailed, _wait, retry_after
+from r2med.models.net.throttle import Throttle
 from r2med.models.options import Options
 from r2med.store import Store
 from support import embedding_server as api
@@ -509,7 +510,7 @@ import numpy as np
 from support.embedding_server import vector
 from r2med.data.cards import Instruction
 from r2med.models.api import open_api_encoder, requests
-from r2med.models.api.retry import Policy
+from r2med.models.net.retry import Policy
 from r2med.models.cards import ModelCard
 from r2med.models.options import Options
 from r2med.store import Store

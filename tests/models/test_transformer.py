@@ -8,7 +8,7 @@ import transformers
 from r2med.errors import UserError
 from r2med.models.cards import ANY_DATASET, ModelCard, Side
 from r2med.models.options import Options
-from r2med.models.transformer import TransformerEncoder
+from r2med.models.transformer import Tower, TransformerEncoder
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -253,10 +253,17 @@ def test_the_querys_prefix_is_no_part_of_a_documents_description(tmp_path):
     assert one.describe("query") != other.describe("query")
 
 
-def test_describing_loads_no_weights(tmp_path):
-    found = encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls")
-    found.describe("query")
-    assert not found._towers
+def test_describing_loads_no_weights(tmp_path, monkeypatch):
+    monkeypatch.setattr("r2med.models.transformer.Tower", None)
+    encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").describe("query")
+
+
+def test_weights_are_loaded_once_for_all_datasets(tmp_path, monkeypatch):
+    folder, loads = tiny_models.bert(tmp_path / "bert"), []
+    monkeypatch.setattr(Tower, "__init__", lambda *a, whole=Tower.__init__: (loads.append(1), whole(*a))[1])
+    for _ in range(3):
+        encoder(folder, pooling="cls").encode(["a"], "query")
+    assert len(loads) == 1
 
 
 def test_a_limit_beyond_the_models_positions_is_one_line(tmp_path):

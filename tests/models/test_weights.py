@@ -28,6 +28,7 @@ def card(**settings):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Return what puts a model into a hub cache of the test's own, as a download leaves it; the network is off."""
+    weights.commit_of.cache_clear()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)

@@ -6,7 +6,7 @@ import pytest
 from r2med.data import Corpus, Query
 from r2med.engine.progress import listening
 from r2med.errors import UserError
-from r2med.models.contracts import BadVectorError
+from r2med.models.vectors import NotFiniteError
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
@@ -113,7 +113,7 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_shard(corp
             for place, text in enumerate(texts):
                 if text.count("a") == 4:
                     if raises:
-                        raise BadVectorError("NaN", place)
+                        raise NotFiniteError(place)
                     vectors[place, 1] = np.nan
             return vectors
 

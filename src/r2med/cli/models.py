@@ -27,13 +27,13 @@ def list_() -> None:
 
     from r2med.models.cards import models as cards
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for head in ("name", "model", "size", "pooling", "tokens", "similarity", "licence"):
-        table.add_column(head)
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    for head in ("name", "model", "size", "tokens", "licence"):
+        table.add_column(head, no_wrap=head == "name", overflow="fold")
     for card in cards().values():
         repository = card.repository or card.query.repository
         tokens = f"{card.document.max_tokens:,}"
-        table.add_row(card.spec, repository, card.parameters, card.pooling, tokens, card.similarity, card.licence)
+        table.add_row(card.spec, repository, card.parameters, tokens, card.licence)
     Console().print(table)
 
 

@@ -29,10 +29,3 @@ class Encoder(Protocol):
     def usage(self) -> dict[str, float]:
         """Return what was used so far: `texts`, `tokens`, `truncated` (texts cut at the limit), `cost_usd`, …"""
 
-
-class BadVectorError(ValueError):
-    """A vector is not finite; `index` is the place of its text among those given."""
-
-    def __init__(self, message: str, index: int) -> None:
-        super().__init__(message)
-        self.index = index

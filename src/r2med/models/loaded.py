@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+from r2med.errors import UserError
 from r2med.models import device
 
 KEPT = 3
@@ -29,9 +30,11 @@ def loaded(key: Hashable, load: Callable[[], T]) -> T:
             while len(_kept) >= KEPT:
                 _kept.popitem(last=False)
             found = _attempt(load)
-            if found is None:
+            if found is None and _kept:
                 forget()
-                found = load()
+                found = _attempt(load)
+            if found is None:
+                raise UserError("the model does not fit into the device's memory: use another --device or --dtype")
             _kept[key] = found
         _kept.move_to_end(key)
         result: T = _kept[key]
@@ -42,7 +45,7 @@ def _attempt(load: Callable[[], T]) -> T | None:
     try:
         return load()
     except Exception as error:
-        if not _kept or not device.is_out_of_memory(error):
+        if not device.is_out_of_memory(error):
             raise
         return None
 

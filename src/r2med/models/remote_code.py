@@ -24,7 +24,7 @@ from r2med.models.tokenize import TextTokenizer
 from r2med.models.vectors import normalised
 
 
-class Loaded:
+class Copies:
     """A model on each device, and the tokenizer that says how long a text is."""
 
     def __init__(self, folder: Path, card: ModelCard, options: Options) -> None:
@@ -85,14 +85,14 @@ class RemoteCodeEncoder:
         side = self._card.side(role)
         if not texts:
             return np.empty((0, self._card.dimension), dtype=np.float32)
-        loaded, prefix = self._load(), side.prefix_for(self._instruction)
-        tokens = loaded.tokenizer(texts, side, prefix)
+        copies, prefix = self._load(), side.prefix_for(self._instruction)
+        tokens = copies.tokenizer(texts, side, prefix)
         workers = [
-            Worker(_rows(loaded, model, texts, side, prefix), budget, device.is_out_of_memory, device.release)
-            for model, budget in zip(loaded.models, loaded.budgets, strict=True)
+            Worker(_rows(copies, model, texts, side, prefix), budget, device.is_out_of_memory, device.release)
+            for model, budget in zip(copies.models, copies.budgets, strict=True)
         ]
         vectors = encode_in_batches(tokens.lengths(), workers)
-        loaded.budgets = [worker.budget for worker in workers]
+        copies.budgets = [worker.budget for worker in workers]
         self._used.update(texts=len(texts), tokens=sum(tokens.lengths()), truncated=tokens.truncated)
         return normalised(vectors) if self._card.normalise else vectors
 
@@ -100,18 +100,18 @@ class RemoteCodeEncoder:
         """Return texts, tokens and truncated texts so far, by the model's tokenizer."""
         return {name: float(self._used[name]) for name in ("texts", "tokens", "truncated")}
 
-    def _load(self) -> Loaded:
+    def _load(self) -> Copies:
         card, options = self._card, self._options
         settings = (options.device, options.dtype, options.tokens_per_batch)
         key = ("remote code", self._found, card.pool_prompt, settings)
-        return loaded(key, lambda: Loaded(self._found.fetch(), card, options))
+        return loaded(key, lambda: Copies(self._found.fetch(), card, options))
 
 
-def _rows(loaded: Loaded, model: Any, texts: Sequence[str], side: Side, prefix: str) -> Rows:
+def _rows(copies: Copies, model: Any, texts: Sequence[str], side: Side, prefix: str) -> Rows:
     def rows(batch: Sequence[int]) -> Vectors:
         inputs = [texts[i] for i in batch]
         settings: dict[str, Any] = {"max_length": side.max_tokens, "batch_size": len(inputs), "instruction": prefix}
-        settings = {name: value for name, value in settings.items() if name in loaded.accepted}
+        settings = {name: value for name, value in settings.items() if name in copies.accepted}
         if "instruction" not in settings:
             inputs = [prefix + text for text in inputs]
         with torch.inference_mode():

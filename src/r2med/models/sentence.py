@@ -30,7 +30,7 @@ PLAIN = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
 SAMPLE = "A text, as any other: naïve 12-lead ECG."
 
 
-class Loaded:
+class Copies:
     """A model on each device, and its tokenizer where its input is no more than that makes it."""
 
     def __init__(self, folder: Path, card: ModelCard, options: Options) -> None:
@@ -115,14 +115,14 @@ class SentenceEncoder:
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """Return one row per text, in their order."""
         side = self._card.side(role)
-        model = self._load()
+        copies = self._load()
         if not texts:
-            return np.empty((0, self._width(loaded)), dtype=np.float32)
+            return np.empty((0, self._width(copies)), dtype=np.float32)
         prefix = side.prefix_for(self._instruction)
         vectors = (
-            _by_the_library(loaded, list(texts), side, prefix, role)
-            if loaded.tokenizer is None
-            else self._by_tokens(loaded, loaded.tokenizer, texts, side, prefix)
+            _by_the_library(copies, list(texts), side, prefix, role)
+            if copies.tokenizer is None
+            else self._by_tokens(copies, copies.tokenizer, texts, side, prefix)
         )
         self._used.update(texts=len(texts))
         return normalised(vectors) if self._card.normalise else vectors
@@ -132,38 +132,38 @@ class SentenceEncoder:
         return {name: float(self._used[name]) for name in ("texts", "tokens", "truncated")}
 
     def _by_tokens(
-        self, loaded: Loaded, tokenizer: TextTokenizer, texts: Sequence[str], side: Side, prefix: str
+        self, copies: Copies, tokenizer: TextTokenizer, texts: Sequence[str], side: Side, prefix: str
     ) -> Vectors:
-        tokens = tokenizer(texts, side.model_copy(update={"max_tokens": loaded.limit(side)}), prefix)
+        tokens = tokenizer(texts, side.model_copy(update={"max_tokens": copies.limit(side)}), prefix)
         skip = tokenizer.prefix_length(prefix) if prefix else 0
         workers = [
-            Worker(_rows(loaded, model, place, tokens, skip), budget, device.is_out_of_memory, device.release)
-            for model, place, budget in zip(loaded.models, loaded.places, loaded.budgets, strict=True)
+            Worker(_rows(copies, model, place, tokens, skip), budget, device.is_out_of_memory, device.release)
+            for model, place, budget in zip(copies.models, copies.places, copies.budgets, strict=True)
         ]
         vectors = encode_in_batches(tokens.lengths(), workers)
-        loaded.budgets = [worker.budget for worker in workers]
+        copies.budgets = [worker.budget for worker in workers]
         self._used.update(tokens=sum(tokens.lengths()), truncated=tokens.truncated)
         return vectors
 
-    def _load(self) -> Loaded:
+    def _load(self) -> Copies:
         card, options = self._card, self._options
         settings = (options.device, options.dtype, options.tokens_per_batch)
         key = ("sentence", self._found, card.pool_prompt, settings)
-        return loaded(key, lambda: Loaded(self._found.fetch(), card, options))
+        return loaded(key, lambda: Copies(self._found.fetch(), card, options))
 
-    def _width(self, loaded: Loaded) -> int:
-        model = loaded.models[0]
+    def _width(self, copies: Copies) -> int:
+        model = copies.models[0]
         old = "get_sentence_embedding_dimension"
         width = getattr(model, "get_embedding_dimension", None) or getattr(model, old)
         return int(width() or self._card.dimension)
 
 
-def _rows(loaded: Loaded, model: Any, place: str, tokens: Tokens, skip: int) -> Rows:
-    pad = loaded.tokenizer.pad if loaded.tokenizer else 0
+def _rows(copies: Copies, model: Any, place: str, tokens: Tokens, skip: int) -> Rows:
+    pad = copies.tokenizer.pad if copies.tokenizer else 0
 
     def rows(batch: Sequence[int]) -> Vectors:
         ids = [tokens.ids[i] for i in batch]
-        matrix = torch.from_numpy(padded(ids, pad, loaded.multiple)).to(place)
+        matrix = torch.from_numpy(padded(ids, pad, copies.multiple)).to(place)
         lengths = torch.tensor([len(row) for row in ids], device=place)
         mask = (torch.arange(matrix.shape[1], device=place) < lengths[:, None]).long()
         features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}
@@ -176,9 +176,9 @@ def _rows(loaded: Loaded, model: Any, place: str, tokens: Tokens, skip: int) -> 
     return rows
 
 
-def _by_the_library(loaded: Loaded, texts: list[str], side: Side, prefix: str, role: Role) -> Vectors:
+def _by_the_library(copies: Copies, texts: list[str], side: Side, prefix: str, role: Role) -> Vectors:
     """Encode with the library's own loop: for modules that read more than token ids."""
-    model = loaded.models[0]
+    model = copies.models[0]
     if side.max_tokens:
         model.max_seq_length = side.max_tokens
     method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)

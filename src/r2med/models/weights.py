@@ -267,6 +267,8 @@ def loading(name: str, folder: Path) -> Iterator[None]:
     except ImportError as error:
         raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
     except Exception as error:
+        if type(error).__name__ == "OutOfMemoryError":  # for the caller: room can be made
+            raise
         if "trust_remote_code" in str(error):
             raise not_trusted(name) from None
         raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_reason(error)}") from error

@@ -62,7 +62,8 @@ def _dense(call: Call, options: Options) -> Retriever:
     from r2med.retrieve.dense import Dense
 
     _settings(call, {})
-    return Dense(card_of(call.name), options)
+    typed = call.name if call.name not in models() else ""
+    return Dense(card_of(call.name), options, typed)
 
 
 def _settings(call: Call, kinds: dict[str, Callable[[str], Any]]) -> dict[str, Any]:

@@ -12,17 +12,17 @@ import numpy as np
 from r2med.data.cards import Instruction
 from r2med.errors import UserError
 from r2med.models.api.answers import check_dimension
-from r2med.models.api.budget import budget_of
 from r2med.models.api.cache import Cache
 from r2med.models.api.endpoint import endpoint
-from r2med.models.api.loops import run_apart
 from r2med.models.api.providers import PROVIDERS
 from r2med.models.api.requests import Found, Parcel, Requests
-from r2med.models.api.retry import Policy
 from r2med.models.api.tokens import Ruler, Tokenizer
 from r2med.models.api.usage import Usage
 from r2med.models.cards import ModelCard
 from r2med.models.contracts import Encoder, Role, Vectors
+from r2med.models.net.budget import budget_of
+from r2med.models.net.loops import run_apart
+from r2med.models.net.retry import Policy
 from r2med.models.options import Options
 from r2med.store import Store, digest
 from r2med.store.files import exclusive

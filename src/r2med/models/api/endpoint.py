@@ -1,67 +1,14 @@
-"""Where a provider is and the key to it: from options and the environment, shown to nobody."""
+"""Where a provider of embeddings is: the options first, then the environment, then its own place."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
-from r2med.errors import UserError
+from r2med.models.net.endpoint import Endpoint, endpoint_at
 from r2med.models.options import Options
-from r2med.store import digest
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """A base URL and what is needed to use it."""
-
-    provider: str
-    key_variable: str
-    url: str = field(repr=False)
-    """Empty: the provider's own. Its path may have a token in it, so it is never shown whole."""
-
-    @property
-    def identity(self) -> str:
-        """Return what tells servers apart without telling their address: one model name may mean two models."""
-        if not self.url:
-            return ""
-        parts = urlsplit(self.url)
-        return digest([parts.scheme, parts.hostname, parts.port, parts.path])[:12]
-
-    @property
-    def place(self) -> str:
-        """Return the server's name for messages."""
-        host = urlsplit(self.url).netloc
-        return f"{self.provider} at {host}" if host else self.provider
-
-    def key(self) -> str:
-        """Return the key; read when it is needed, so that a run whose texts are all cached needs none."""
-        key = os.environ.get(self.key_variable, "").strip()
-        if not key:
-            raise UserError(f"{self.provider} needs a key: set the environment variable {self.key_variable}")
-        if not (key.isascii() and key.isprintable()):  # the HTTP library's error would show it
-            raise UserError(f"{self.key_variable} has characters that no key has: copy it again")
-        return key
-
-    def hide(self, text: str) -> str:
-        """Return text of others as one short line without our secrets, which a server may have echoed."""
-        for secret in (os.environ.get(self.key_variable, "").strip(), self.url, urlsplit(self.url).path):
-            if len(secret) >= 6:  # "none" or "x", as local servers are given, would make holes in any sentence
-                text = text.replace(secret, "[hidden]")
-        text = " ".join(text.split())
-        return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def endpoint(provider: str, key_variable: str, url_variable: str, options: Options) -> Endpoint:
-    """Return where a provider is: the options first, then the environment, then its own place."""
+    """Return where a provider is."""
     url = dict(options.base_urls).get(provider) or os.environ.get(url_variable, "").strip()
-    try:
-        parts = urlsplit(url)
-        valid = not url or (parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0)
-    except ValueError:
-        valid = False
-    if not valid:
-        raise UserError(f"the base URL given for {provider} is no URL: it should look like https://HOST/v1")
-    if parts.username is not None or parts.query or parts.fragment:  # HTTP libraries log the URL they ask for
-        raise UserError(f"the base URL given for {provider} is to have no password or query: keys go in {key_variable}")
-    return Endpoint(provider, key_variable, url.rstrip("/"))
+    return endpoint_at(url, provider, key_variable)

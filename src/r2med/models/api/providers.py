@@ -1,22 +1,22 @@
-"""The providers: how each one's SDK is called, what its failures mean, its limits and its tokenizer.
+"""The providers: how each one's SDK is called, its limits and its tokenizer.
 
-The SDKs' own retries are off: theirs know no deadline, no budget and no Ctrl-C. A failure is turned into our own
-exception outside the `except` that caught it, because the SDKs' exceptions carry the request, and it the key.
+The SDKs' own retries are off: theirs know no deadline, no budget and no Ctrl-C.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from r2med.errors import MissingExtraError, UserError
-from r2med.models.api.endpoint import Endpoint
-from r2med.models.api.retry import Policy, RequestFailed, retry_after
 from r2med.models.api.tokens import Tokenizer, load_tiktoken, load_voyage
+from r2med.models.net.endpoint import Endpoint
+from r2med.models.net.failures import dropped, refused, stalled
+from r2med.models.net.retry import Policy, RequestFailed
 
 Send = Callable[[Sequence[str]], Awaitable[Any]]
 """Send texts; return the answer's JSON; raise RequestFailed."""
@@ -61,9 +61,9 @@ async def _openai(where: Endpoint, model: str, input_type: str, policy: Policy) 
         except openai.APIStatusError as error:
             failure = refused(where, error.status_code, error.response.headers, error.response.text)
         except openai.APITimeoutError:
-            failure = _stalled(where, policy)
+            failure = stalled(where, policy.idle)
         except openai.APIConnectionError as error:
-            failure = _dropped(where, error)
+            failure = dropped(where, error)
         raise failure
 
     async with client:
@@ -98,43 +98,14 @@ async def _voyage(where: Endpoint, model: str, input_type: str, policy: Policy) 
         except RequestFailed as error:
             failure = RequestFailed(str(error), again=error.again, limited=error.limited, retry_after=error.retry_after)
         except voyageai.error.Timeout:
-            failure = _stalled(where, policy)
+            failure = stalled(where, policy.idle)
         except voyageai.error.APIConnectionError as error:
-            failure = _dropped(where, error)
+            failure = dropped(where, error)
         raise failure
 
     async with aiohttp.ClientSession(raise_for_status=check, trust_env=True) as session:
         voyageai.aiosession.set(session)  # a context variable: seen by our tasks only
         yield send
-
-
-def refused(where: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
-    """Return what an HTTP status means: wait for what may pass, give up on what will not."""
-    if status in (401, 403):
-        # No word of the body: it is where servers echo a part of the key.
-        return RequestFailed(f"{where.place} refuses the key in {where.key_variable} (HTTP {status})", again=False)
-    # An account without money is a 429 at OpenAI, and no waiting helps.
-    again = status in (408, 409, 429) or status >= 500
-    again = again and not (status == 429 and "insufficient_quota" in body)
-    said = where.hide(_message(body))
-    return RequestFailed(
-        f"{where.place} answered HTTP {status}{': ' if said else ''}{said}",
-        again=again,
-        limited=status == 429,
-        retry_after=retry_after(headers) if again else None,
-    )
-
-
-def _message(body: str) -> str:
-    """Return the human part of an error's body."""
-    try:
-        content = json.loads(body)
-    except ValueError:
-        return body
-    for name in ("error", "detail", "message"):
-        if isinstance(content, dict) and content.get(name):
-            content = content[name]
-    return content if isinstance(content, str) else json.dumps(content)
 
 
 def _json(body: str | bytes, where: Endpoint) -> Any:
@@ -143,15 +114,6 @@ def _json(body: str | bytes, where: Endpoint) -> Any:
     except (ValueError, RecursionError):
         pass
     raise UserError(f"{where.place}: the answer is not JSON: is the base URL right?")
-
-
-def _stalled(where: Endpoint, policy: Policy) -> RequestFailed:
-    return RequestFailed(f"{where.place} was silent for {policy.idle:g} s", again=True)
-
-
-def _dropped(where: Endpoint, error: BaseException) -> RequestFailed:
-    cause = error.__cause__ or error
-    return RequestFailed(f"the connection to {where.place} failed ({type(cause).__name__})", again=True)
 
 
 # Requests are kept well below what is allowed (OpenAI: 2,048 texts and 300,000 tokens; Voyage: 1,000 and 120,000):

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from r2med.errors import UserError
 from r2med.models.api.answers import billed_tokens, check_dimension, read_answer
-from r2med.models.api.budget import Budget
 from r2med.models.api.cache import Cache
-from r2med.models.api.endpoint import Endpoint
 from r2med.models.api.providers import Provider, Send
-from r2med.models.api.retry import Policy, Throttle, persistently
 from r2med.models.api.usage import Usage
 from r2med.models.cards import ModelCard
 from r2med.models.contracts import Vectors
+from r2med.models.net.budget import Budget
+from r2med.models.net.endpoint import Endpoint
+from r2med.models.net.retry import Policy, persistently
+from r2med.models.net.throttle import Throttle
 
 Found = dict[bytes, tuple[Vectors, int]]
 

@@ -18,7 +18,8 @@ import numpy as np
 from r2med.data.corpus import Corpus
 from r2med.engine.progress import Reporter
 from r2med.errors import UserError
-from r2med.models.contracts import BadVectorError, Encoder, Role, Vectors
+from r2med.models.contracts import Encoder, Role, Vectors
+from r2med.models.vectors import NotFiniteError, check_finite
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
 
@@ -86,8 +87,7 @@ def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[
         vectors = np.asarray(encoder.encode(texts, role), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise UserError(f"the model returned an array of shape {vectors.shape} for {len(texts)} texts")
-        if not (finite := np.isfinite(vectors).all(axis=1)).all():
-            raise BadVectorError("NaN or infinite values", int(np.argmin(finite)))
-    except BadVectorError as error:
-        raise UserError(f"the model gave no usable vector for {name(error.index)}: {error}") from None
+        check_finite(vectors)
+    except NotFiniteError as error:
+        raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: {error.hint}") from None
     return vectors

@@ -31,17 +31,19 @@ class Dense:
 
     card: ModelCard
     options: Options
+    typed: str = ""
+    """How the user named a model without a card: hf:ORG/NAME, path:DIR, py:MODULE:NAME."""
 
     @property
     def name(self) -> str:
         """The model's name as one types it."""
-        return self.card.spec
+        return self.typed or self.card.spec
 
     def describe(self, instruction: Instruction | None) -> dict[str, Any]:
         """Return every setting a score depends on."""
         encoder = open_encoder(self.card, instruction or ANY_DATASET, self.options)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
-        return {"retriever": "dense", "model": self.card.spec, "similarity": self.card.similarity, **roles}
+        return {"retriever": "dense", "model": self.name, "similarity": self.card.similarity, **roles}
 
     def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> DenseSearcher:
         """Return a searcher; vectors that are in the store are not encoded again."""

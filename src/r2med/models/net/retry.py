@@ -1,4 +1,4 @@
-"""Sending until it works: which wait follows which failure, and how many requests go at once."""
+"""Sending until it works: which wait follows which failure, and when it is no longer worth it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from r2med.errors import UserError
+from r2med.models.net.throttle import Throttle
 
 log = logging.getLogger("r2med")
 
@@ -34,16 +35,32 @@ class Policy:
     """Seconds without a byte after which a request counts as stalled."""
 
 
+Kind = Literal["timeout", "connection", "rate_limit", "server", "bad_request", "auth", "context_length", "invalid"]
+"""What a failed request failed of."""
+
+
 class RequestFailed(Exception):  # noqa: N818 - reads as what happened
     """A request that brought no answer. Its text is fit for a user: one line, no secrets."""
 
-    def __init__(self, reason: str, *, again: bool, limited: bool = False, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool,
+        limited: bool = False,
+        retry_after: float | None = None,
+        kind: Kind = "connection",
+        worth: int = 0,
+    ) -> None:
         super().__init__(reason)
         self.again = again
         """Whether the same request may work later."""
         self.limited = limited
         """Whether we ask too much of the provider."""
         self.retry_after = retry_after
+        self.kind: Kind = kind
+        self.worth = worth
+        """Attempts that are enough for this kind of failure; 0: as many as the policy has."""
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -61,74 +78,46 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-class Throttle:
-    """How many requests may be under way: half as many after a 429, slowly more again while all goes well."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._limit = float(most)
-        self._shrunk = -math.inf
-        self._free_at = -math.inf
-        self.stopped = asyncio.Event()
-        """Set when the run has failed: nobody need try again."""
-
-    @property
-    def limit(self) -> int:
-        """Return how many requests may be under way."""
-        return int(self._limit)
-
-    def limited(self, started: float, wait: float) -> None:
-        """Take note of a 429; requests sent before the last one tell nothing new."""
-        if started >= self._shrunk:
-            self._limit = max(1.0, self._limit / 2)
-            self._shrunk = time.monotonic()
-        self._free_at = max(self._free_at, time.monotonic() + wait)
-
-    def answered(self) -> None:
-        """Take note of a success: a whole round of them allows one more request."""
-        self._limit = min(float(self._most), self._limit + 1 / self._limit)
-
-    async def open(self) -> None:
-        """Wait while the provider wants none of us."""
-        while (wait := self._free_at - time.monotonic()) > 0 and not self.stopped.is_set():
-            await self.sleep(wait)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, but no longer than there is something to wait for."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self.stopped.wait()
-        except TimeoutError:
-            pass
-
-
 async def persistently(
     send: Callable[[], Awaitable[T]], provider: str, policy: Policy, throttle: Throttle, retrying: Callable[[], None]
 ) -> T:
     """Return what `send` returns, tried again after failures that may pass; a one-line error when they do not."""
+    outcome, attempts = await attempted(send, provider, policy, throttle, retrying)
+    if isinstance(outcome, RequestFailed):
+        raise given_up(provider, outcome, attempts)
+    return outcome
+
+
+async def attempted(
+    send: Callable[[], Awaitable[T]], provider: str, policy: Policy, throttle: Throttle, retrying: Callable[[], None]
+) -> tuple[T | RequestFailed, int]:
+    """Return what `send` returns, or the last failure when no further attempt would help; and the attempts made."""
     spent = 0.0
     attempt = 0
     while True:
         attempt += 1
-        await throttle.open()
-        if throttle.stopped.is_set():
-            raise UserError(f"{provider}: stopped, since another request failed")
-        started = time.monotonic()
-        outcome = await _attempt(send, policy.deadline - spent)
+        await throttle.enter()
+        try:
+            if throttle.stopped.is_set():
+                raise UserError(f"{provider}: stopped, since another request failed")
+            started = time.monotonic()
+            outcome = await _attempt(send, policy.deadline - spent)
+        finally:
+            throttle.leave()
         if not isinstance(outcome, RequestFailed):
             throttle.answered()
-            return outcome
+            return outcome, attempt
         spent += time.monotonic() - started
         wait = _wait(outcome, attempt, policy)
         if outcome.limited:
             throttle.limited(started, outcome.retry_after or 0.0)
         if (
             not outcome.again
-            or attempt >= policy.attempts
+            or attempt >= (outcome.worth or policy.attempts)
             or spent + wait > policy.deadline
             or throttle.stopped.is_set()
         ):
-            raise _given_up(provider, outcome, attempt)
+            return outcome, attempt
         retrying()
         level = logging.WARNING if wait >= 5 else logging.INFO
         log.log(level, "%s: %s: trying again in %.1f s (%d of %d)", provider, outcome, wait, attempt, policy.attempts)
@@ -144,7 +133,7 @@ async def _attempt(send: Callable[[], Awaitable[T]], seconds: float) -> T | Requ
     except RequestFailed as failure:
         return failure
     except TimeoutError:
-        return RequestFailed(f"no whole answer within {seconds:.3g} s", again=True)
+        return RequestFailed(f"no whole answer within {seconds:.3g} s", again=True, kind="timeout")
 
 
 def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:
@@ -154,7 +143,8 @@ def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:
     return random.uniform(0, min(policy.cap, policy.base * 2 ** (attempt - 1)))
 
 
-def _given_up(provider: str, failure: RequestFailed, attempts: int) -> UserError:
+def given_up(provider: str, failure: RequestFailed, attempts: int) -> UserError:
+    """Return the line that tells what failed, how often it was tried, and whether later may be better."""
     tried = f" ({attempts} attempts)" if attempts > 1 else ""
     asked = f"; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else ""
     later = "; what was paid for is kept: run again to continue" if failure.again else ""

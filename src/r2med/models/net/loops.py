@@ -26,7 +26,7 @@ def run_apart(work: Coroutine[Any, Any, T]) -> T:
         finally:
             loop.close()  # unlike asyncio.run, without waiting for a thread that is looking up a host
 
-    thread = threading.Thread(target=body, name="r2med-api", daemon=True)
+    thread = threading.Thread(target=body, name="r2med-net", daemon=True)
     thread.start()
     try:
         while thread.is_alive():

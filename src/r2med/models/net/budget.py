@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
+from typing import Protocol
 
 from r2med.errors import UserError
-from r2med.models.options import Options
 
 
 class Budget:
@@ -43,13 +43,21 @@ class Budget:
         )
 
 
-_BUDGETS: dict[int, tuple[Options, Budget]] = {}
+class HasBudget(Protocol):
+    """Options that say what may be spent."""
+
+    @property
+    def budget_usd(self) -> float | None:
+        """Dollars; None is no limit."""
+
+
+_BUDGETS: dict[int, tuple[HasBudget, Budget]] = {}
 """By identity of the options, which are kept alive so that an identity is never given out twice."""
 
 
-def budget_of(options: Options) -> Budget:
-    """Return the budget that all encoders opened with these options share.
+def budget_of(options: HasBudget) -> Budget:
+    """Return the budget that all models opened with these options share.
 
-    A run opens one encoder per model and dataset, all with one Options: its budget is the whole run's.
+    A run opens one model per card and dataset, all with one value of options: its budget is the whole run's.
     """
     return _BUDGETS.setdefault(id(options), (options, Budget(options.budget_usd)))[1]

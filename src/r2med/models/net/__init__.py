@@ -1,0 +1,1 @@
+"""Asking services over a network: where they are, how long to be patient, what may be spent."""
