@@ -57,7 +57,7 @@ def tokens_per_batch(choice: int, device: str) -> int:
     """Return how many padded tokens a batch may have: enough to fill the device, few enough to fit its caches."""
     if choice:
         return choice
-    return 4096 if device == "cpu" else 65536 if device.startswith("cuda") else 16384
+    return 8192 if device.startswith("cuda") else 4096
 
 
 def is_out_of_memory(error: Exception) -> bool:

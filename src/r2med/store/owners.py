@@ -20,18 +20,19 @@ def left_behind(folder: Path, prefix: str = "") -> Iterator[Path]:
         return
     for path in list(folder.iterdir()):
         owner = path.name.removeprefix(prefix) if path.name.startswith(prefix) else ""
-        if _is_dead(owner):
+        if is_dead(owner):
             yield path
 
 
 def work_left_behind(folder: Path) -> Iterator[Path]:
     """Yield what is named ANYTHING.`own_name()` of a process that is gone."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
-        if _is_dead(path.name.partition(".")[2]):
+        if is_dead(path.name.partition(".")[2]):
             yield path
 
 
-def _is_dead(owner: str) -> bool:
+def is_dead(owner: str) -> bool:
+    """Return whether the process that `own_name()` named is gone; of other machines' nothing is known."""
     host, _, rest = owner.rpartition("~")[0].rpartition("~")
     return host == _host() and rest.isdecimal() and not _alive(int(rest))
 

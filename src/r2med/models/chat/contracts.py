@@ -108,6 +108,8 @@ class RawAnswer:
     completion_tokens: int = 0
     seconds: float = 0.0
     attempts: int = 1
+    estimated: bool = False
+    """Whether the tokens were counted here, roughly, because the server did not say."""
 
 
 class Backend(Protocol):

@@ -1,0 +1,62 @@
+"""Who is asking which question just now, so that two processes never pay for the same answer.
+
+A lease ends when its owner gives it back, when its process is gone (known at once on the same machine), or when it was
+not renewed for a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from r2med.store.database import Database, some
+from r2med.store.owners import is_dead
+
+LEASES = "CREATE TABLE IF NOT EXISTS leases (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)"
+_SECONDS = 60.0
+
+
+class Leases:
+    """The leases of a journal."""
+
+    def __init__(self, db: Database, lock: threading.Lock) -> None:
+        self._db, self._lock = db, lock
+
+    def take(self, keys: Sequence[bytes], owner: str) -> set[bytes]:
+        """Return the keys that are the owner's to ask from now on; the others somebody else is asking."""
+        with self._lock, self._db.one_line(), self._db.transaction():
+            now = time.time()
+            taken: set[bytes] = set()
+            for marks, part in some(keys):
+                rows = self._db.sql.execute(f"SELECT key, owner, until FROM leases WHERE key IN ({marks})", part)
+                taken |= {key for key, other, until in rows if other != owner and until > now and not is_dead(other)}
+            mine = [key for key in keys if key not in taken]
+            self._db.sql.executemany(
+                "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", [(key, owner, now + _SECONDS) for key in mine]
+            )
+        return set(mine)
+
+    @contextlib.contextmanager
+    def held(self, owner: str) -> Iterator[None]:
+        """Renew the owner's leases while the work goes on, and give them back when it ends, however it ends."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(_SECONDS / 4):
+                with contextlib.suppress(Exception):  # the next round may succeed; at worst a question is asked twice
+                    self._write("UPDATE leases SET until = ? WHERE owner = ?", time.time() + _SECONDS, owner)
+
+        thread = threading.Thread(target=renew, name="r2med-leases", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self._write("DELETE FROM leases WHERE owner = ?", owner)
+
+    def _write(self, statement: str, *values: object) -> None:
+        with self._lock, self._db.one_line():
+            self._db.sql.execute(statement, values)
