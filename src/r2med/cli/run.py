@@ -10,6 +10,7 @@ import typer
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
+    from r2med.data import Dataset
     from r2med.results import Record
     from r2med.system import System
 
@@ -84,15 +85,17 @@ def _evaluate_all(
     from r2med.store import default_store
 
     store = default_store().starting_over() if fresh else default_store()
-    rows: list[list[Record]] = [[] for _ in systems]
+    opened: dict[str, Dataset] = {}
+    rows: list[list[Record]] = []
     reused = 0
     with steps(len(datasets) * len(systems)) as step:
-        for name in datasets:
-            dataset = load(name, store)
-            for row, system in zip(rows, systems, strict=True):
-                step(f"{dataset.name} · {system.name}")
+        for system in systems:  # not datasets first: a model is then loaded once, however many systems there are
+            rows.append([])
+            for name in datasets:
+                step(f"{name} · {system.name}")
+                dataset = opened[name] = opened.get(name) or load(name, store)
                 reused += not fresh and is_recorded(system, dataset, out, k)
-                row.append(evaluate(system, dataset, out, k, store, fresh=fresh))
+                rows[-1].append(evaluate(system, dataset, out, k, store, fresh=fresh))
     return rows, reused
 
 
