@@ -27,3 +27,9 @@ def test_a_query_without_generated_text_is_searched_as_it_is():
 
 def test_several_generated_texts_are_joined():
     assert lexical_text(SearchQuery(QUERY, ("a", "b"), "hyde")) == "a b"
+
+
+@pytest.mark.parametrize(("copies", "text"), [(0, "angioedema"), (1, "swollen face angioedema")])
+def test_copies_of_the_query_can_be_asked_for_whatever_the_method(copies, text):
+    for method in ("hyde", "lamer", "query2doc"):
+        assert lexical_text(SearchQuery(QUERY, ("angioedema",), method, copies)) == text

@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from r2med.cli.data import data
+from r2med.cli.generate import generate
+from r2med.cli.llms import llms
 from r2med.cli.models import models
 from r2med.cli.run import run
 from r2med.cli.score import score
@@ -35,5 +37,7 @@ def _root(
 
 app.command()(run)
 app.command()(score)
+app.command()(generate)
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")
+app.add_typer(llms, name="llms")

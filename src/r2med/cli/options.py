@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from r2med.expand.registry import ExpandOptions
     from r2med.models.options import Options
 
 ModelPaths = Annotated[
@@ -20,6 +22,13 @@ TrustRemoteCode = Annotated[
 ]
 Memory = Annotated[str, typer.Option(help="Memory for blocks of vectors, such as 512M or 4G.")]
 Budget = Annotated[float | None, typer.Option(help="Dollars that API calls may cost.", show_default=False)]
+
+LLMs = Annotated[list[str] | None, typer.Option("--llm", metavar="NAME", help="The LLM that expands; may be repeated.")]
+BaseURL = Annotated[str, typer.Option(help="An OpenAI-compatible endpoint for any model.", show_default=False)]
+Generations = Annotated[Path | None, typer.Option(help="Where recorded generations lie.", show_default=False)]
+Samples = Annotated[int, typer.Option(help="Texts for each query.")]
+Prompts = Annotated[Path | None, typer.Option(help="A folder of your own prompt templates.", show_default=False)]
+Concurrency = Annotated[int, typer.Option(help="LLM requests at once.")]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -62,3 +71,44 @@ def make_options(
         memory=parse_bytes(memory),
         budget_usd=budget,
     )
+
+
+def make_expansion(
+    base_url: str,
+    concurrency: int,
+    budget: float | None,
+    recorded: bool,
+    generations: Path | None,
+    prompts: Path | None,
+) -> ExpandOptions:
+    """Return what the flags say about expansion."""
+    from r2med.errors import UserError
+    from r2med.expand.registry import ExpandOptions
+    from r2med.models.chat.options import ChatOptions
+
+    for flag, folder in (("--generations", generations), ("--prompts", prompts)):
+        if folder is not None and not folder.is_dir():
+            raise UserError(f"{flag} {folder}: there is no such folder")
+    chat = ChatOptions(base_url=base_url, concurrency=concurrency, budget_usd=budget)
+    return ExpandOptions(chat, recorded or generations is not None, generations, prompts)
+
+
+def expanded(specs: list[str], methods: list[str] | None, llms: list[str] | None, samples: int) -> list[str]:
+    """Return every method × LLM × system, or the systems themselves where no method was named."""
+    from r2med.errors import UserError
+    from r2med.expand.feedback import METHODS as WITHOUT_LLM
+
+    if not methods:
+        if llms:
+            raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
+        return specs
+    out = []
+    for method in methods:
+        if method in WITHOUT_LLM:
+            out += [f"{method} → {spec}" for spec in specs]
+            continue
+        if not llms:
+            raise UserError(f"--expand {method} needs an LLM: --llm NAME (r2med llms list)")
+        more = f", samples={samples}" if samples != 1 else ""
+        out += [f"{method}({llm}{more}) → {spec}" for llm in llms for spec in specs]
+    return out

@@ -12,6 +12,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from r2med.data import Dataset
     from r2med.results import Record
+    from r2med.store import Store
     from r2med.system import System
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
@@ -45,27 +46,48 @@ def run(
     trust_remote_code: flags.TrustRemoteCode = False,
     memory: flags.Memory = "2G",
     budget: flags.Budget = None,
+    expand: Annotated[
+        list[str] | None, typer.Option(metavar="METHOD", help="Expand queries first: hyde, query2doc, lamer, rm3, …")
+    ] = None,
+    llm: flags.LLMs = None,
+    base_url: flags.BaseURL = "",
+    recorded: Annotated[bool, typer.Option("--recorded", help="Use recorded generations; no LLM is asked.")] = False,
+    generations: flags.Generations = None,
+    samples: flags.Samples = 1,
+    prompts: flags.Prompts = None,
+    concurrency: flags.Concurrency = 16,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the means as JSON instead of tables.")] = False,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
     import json
 
+    from r2med.cli.plan import show_plan
     from r2med.cli.tables import run_report
     from r2med.data import names
     from r2med.errors import UserError
     from r2med.measure import Measure
+    from r2med.store import default_store
     from r2med.system import System
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = str(Measure.parse(measure))
     options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
+    expansion = flags.make_expansion(base_url, concurrency, budget, recorded, generations, prompts)
     specs = [*(systems or []), *(f"py:{name}" for name in model or [])] or list(DEMO_SYSTEMS)
-    parsed = list({system.name: system for system in (System.parse(spec, options) for spec in specs)}.values())
+    specs = flags.expanded(specs, expand, llm, samples)
+    store = default_store().starting_over() if fresh else default_store()
+    parsed = list({s.name: s for s in (System.parse(spec, options, expansion, store) for spec in specs)}.values())
     words = [word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))]
     datasets = list(dict.fromkeys(name for word in words for name in names(word.strip())))
-    _check_writable(out)
-    records, reused = _evaluate_all(parsed, datasets, out, k, fresh)
+    if dry_run:
+        show_plan(parsed, datasets, store)
+        return
+    check_writable(out)
+    records, reused = _evaluate_all(parsed, datasets, out, k, store, fresh)
     if shown not in records[0][0].mean:
         raise UserError(f"records do not hold {shown}: choose one of {', '.join(records[0][0].mean)}")
     if as_json:
@@ -75,16 +97,14 @@ def run(
 
 
 def _evaluate_all(
-    systems: list[System], datasets: list[str], out: Path, k: int, fresh: bool
+    systems: list[System], datasets: list[str], out: Path, k: int, store: Store, fresh: bool
 ) -> tuple[list[list[Record]], int]:
     """Return a row of records per system, and how many were read back."""
     from r2med.cli.progress import steps
     from r2med.data import load
     from r2med.results import evaluate
     from r2med.results.evaluation import is_recorded
-    from r2med.store import default_store
 
-    store = default_store().starting_over() if fresh else default_store()
     opened: dict[str, Dataset] = {}
     rows: list[list[Record]] = []
     reused = 0
@@ -92,15 +112,15 @@ def _evaluate_all(
         for system in systems:  # not datasets first: a model is then loaded once, however many systems there are
             rows.append([])
             for name in datasets:
-                step(f"{name} · {system.name}")
                 dataset = opened[name] = opened.get(name) or load(name, store)
-                reused += not fresh and is_recorded(system, dataset, out, k)
+                step(f"{dataset.name} · {system.name}")
+                reused += not fresh and is_recorded(system, dataset, out, k, store)
                 rows[-1].append(evaluate(system, dataset, out, k, store, fresh=fresh))
     return rows, reused
 
 
-def _check_writable(out: Path) -> None:
-    """Fail before the work, not after it."""
+def check_writable(out: Path) -> None:
+    """Raise before the work is done, not after it."""
     import os
     import tempfile
 

@@ -28,4 +28,3 @@ class Encoder(Protocol):
 
     def usage(self) -> dict[str, float]:
         """Return what was used so far: `texts`, `tokens`, `truncated` (texts cut at the limit), `cost_usd`, …"""
-

@@ -43,11 +43,11 @@ def evaluate(
     store = store or default_store()
     if fresh:
         store = store.starting_over()
-    system = System.parse(system) if isinstance(system, str) else system
+    system = System.parse(system, store=store) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
     if not len(dataset.qrels):
         raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
-    key = record_key(system, dataset, k)
+    key = record_key(system, dataset, k, store)
     path = record_path(Path(out), system, dataset, key) if out is not None else None
     if path is not None and not fresh and (found := _recorded(path, key)):
         return found
@@ -63,9 +63,9 @@ def evaluate(
     return record
 
 
-def record_key(system: System, dataset: Dataset, k: int) -> str:
+def record_key(system: System, dataset: Dataset, k: int, store: Store | None = None) -> str:
     """Return the key of an evaluation: its content, not its name or date."""
-    return digest(["record", FORMAT, system.describe(dataset), dataset.fingerprint, k])
+    return digest(["record", FORMAT, system.describe(dataset, store or default_store()), dataset.fingerprint, k])
 
 
 def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
@@ -73,9 +73,9 @@ def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
     return out.joinpath(*map(_slug, dataset.name.split("/")), f"{_slug(system.name)}-{key[:10]}.json")
 
 
-def is_recorded(system: System, dataset: Dataset, out: Path, k: int) -> bool:
+def is_recorded(system: System, dataset: Dataset, out: Path, k: int, store: Store) -> bool:
     """Tell whether `evaluate` would read a record back instead of making it."""
-    key = record_key(system, dataset, k)
+    key = record_key(system, dataset, k, store)
     path = record_path(out, system, dataset, key)
     try:
         return path.is_file() and bool(_sound(path, key))
@@ -109,6 +109,7 @@ def _sound(path: Path, key: str) -> Record:
 
 def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: RunFacts | None) -> Record:
     scores = score(dataset.qrels, outcome.run)
+    llm = outcome.expansion.usage
     card = dataset.card
     return Record(
         key=key,
@@ -130,9 +131,12 @@ def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: R
             for query, values in scores.per_query.items()
         },
         run=run,
-        failures=outcome.failures,
+        failures=outcome.expansion.failures,
+        failure_kinds=outcome.expansion.failure_kinds,
+        llm=llm,
+        llm_tokens=int(llm.get("prompt_tokens", 0) + llm.get("completion_tokens", 0)),
         usage=outcome.usage,
-        cost_usd=outcome.usage.get("cost_usd", 0.0),
+        cost_usd=outcome.usage.get("cost_usd", 0.0) + llm.get("cost_usd", 0.0),
         timings=outcome.timings,
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

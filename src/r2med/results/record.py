@@ -52,6 +52,10 @@ class Record(_Part):
     per_query: dict[str, dict[str, float]]
     run: RunFacts | None = None
     failures: int = 0
+    """Queries that got no generated text and were searched as they are."""
+    failure_kinds: dict[str, int] = {}
+    llm: dict[str, float] = {}
+    """What the LLM took: requests, tokens, dollars, seconds; the same whether it was asked now or read back."""
     llm_tokens: int = 0
     usage: dict[str, float] = {}
     """What embedding models used: texts, tokens, texts cut at a limit, …"""

@@ -14,7 +14,7 @@ from r2med.retrieve.run import Run
 from r2med.store import Store, digest
 from r2med.store.files import write_array
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def cached_search(
     instruction: Instruction | None = None,
 ) -> Searched:
     """Search, through the store; each query's excluded documents are left out of its ranking."""
-    asked = [[q.query.id, q.query.text, q.query.excluded, q.generated, q.method] for q in queries]
+    asked = [[q.query.id, q.query.text, q.query.excluded, q.generated, q.method, q.copies, q.terms] for q in queries]
     key = digest(["run", VERSION, retriever.describe(instruction), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:

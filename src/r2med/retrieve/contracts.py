@@ -20,6 +20,15 @@ class SearchQuery:
     query: Query
     generated: tuple[str, ...] = ()
     method: str = ""
+    copies: int | None = None
+    """How often a word-matching retriever searches the query beside what was generated; None: as the method has it."""
+    terms: tuple[tuple[str, float], ...] = ()
+    """Index terms with weights, instead of a text, for retrievers that match words; all others search the query."""
+
+    @property
+    def expanded(self) -> bool:
+        """Whether an expansion added anything."""
+        return bool(self.generated or self.terms)
 
 
 class Searcher(Protocol):

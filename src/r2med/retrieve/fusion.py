@@ -149,15 +149,15 @@ class FusionSearcher:
         weights = self._fusion.weights or (1.0,) * len(self._fusion.parts)
         runs = []
         for part, weight, word in zip(self._fusion.parts, weights, self._fusion.searched, strict=True):
-            words = ("original", "expanded") if word == "both" and any(q.generated for q in queries) else (word,)
+            words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
             runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
         return runs
 
 
 def _asked(search: SearchQuery, word: str) -> SearchQuery:
-    if word == "original" or not search.generated:
+    if word == "original" or not search.expanded:
         return SearchQuery(search.query)
-    if word == "generated":
+    if word == "generated" and search.generated:
         return SearchQuery(search.query, search.generated, "alone")
     return search
 

@@ -13,4 +13,5 @@ def lexical_text(search: SearchQuery) -> str:
     """Return the text to search: without generated text always the query itself."""
     if not search.generated:
         return search.query.text
-    return " ".join([search.query.text] * QUERY_COPIES.get(search.method, 0) + list(search.generated))
+    copies = QUERY_COPIES.get(search.method, 0) if search.copies is None else search.copies
+    return " ".join([search.query.text] * copies + list(search.generated))

@@ -55,9 +55,7 @@ def _dense(call: Call, options: Options) -> Retriever:
     if not call.name.startswith(PREFIXES) and call.name not in models():
         known = ["bm25", *models()]
         hint = nearest(call.name, known)
-        raise UserError(
-            f"no retriever {call.name!r}{hint}: bm25, one of r2med models list, hf:ORG/NAME or path:DIR"
-        )
+        raise UserError(f"no retriever {call.name!r}{hint}: bm25, one of r2med models list, hf:ORG/NAME or path:DIR")
     from r2med.models.open import card_of
     from r2med.retrieve.dense import Dense
 

@@ -37,9 +37,7 @@ def clean(raw: RawAnswer, card: LLMCard) -> Generation | Failure:
     if not text.strip():
         return _failure(raw, "empty", f"{card.name} wrote nothing{' but reasoning' if reasoning or thought else ''}")
     whole = "\n\n".join(filter(None, (reasoning.strip(), thought.strip())))
-    return Generation(
-        text.strip(), whole, raw.finish_reason, raw.prompt_tokens, raw.completion_tokens, raw.seconds
-    )
+    return Generation(text.strip(), whole, raw.finish_reason, raw.prompt_tokens, raw.completion_tokens, raw.seconds)
 
 
 def sound(text: str) -> str:

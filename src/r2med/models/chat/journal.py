@@ -39,7 +39,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._db = Database(path, "journal of LLM answers", [_ANSWERS, LEASES])
         self._lock = threading.Lock()
-        self._flushed = 0.0
+        self._flushed, self._unflushed = 0.0, False
         self.leases = Leases(self._db, self._lock)
 
     def __enter__(self) -> Journal:
@@ -47,6 +47,9 @@ class Journal:
 
     def __exit__(self, *error: Any) -> None:
         with self._lock:
+            if self._unflushed:
+                with self._db.one_line():
+                    self._db.sql.execute("PRAGMA wal_checkpoint(PASSIVE)")  # flushes what a burst left behind
             self._db.__exit__(*error)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, RawAnswer | Failure]:
@@ -77,6 +80,7 @@ class Journal:
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
                 (key, model, content, _checksum(key, model, content)),
             )
+            self._unflushed = burst
             if not burst:
                 self._flushed = time.monotonic()
 

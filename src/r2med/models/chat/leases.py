@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from r2med.store.database import Database, some
 from r2med.store.owners import is_dead
@@ -24,7 +24,31 @@ class Leases:
     def __init__(self, db: Database, lock: threading.Lock) -> None:
         self._db, self._lock = db, lock
 
-    def take(self, keys: Sequence[bytes], owner: str) -> set[bytes]:
+    @contextlib.contextmanager
+    def held(self, owner: str) -> Iterator[Callable[[Sequence[bytes]], list[bytes]]]:
+        """Yield a way to take leases; they are renewed while the work goes on and given back however it ends."""
+        ended = threading.Event()
+
+        def renew() -> None:
+            while not ended.wait(_SECONDS / 4):
+                with contextlib.suppress(Exception):  # the next round may succeed; at worst a question is asked twice
+                    self._write("UPDATE leases SET until = ? WHERE owner = ?", time.time() + _SECONDS, owner)
+
+        thread = threading.Thread(target=renew, name="r2med-leases", daemon=True)
+
+        def take(keys: Sequence[bytes]) -> list[bytes]:
+            mine = self._take(keys, owner)
+            if mine and not thread.ident:
+                thread.start()
+            return mine
+
+        try:
+            yield take
+        finally:
+            ended.set()
+            self._write("DELETE FROM leases WHERE owner = ?", owner)
+
+    def _take(self, keys: Sequence[bytes], owner: str) -> list[bytes]:
         """Return the keys that are the owner's to ask from now on; the others somebody else is asking."""
         with self._lock, self._db.one_line(), self._db.transaction():
             now = time.time()
@@ -36,26 +60,7 @@ class Leases:
             self._db.sql.executemany(
                 "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", [(key, owner, now + _SECONDS) for key in mine]
             )
-        return set(mine)
-
-    @contextlib.contextmanager
-    def held(self, owner: str) -> Iterator[None]:
-        """Renew the owner's leases while the work goes on, and give them back when it ends, however it ends."""
-        ended = threading.Event()
-
-        def renew() -> None:
-            while not ended.wait(_SECONDS / 4):
-                with contextlib.suppress(Exception):  # the next round may succeed; at worst a question is asked twice
-                    self._write("UPDATE leases SET until = ? WHERE owner = ?", time.time() + _SECONDS, owner)
-
-        thread = threading.Thread(target=renew, name="r2med-leases", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-            self._write("DELETE FROM leases WHERE owner = ?", owner)
+        return mine
 
     def _write(self, statement: str, *values: object) -> None:
         with self._lock, self._db.one_line():

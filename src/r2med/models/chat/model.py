@@ -18,10 +18,15 @@ from r2med.models.llm_cards import LLMCard
 from r2med.store import Store
 from r2med.store.owners import own_name
 
-_POLL = 0.1
+_POLL = 0.2
 """Seconds between looks for an answer that another process is waiting for."""
 
 Found = dict[bytes, RawAnswer | Failure]
+
+
+def journal_file(store: Store) -> Path:
+    """Return where a store keeps answers."""
+    return store.root / "journal" / "chat.sqlite"
 
 
 class JournaledChat:
@@ -32,7 +37,7 @@ class JournaledChat:
     def __init__(self, card: LLMCard, backend: Backend, store: Store) -> None:
         self.card = card
         self._backend = backend
-        self._file = store.root / "journal" / "chat.sqlite"
+        self._file = journal_file(store)
         self._usage = Usage(card)
 
     @property
@@ -90,10 +95,10 @@ class _Asking:
         # Progress is shown to whoever listens here, but answers arrive in a backend's threads.
         self._context = contextvars.copy_context()
         while missing := self._missing():
-            mine = self._journal.leases.take(missing, self._owner)
-            with self._journal.leases.held(self._owner):
-                self._look(sorted(mine))  # another process may have had its answer just before it gave up the lease
-                self._ask([key for key in missing if key in mine and key not in self._found])
+            with self._journal.leases.held(self._owner) as take:
+                mine = take(missing)
+                self._look(mine)  # another process may have had its answer just before it gave up the lease
+                self._ask([key for key in mine if key not in self._found])
             # What others are asking is waited for; where they fail or die, it becomes ours to ask.
             if waiting := self._missing():
                 time.sleep(_POLL)
@@ -124,8 +129,3 @@ class _Asking:
             self._backend.answer([self._questions[key] for key in keys], done)
             if unanswered := [key for key in keys if key not in self._found]:
                 raise RuntimeError(f"the backend returned without {len(unanswered)} of its {len(keys)} answers")
-
-
-def journal_file(store: Store) -> Path:
-    """Return where a store keeps answers."""
-    return store.root / "journal" / "chat.sqlite"

@@ -43,9 +43,7 @@ def estimate(requests: Sequence[ChatRequest], card: LLMCard) -> Estimate:
     usual = _TYPICAL[card.api_style == "reasoning" or card.answer in ("think", "final-response")]
     completion = sum(min(usual, _limit(card, request)) for request in distinct)
     most = sum(_limit(card, request) for request in distinct)
-    return Estimate(
-        len(distinct), prompt, completion, cost_usd(card, prompt, completion), cost_usd(card, prompt, most)
-    )
+    return Estimate(len(distinct), prompt, completion, cost_usd(card, prompt, completion), cost_usd(card, prompt, most))
 
 
 def _limit(card: LLMCard, request: ChatRequest) -> int:

@@ -50,6 +50,14 @@ class Scorer:
             return idf * tf
         return idf * idf * tf / (tf + self._norm(tf.sum(), collection, k1, b))
 
+    def given_weights(self, given: Floats, df: Ints, collection: Collection) -> Floats:
+        """Return the weight of query terms that came with one: linear in it, as Lucene's boosts are, never saturated.
+
+        idf counts as often as for any other query of this scorer, so that equal weights rank as the words would.
+        """
+        idf = self.idf(self._count(collection), df)
+        return (idf * idf if self.weighs_query else idf) * given
+
     def _count(self, collection: Collection) -> int:
         return collection.documents if self.counts_empty_documents else collection.filled
 

@@ -102,19 +102,18 @@ class BM25Searcher:
         """Return the k best documents of each query that share a term with it."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        bags = [Counter(english(lexical_text(query))) for query in queries]
+        bags = [_bag(query) for query in queries]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
         number_of = {term: number for number, term in enumerate(terms.to_pylist())}
         df = self._index.df(terms)
         places = [places_of(terms, segment) for segment in self._index.segments]
         ranks = self._corpus.id_ranks()
 
-        def search_one(bag: Counter[str]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        def search_one(place: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+            bag = bags[place]
             numbers = np.array(sorted(number_of[term] for term in bag), dtype=np.int64)
             numbers = numbers[df[numbers] > 0] if len(numbers) else numbers
-            tf = np.array([bag[terms[int(n)].as_py()] for n in numbers], dtype=np.int64)
-            settings = self._index.collection, self._settings.k1, self._settings.b
-            weights = SCORERS[self._settings.scorer].weights(tf, df[numbers], *settings)
+            weights = self._weights([bag[terms[int(n)].as_py()] for n in numbers], df[numbers], queries[place])
             parts = [
                 self._search_segment(number, where[numbers], weights, k, ranks) for number, where in enumerate(places)
             ]
@@ -123,12 +122,20 @@ class BM25Searcher:
             kept = best(scores, k, ranks[rows])
             return rows[kept], scores[kept]
 
-        found = list(map_threads(search_one, bags))
+        found = list(map_threads(search_one, range(len(bags))))
         return Run.ranked([query.query.id for query in queries], found, self._corpus)
 
     def usage(self) -> dict[str, float]:
         """Return what models used: nothing."""
         return {}
+
+    def _weights(
+        self, amounts: Sequence[float], df: npt.NDArray[np.int64], query: SearchQuery
+    ) -> npt.NDArray[np.float64]:
+        scorer, collection = SCORERS[self._settings.scorer], self._index.collection
+        if query.terms:
+            return scorer.given_weights(np.array(amounts, dtype=np.float64), df, collection)
+        return scorer.weights(np.array(amounts, dtype=np.int64), df, collection, self._settings.k1, self._settings.b)
 
     def _search_segment(
         self,
@@ -143,3 +150,8 @@ class BM25Searcher:
         scores = (matrix[:, places[here]] @ weights[here]).astype(np.float32)
         rows, kept = best_positive(scores, k, ranks[start : start + len(scores)])
         return rows + np.int32(start), kept
+
+
+def _bag(search: SearchQuery) -> Mapping[str, float]:
+    """Return how much of each index term is searched: its weight where terms were given, else its count in the text."""
+    return dict(search.terms) if search.terms else Counter(english(lexical_text(search)))

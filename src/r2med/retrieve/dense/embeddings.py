@@ -59,9 +59,7 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
     shards = tuple(shard for shard in there.values() if shard is not None)
     sizes = {shard.array("vectors").shape[1] for shard in shards}
     if len(sizes) > 1:
-        raise UserError(
-            f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?"
-        )
+        raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
     return Embeddings(shards, sum(shard.meta["seconds"] for shard in shards))
 
 

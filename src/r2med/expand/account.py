@@ -1,0 +1,37 @@
+"""What an expansion's answers took: the same on every run, asked now or read from the journal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from r2med.models.chat.contracts import Failure, Generation
+from r2med.models.chat.price import cost_usd
+from r2med.models.llm_cards import LLMCard
+
+
+def usage_of(answers: Sequence[Generation | Failure], card: LLMCard, cut: int) -> dict[str, float]:
+    """Return requests, tokens, cost and latency. (What this process paid is the chat model's own `usage()`.)"""
+    asked = [answer for answer in answers if not (isinstance(answer, Failure) and answer.attempts == 0)]
+    prompt = sum(answer.prompt_tokens for answer in asked)
+    completion = sum(answer.completion_tokens for answer in asked)
+    seconds = sorted(answer.seconds for answer in asked if isinstance(answer, Generation))
+    return {
+        "requests": len(asked),
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "cost_usd": cost_usd(card, prompt, completion),
+        "latency_median": _quantile(seconds, 0.5),
+        "latency_p95": _quantile(seconds, 0.95),
+        "prompts_cut": cut,
+    }
+
+
+def failure_kinds(answers: Sequence[Generation | Failure]) -> dict[str, int]:
+    """Return how many answers failed, by kind."""
+    return dict(sorted(Counter(answer.kind for answer in answers if isinstance(answer, Failure)).items()))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Return the smallest value that this share of all does not exceed; 0 where there is none."""
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else 0.0

@@ -1,0 +1,66 @@
+"""What an expander is, and what it returns: the queries of a dataset as they will be searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from r2med.data.model import Dataset
+from r2med.errors import UserError, nearest
+from r2med.retrieve.contracts import SearchQuery
+from r2med.store import Store, digest
+
+COPIES: dict[str, int | None] = {"": None, "keep": 1, "drop": 0}
+"""What may be asked of the original query in a word-matching search -> how often it stands beside the text."""
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Every query of a dataset, with what was added to it; one without counts as a failure and stays itself."""
+
+    queries: tuple[SearchQuery, ...]
+    failures: int
+    """Queries that got nothing."""
+    fingerprint: str
+    usage: dict[str, float] = field(default_factory=dict)
+    failure_kinds: dict[str, int] = field(default_factory=dict)
+    """Why, by kind; with several samples or rounds a query may have some that failed and still have text."""
+    notices: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        queries: Iterable[SearchQuery],
+        *,
+        usage: dict[str, float] | None = None,
+        failure_kinds: dict[str, int] | None = None,
+        notices: Iterable[str] = (),
+    ) -> Expansion:
+        """Return the expansion with its failures counted and its fingerprint taken."""
+        all_queries = tuple(queries)
+        failures = sum(not query.expanded for query in all_queries)
+        content = [[q.query.id, q.generated, q.copies, q.terms] for q in all_queries]
+        return cls(all_queries, failures, digest(content), usage or {}, failure_kinds or {}, tuple(notices))
+
+
+class Expander(Protocol):
+    """Anything that adds to queries before they are searched."""
+
+    @property
+    def name(self) -> str:
+        """What one types to get it; settings at their defaults are left out."""
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting a score depends on; generated texts go in by their fingerprint."""
+
+    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+        """Return every query of the dataset, in its order."""
+
+
+def checked_copies(choice: str, method: str) -> int | None:
+    """Return how often the original query is searched by words; None where the method decides."""
+    if choice not in COPIES:
+        raise UserError(f"query={choice!r}{nearest(choice, COPIES)}: keep or drop the original query")
+    # Query2Doc keeps it already, twice.
+    return None if choice == "keep" and method in ("lamer", "query2doc") else COPIES[choice]

@@ -1,0 +1,25 @@
+"""The passages a model is shown: the top of a search in the same dataset, through the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from r2med.data.model import Dataset
+from r2med.expand.fitting import first_words
+from r2med.retrieve.cached import cached_search
+from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.run import NO_DOCUMENT
+from r2med.store import Store
+
+DEPTH, WORDS = 10, 512
+"""As LameR has it in the benchmark: ten passages, 512 words of each."""
+
+
+def top_passages(
+    retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], store: Store
+) -> list[list[str]]:
+    """Return the texts of the best documents of each query, the best first; fewer where fewer were found."""
+    instruction = dataset.card.instruction if dataset.card else None
+    run = cached_search(retriever, dataset.corpus, queries, DEPTH, store, instruction).run
+    found = [dataset.corpus.texts(rows[rows != NO_DOCUMENT]) for rows in run.rows]
+    return [[first_words(text, WORDS) for text in texts] for texts in found]

@@ -1,0 +1,113 @@
+"""From what is typed to an expander: an LLM's texts, recorded or asked for now, or feedback without an LLM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r2med.errors import UserError, nearest
+from r2med.expand import feedback
+from r2med.expand.contracts import Expander
+from r2med.expand.recorded import METHODS, Recorded
+from r2med.models.chat.options import ChatOptions
+from r2med.models.llm_cards import LLMCard, llm_card, llms
+from r2med.spec import Call
+from r2med.store import Store
+
+KNOWN = (*METHODS, *feedback.METHODS)
+
+
+@dataclass(frozen=True)
+class ExpandOptions:
+    """What a user may set about expansion besides the spec."""
+
+    chat: ChatOptions = field(default_factory=ChatOptions)
+    recorded: bool = False
+    """Read generations from files and ask no LLM."""
+    generations: Path | None = None
+    """Where recorded generations lie; None: beside the dataset."""
+    prompts: Path | None = None
+    """A folder of the user's own templates."""
+
+
+def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
+    """Return the expander of a call."""
+    if call.name in feedback.METHODS:
+        return _feedback(call)
+    if call.name not in METHODS:
+        raise UserError(f"no expansion {call.name!r}{nearest(call.name, KNOWN)}: {', '.join(KNOWN)}")
+    if len(call.arguments) != 1:
+        raise UserError(f"{call.name} needs the name of a model, such as {call.name}(author)")
+    llm = call.arguments[0]
+    if _is_recorded(call.name, llm, options):
+        settings = _settings(call, {"query": str})
+        return Recorded(call.name, llm, folder=options.generations, **settings)
+    return _generated(call, llm, options, store)
+
+
+def _is_recorded(method: str, llm: str, options: ExpandOptions) -> bool:
+    """Tell whether texts come from files: if they are asked for, or if there is no such LLM to ask."""
+    from r2med.expand.generate import GENERATED
+
+    if options.recorded or method not in GENERATED:
+        return True
+    return llm not in llms() and not options.chat.base_url
+
+
+def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Expander:
+    from r2med.expand.generate import Generated, Settings
+    from r2med.models.chat.open import card_for_endpoint, open_chat
+
+    settings = _settings(call, {"samples": int, "rounds": int, "query": str, "by": str})
+    by = settings.pop("by", None)
+    card: LLMCard = llm_card(llm) if llm in llms() else card_for_endpoint(llm, options.chat.base_url)
+    searcher = {"by": _retriever(by)} if by else {}
+    model = open_chat(card, options.chat, store)
+    return Generated(call.name, model, card, Settings(prompts=options.prompts, **settings), **searcher)
+
+
+def _feedback(call: Call) -> Expander:
+    kinds: dict[str, Callable[[str], Any]] = {
+        "documents": int,
+        "terms": int,
+        "alpha": float,
+        "beta": float,
+        "by": _bm25,
+    }
+    settings = _settings(call, kinds)
+    if call.arguments:
+        raise UserError(f"{call.name} takes no model: it learns from what BM25 finds")
+    if "by" in settings:
+        settings["search"] = settings.pop("by")
+    return feedback.Feedback(call.name, **settings)
+
+
+def _retriever(spec: str) -> Any:
+    from r2med.models.options import Options
+    from r2med.retrieve.registry import build as build_retriever
+    from r2med.spec import parse_stage
+
+    return build_retriever(parse_stage(spec), Options())
+
+
+def _bm25(spec: str) -> Any:
+    from r2med.retrieve.bm25 import BM25
+
+    found = _retriever(spec)
+    if not isinstance(found, BM25):
+        raise UserError(f"feedback is learnt from BM25's results, not from {spec}'s")
+    return found
+
+
+def _settings(call: Call, kinds: dict[str, Callable[[str], Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in call.settings:
+        if key not in kinds:
+            raise UserError(f"{call.name} has no setting {key!r}{nearest(key, kinds)}: {', '.join(kinds)}")
+        try:
+            found[key] = kinds[key](value)
+        except ValueError:
+            raise UserError(f"{call.name}: {key}={value} is not a number") from None
+    return found

@@ -1,0 +1,40 @@
+"""What is sent to an OpenAI-compatible endpoint: settings where they are taken, and no others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r2med.models.chat.cleaning import sound
+from r2med.models.chat.contracts import ChatRequest
+from r2med.models.llm_cards import LLMCard
+
+
+def parameters(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
+    """Return the SDK's arguments for a request."""
+    sampling = request.sampling
+    reasons = card.api_style == "reasoning"
+    settings: dict[str, Any] = {
+        "temperature": None if reasons else sampling.temperature,
+        "top_p": None if reasons else sampling.top_p,
+        # The same seed would draw the same answer for every sample.
+        "seed": None if sampling.seed is None else sampling.seed + request.sample,
+        "stop": list(sampling.stop) or None,
+        "max_completion_tokens" if reasons else "max_tokens": sampling.max_tokens,
+    }
+    # No part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI refuses them, so only when set.
+    extra: dict[str, Any] = {
+        "top_k": sampling.top_k,
+        "repetition_penalty": sampling.repetition_penalty,
+        "chat_template_kwargs": None if card.thinking is None else {"enable_thinking": card.thinking},
+    }
+    return {
+        "model": card.model,
+        "messages": [{"role": message.role, "content": sound(message.content)} for message in request.messages],
+        "stream": True,
+        **_given(settings),
+        "extra_body": _given(extra) or None,
+    }
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if value is not None}

@@ -1,0 +1,227 @@
+"""Recorded generations: found in folders and hub clones, matched with the queries, cleaned; and written to be read."""
+
+import json
+
+import pytest
+
+from r2med import UserError, load
+from r2med.data import Corpus, Dataset, Qrels, Query, names
+from r2med.expand import METHODS, Expansion, Recorded
+from r2med.expand.cleaning import clean
+from r2med.expand.contracts import Expander
+from r2med.expand.folder import folder_name, write_generations
+from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.lexical import lexical_text
+from r2med.store import Store
+from support.datasets import hub_files, write_jsonl, write_parquet
+
+QUERIES = (Query("0", "Tired after bread?", excluded=("x",)), Query("1", "Why is she pale?"))
+
+
+def dataset_in(folder):
+    return Dataset("set", QUERIES, Corpus.of([("a", "gluten")]), Qrels({"0": {"a": 1}}), None, folder)
+
+
+def row(number, text, **more):
+    return {"id": str(number), "text": QUERIES[number].text, "hy_doc": text, **more}
+
+
+def recorded(folder, rows, method="hyde", llm="gpt4", **settings):
+    write_jsonl(folder / method / llm / "query_with_hydoc.jsonl", rows)
+    return Recorded(method, llm, **settings).expand(dataset_in(folder))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_texts_of_every_method_are_read_from_a_folder(tmp_path, method):
+    expansion = recorded(tmp_path, [row(0, "coeliac"), row(1, ["anaemia", "iron"])], method)
+    assert [(q.generated, q.method) for q in expansion.queries] == [
+        (("coeliac",), method),
+        (("anaemia", "iron"), method),
+    ]
+    assert (expansion.failures, expansion.notices) == (0, ())
+
+
+@pytest.mark.parametrize("method", ["search-r1", "search-o1"])
+def test_an_agent_s_answer_is_searched_alone(tmp_path, method):
+    assert lexical_text(recorded(tmp_path, [row(0, "coeliac")], method).queries[0]) == "coeliac"
+
+
+def test_the_original_query_can_be_kept(tmp_path):
+    expansion = recorded(tmp_path, [row(0, "coeliac")], query="keep")
+    assert lexical_text(expansion.queries[0]) == "Tired after bread? coeliac"
+    assert Recorded("hyde", "gpt4", "keep").name == "hyde(gpt4, query=keep)"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@pytest.mark.parametrize(
+    ("method", "split", "llm"),
+    [("hyde", "o3_mini", "o3-mini"), ("lamer", "gpt4", "gpt4"), ("search-r1", "qwen_7b_ins", "qwen-7b-ins")],
+)
+def test_a_hub_clone_s_configs_are_read_one_split_an_llm(tmp_path, kind, method, split, llm):
+    root = hub_files(tmp_path / "Clone")
+    rows = [row(0, "coeliac"), row(1, "iron")]
+    if kind == "parquet":
+        write_parquet(root / method / f"{split}-00000-of-00002.parquet", rows[:1])
+        write_parquet(root / method / f"{split}-00001-of-00002.parquet", rows[1:])
+    else:
+        write_jsonl(root / method / f"{split}.jsonl", rows)
+    expansion = Recorded(method, llm).expand(load(root))
+    assert [query.generated for query in expansion.queries] == [("coeliac",), ("iron",)]
+
+
+def test_a_clone_s_card_may_say_where_the_files_are(tmp_path):
+    root = hub_files(tmp_path / "Clone")
+    write_parquet(root / "generations/hyde/o3_mini/part.parquet", [row(0, "coeliac"), row(1, "iron")])
+    (root / "README.md").write_text(
+        "---\nconfigs:\n- config_name: hyde\n  data_files:\n  - split: o3_mini\n"
+        "    path: generations/hyde/o3_mini/*.parquet\n---\n"
+    )
+    assert Recorded("hyde", "o3-mini").expand(load(root)).queries[0].generated == ("coeliac",)
+
+
+def test_half_a_download_is_one_line(tmp_path):
+    root = hub_files(tmp_path / "Clone")
+    write_parquet(root / "hyde/gpt4-00000-of-00002.parquet", [row(0, "coeliac")])
+    with pytest.raises(UserError, match="1 of 2 files for config 'hyde', split 'gpt4'"):
+        Recorded("hyde", "gpt4").expand(load(root))
+
+
+@pytest.mark.parametrize("file", ["hyde.jsonl", "data/qwen-00000-of-00001.parquet", "hyde/qwen-7b.jsonl"])
+def test_files_that_may_be_another_llm_s_are_not_taken(tmp_path, file):
+    root = hub_files(tmp_path / "Clone")
+    write = write_parquet if file.endswith("parquet") else write_jsonl
+    write(root / file, [row(0, "coeliac"), row(1, "iron")])
+    with pytest.raises(UserError, match="has no recorded hyde texts of 'qwen'"):
+        Recorded("hyde", "qwen").expand(load(root))
+
+
+@pytest.mark.parametrize(
+    ("written", "typed"), [("qwen_72b", "qwen-72b"), ("r1-qwen-32b", "r1_qwen_32b"), ("r1_qwen-32b",) * 2]
+)
+def test_hyphens_and_underscores_in_a_name_are_alike(tmp_path, written, typed):
+    write_jsonl(tmp_path / "hyde" / written / "query_with_hydoc.jsonl", [row(0, "coeliac")])
+    assert Recorded("hyde", typed).expand(dataset_in(tmp_path)).queries[0].generated == ("coeliac",)
+
+
+def test_an_llm_without_texts_is_one_line_with_those_there_are(tmp_path):
+    root = hub_files(tmp_path / "Clone")
+    write_jsonl(root / "hyde/o3_mini.jsonl", [row(0, "coeliac")])
+    write_jsonl(root / "hyde/author/query_with_hydoc.jsonl", [row(0, "coeliac")])
+    with pytest.raises(UserError, match=r"did you mean o3_mini\?\): it has author, o3_mini"):
+        Recorded("hyde", "o3-mni").expand(load(root))
+    with pytest.raises(UserError, match="none of this method"):
+        Recorded("lamer", "gpt4").expand(dataset_in(None))
+
+
+def test_queries_without_a_text_are_counted_and_told(tmp_path):
+    expansion = recorded(tmp_path, [row(0, None)])
+    assert expansion.queries == tuple(SearchQuery(query) for query in QUERIES)
+    assert (expansion.failures, expansion.failure_kinds) == (2, {"empty": 1, "missing": 1})
+    assert "2 of 2 queries have no text and are searched as they are (1 empty, 1 missing)" in expansion.notices[0]
+
+
+def test_texts_for_unknown_ids_are_a_notice(tmp_path):
+    expansion = recorded(tmp_path, [row(0, "coeliac"), row(1, "iron"), {"id": "77", "hy_doc": "z"}])
+    assert expansion.failures == 0
+    assert "1 texts for ids that set does not have, such as ['77']" in expansion.notices[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            [row(0, "coeliac"), {**row(1, "iron"), "text": "Another question"}],
+            r"jsonl:2: id '1' has another text than query",
+        ),
+        ([row(0, "coeliac"), row(0, "gluten")], "jsonl:2: id '0' was used before with another hy_doc"),
+        ([{"id": "7", "hy_doc": "z"}, {"id": "8", "hy_doc": "z"}], "none of its 2 ids is a query of set"),
+        ([row(0, [1])], "must be a string or a list of strings"),
+        ([row(0, 1)], "'hy_doc' must be a string"),
+        ([{"id": "0"}], "missing field 'hy_doc'"),
+    ],
+)
+def test_texts_of_other_queries_and_bad_rows_are_one_line(tmp_path, rows, says):
+    with pytest.raises(UserError, match=says) as error:
+        recorded(tmp_path, rows)
+    assert "\n" not in str(error.value)
+
+
+def test_white_space_in_a_query_s_text_is_no_difference(tmp_path):
+    assert recorded(tmp_path, [{**row(0, "coeliac"), "text": " Tired  after\nbread?"}]).failures == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("plain text", "plain text"),
+        ("<think>or a</think> or </think>\n\nanswer", "answer"),
+        ("no opening mark</think>answer", "answer"),
+        ("<think>never closed", ""),
+        ("a</think>answer <think>again", ""),
+        ("<think>all of it</think>  ", ""),
+        ("## Thinking\n\nhm\n\n## Final Response\n\nanswer", "answer"),
+        ("## Thinking\n\nhm, my Final Response is", ""),
+        ("The Final Response is here", "The Final Response is here"),
+        ("<think>x</think><answer>no</answer> <answer> yes </answer>", "yes"),
+        ("I need <search>fever</search>", ""),
+        ("<answer>half", ""),
+    ],
+)
+def test_reasoning_is_never_taken_for_the_answer(text, answer):
+    assert clean(text) == answer
+
+
+def test_a_cut_off_text_is_a_failure(tmp_path):
+    expansion = recorded(tmp_path, [row(0, "<think>hm</think>coeliac"), row(1, "<think>never")])
+    assert [query.generated for query in expansion.queries] == [("coeliac",), ()]
+    assert expansion.failure_kinds == {"no_marker": 1}
+
+
+def test_in_a_file_of_reasoning_a_text_without_its_mark_is_cut_off(tmp_path):
+    queries = tuple(Query(str(i), f"q{i}") for i in range(3))
+    rows = [{"id": "0", "hy_doc": "hm</think>a"}, {"id": "1", "hy_doc": "hm</think>b"}, {"id": "2", "hy_doc": "hm, so"}]
+    write_jsonl(tmp_path / "hyde/r1/query_with_hydoc.jsonl", rows)
+    dataset = Dataset("set", queries, Corpus.of([]), Qrels({}), None, tmp_path)
+    assert [query.generated for query in Recorded("hyde", "r1").expand(dataset).queries] == [("a",), ("b",), ()]
+
+
+def test_what_is_written_reads_back(tmp_path):
+    written = ('a "quoted"\nline   α 漢', "second")
+    queries = (SearchQuery(QUERIES[0], written, "hyde"), SearchQuery(QUERIES[1]))
+    path = write_generations(Expansion.of(queries), dataset_in(None), tmp_path, "hyde", "org/some:model")
+    assert path == tmp_path / "set/hyde/org-some-model/query_with_hydoc.jsonl"
+    again = Recorded("hyde", "org-some-model", folder=tmp_path).expand(dataset_in(None))
+    assert again.queries == queries
+    assert again.fingerprint == Expansion.of(queries).fingerprint
+    beside = Recorded("hyde", folder_name("org/some:model")).expand(dataset_in(tmp_path / "set"))
+    assert beside.queries == queries
+
+
+def test_one_text_is_written_as_the_original_reads_it(tmp_path):
+    queries = (SearchQuery(QUERIES[0], ("coeliac",), "hyde"), SearchQuery(QUERIES[1]))
+    path = write_generations(Expansion.of(queries), dataset_in(None), tmp_path, "hyde", "gpt4")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows == [
+        {"id": "0", "text": "Tired after bread?", "hy_doc": "coeliac", "doc_id": ["x"]},
+        {"id": "1", "text": "Why is she pale?", "hy_doc": ""},
+    ]
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    first = Expansion.of([SearchQuery(QUERIES[0], ("coeliac",), "hyde")])
+    path = write_generations(first, dataset_in(None), tmp_path, "hyde", "gpt4")
+    before = path.read_bytes()
+    with pytest.raises(UnicodeEncodeError):
+        bad = Expansion.of([SearchQuery(QUERIES[0], ("\ud800",), "hyde")])
+        write_generations(bad, dataset_in(None), tmp_path, "hyde", "gpt4")
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_the_demo_s_texts_go_through_the_same_reader(tmp_path):
+    author: Expander = Recorded("hyde", "author")
+    for name in names("demo"):
+        dataset = load(name)
+        expansion = author.expand(dataset, Store(tmp_path))
+        assert (expansion.failures, expansion.notices) == (0, ())
+        assert author.describe(dataset) == {"expansion": "hyde", "llm": "author", "source": "recorded"}

@@ -1,0 +1,124 @@
+"""Prompts: found, overridden, checked and filled; and nothing of the gold data can get into one."""
+
+import itertools
+
+import pytest
+
+from r2med import UserError, load
+from r2med.data import Corpus, Dataset, Qrels, Query, names
+from r2med.data.cards import cards
+from r2med.expand.generate import GENERATED, Generated, Settings
+from r2med.expand.templates import FIELDS, Template, kind_of, open_prompts
+from r2med.models.llm_cards import LLMCard
+from r2med.store import Store
+from support.scripted_chat import ScriptedChat
+
+KINDS = ("post", "exam", "case", "similar-case")
+CARD = LLMCard(name="scripted", model="test/scripted")
+
+
+def test_every_dataset_s_kind_has_templates_of_every_method():
+    assert {card.kind.replace(" ", "-") for card in cards().values()} == set(KINDS)
+    for method, kind in itertools.product(GENERATED, KINDS):
+        prompts = open_prompts(method, kind, refine=True)
+        for template, of in ((prompts.ask, method), (prompts.refine, "refine")):
+            assert all(template.names(field) for field in FIELDS[of])
+
+
+def test_a_dataset_without_a_card_counts_as_a_case():
+    assert kind_of(Dataset("own", (), Corpus.of([]), Qrels({}))) == "case"
+    assert kind_of(load("demo/PMC-Clinical")) == "similar-case"
+
+
+def test_braces_in_what_is_filled_in_are_left_alone():
+    template = Template("t", 'Q: {query} / {draft} / {"json": 1}')
+    values = {"query": "awk '{print $1}' {draft} {answer} \\1", "draft": "{query}"}
+    assert template.render(values) == "Q: awk '{print $1}' {draft} {answer} \\1 / {query} / {\"json\": 1}"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        ("hyde.case.txt", "{query} {answer}", "unknown field {answer}: fields of a hyde template: {query}"),
+        ("hyde.case.txt", "{query} {passages}", "unknown field {passages}"),
+        ("hyde.case.txt", "{querry}", "unknown field {querry} (did you mean query?)"),
+        ("hyde.case.txt", "Write something.", "does not name {query}"),
+        ("system.txt", "You know {query}.", "unknown field {query}: fields of a system template: none"),
+        ("hdye.case.txt", "{query}", "has no template's name (did you mean hyde.case?)"),
+        ("hyde.case.txt", b"\xff{query}", "must be UTF-8"),
+    ],
+)
+def test_a_template_that_cannot_be_used_is_one_line_with_its_file(tmp_path, file, text, says):
+    (tmp_path / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError) as error:
+        open_prompts("hyde", "case", tmp_path)
+    assert str(tmp_path / file) in str(error.value)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_without_templates_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        open_prompts("hyde", "case", tmp_path / "nowhere")
+    with pytest.raises(UserError, match="it has no templates"):
+        open_prompts("hyde", "case", tmp_path)
+
+
+def test_a_kind_without_a_template_is_one_line():
+    with pytest.raises(UserError, match=r"no template hyde\.cases\.txt \(did you mean hyde\.case\?\)"):
+        open_prompts("hyde", "cases")
+
+
+def test_one_s_own_template_goes_before_ours_and_changes_the_hash(tmp_path):
+    (tmp_path / "hyde.case.txt").write_text("Mine: {query}")
+    ours, mine = open_prompts("hyde", "case"), open_prompts("hyde", "case", tmp_path)
+    assert mine.ask.render({"query": "x"}) == "Mine: x"
+    assert mine.system == ours.system
+    assert mine.hash != ours.hash
+    assert open_prompts("hyde", "post", tmp_path).hash == open_prompts("hyde", "post").hash
+
+
+def test_a_plugin_s_folder_may_bring_templates_too(tmp_path, monkeypatch):
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/hyde.news.txt").write_text("News: {query}")
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    assert open_prompts("hyde", "news").ask.text == "News: {query}"
+
+
+def test_the_worked_examples_are_two_a_kind_and_none_of_the_demo_s_queries():
+    words = {name: [query.text for query in load(name).queries] for name in names("demo")}
+    for kind in KINDS:
+        examples = open_prompts("query2doc", kind).examples
+        asked = {"post": "Post:", "exam": "Question:", "case": "Case:", "similar-case": "Patient:"}[kind]
+        assert examples.count(f"{asked}\n") == 2
+        shingles = _shingles(examples)
+        for name, texts in words.items():
+            for text in texts:
+                assert len(shingles & _shingles(text)) <= 2, (kind, name, text[:60])
+
+
+def _shingles(text, size=6):
+    words = text.lower().split()
+    return {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
+
+
+@pytest.mark.parametrize(("method", "kind"), [*itertools.product(GENERATED, KINDS)])
+def test_no_prompt_holds_anything_of_the_gold_data(tmp_path, method, kind):
+    """Every field of the data but the query's text is marked; LameR and the rounds may show what a search found."""
+    marked = Query("GOLDID", "swollen face", "GOLDANSWER", "GOLDSYSTEM", ("GOLDEXCLUDED",))
+    documents = [
+        ("GOLDDOC", "GOLDTEXT angioedema"),
+        ("GOLDEXCLUDED", "swollen face GOLDSOURCE"),
+        ("d", "a swollen knee"),
+    ]
+    card = cards()["MedQA-Diag"].model_copy(update={"kind": kind.replace("-", " ")})
+    dataset = Dataset("GOLDNAME", (marked,), Corpus.of(documents), Qrels({"GOLDID": {"GOLDDOC": 1}}), card)
+    llm = ScriptedChat(lambda request: "a knee was swollen")
+    Generated(method, llm, CARD, Settings(samples=2, rounds=2)).expand(dataset, Store(tmp_path))
+    assert len(llm.asked) == 6
+    for request in llm.asked:
+        for message in request.messages:
+            assert "GOLD" not in message.content
+    assert all("swollen face" in prompt for prompt in llm.prompts)
+    assert ("a swollen knee" in llm.prompts[0]) == (method == "lamer")
+    assert "a swollen knee" in llm.prompts[-1]
