@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from r2med import System, UserError, evaluate, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.expand import Recorded
+from r2med.expand.feedback import Feedback
 from r2med.retrieve.bm25 import BM25
 from r2med.store import Store
 
@@ -21,6 +22,9 @@ from r2med.store import Store
         ("bm25(scorer=lucene)", "bm25(scorer=lucene)"),
         ("hyde(author)->bm25", "hyde(author) → bm25"),
         ("lamer(gpt4) → bm25(scorer = lucene)", "lamer(gpt4) → bm25(scorer=lucene)"),
+        ("hyde(o3-mini,query=keep,samples=3)->bm25", "hyde(o3-mini, samples=3, query=keep) → bm25"),
+        ("lamer(qwq-32b, rounds=2, by=minilm) → bm25", "lamer(qwq-32b, rounds=2, by=minilm) → bm25"),
+        ("rm3(terms=20) → bm25", "rm3(terms=20) → bm25"),
         ("bm25 + bm25(k1=2.0)", "bm25+bm25(k1=2.0)"),
         ("fuse(bm25+bm25(k1=2.0))", "bm25+bm25(k1=2.0)"),
         (
@@ -31,14 +35,16 @@ from r2med.store import Store
 )
 def test_a_spec_has_one_canonical_name(spec, name):
     assert str(System.parse(spec)) == name
-    assert System.parse(name) == System.parse(spec)
+    assert str(System.parse(name)) == name
 
 
 @given(
     st.sampled_from(["published", "lucene"]),
     st.floats(0, 100, allow_nan=False),
     st.floats(0, 1),
-    st.sampled_from([None, Recorded("hyde", "o3-mini"), Recorded("query2doc", "qwen_72b")]),
+    st.sampled_from(
+        [None, Recorded("hyde", "author"), Recorded("search-r1", "qwen_7b_ins"), Feedback("rocchio", terms=5)]
+    ),
 )
 def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
     system = System(BM25(scorer, k1, b), expander)
@@ -92,7 +98,7 @@ def test_a_query_without_a_recorded_text_is_searched_as_it_is_and_counted(tmp_pa
     queries = [Query("1", "fever"), Query("2", "cough")]
     dataset = Dataset("set", queries, Corpus.of([("a", "fever"), ("b", "cough")]), Qrels({"1": {"a": 1}}), None, folder)
     outcome = System.parse("hyde(author) → bm25").run(dataset, Store(tmp_path / "store"), k=5)
-    assert outcome.failures == 2
+    assert outcome.expansion.failures == 2
     assert [ranking[0][0] for _, ranking in outcome.run] == ["a", "b"]
 
 

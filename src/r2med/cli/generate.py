@@ -14,9 +14,7 @@ def generate(
     method: Annotated[str, typer.Argument(help="hyde, query2doc or lamer.")],
     llm: Annotated[str, typer.Option(help="The LLM that writes (r2med llms list), or any with --base-url.")],
     data: Annotated[list[str] | None, typer.Option(help="Datasets, groups or folders.")] = None,
-    out: Annotated[Path, typer.Option(help="Where DATASET/METHOD/LLM/query_with_hydoc.jsonl go.")] = Path(
-        "generations"
-    ),
+    out: Annotated[Path, typer.Option(help="Where the folders DATASET/METHOD/LLM go.")] = Path("generations"),
     base_url: flags.BaseURL = "",
     samples: flags.Samples = 1,
     rounds: Annotated[int, typer.Option(help="Rounds of refinement.")] = 0,

@@ -21,29 +21,10 @@ def show_plan(systems: list[System], datasets: list[str], store: Store) -> None:
 
     expanders = {s.expander.name: s.expander for s in systems if isinstance(s.expander, Generated)}
     if not expanders:
-        print("no LLM would be asked")
-        return
-    prompts: list[str] = []
-    for name, expander in expanders.items():
-        calls = journaled = prompt = completion = 0
-        cost = most = 0.0
-        for word in datasets:
-            requests = list(expander.prepare(load(word, store), store).requests)
-            llm = expander.llm
-            missing = llm.unanswered(requests) if isinstance(llm, JournaledChat) else requests
-            about = estimate(missing, expander.card)
-            journaled += len(requests) - len(missing)
-            calls, prompt, completion = (
-                calls + about.calls,
-                prompt + about.prompt_tokens,
-                completion + about.completion_tokens,
-            )
-            cost, most = cost + about.cost_usd, most + about.cost_at_most_usd
-            prompts += ["\n".join(f"[{m.role}]\n{m.content}" for m in request.messages) for request in requests[:SHOWN]]
-        times = expander.settings.rounds + 1
-        rounds = f", about {times} times that with its {times - 1} rounds" if times > 1 else ""
-        print(f"{name}: {calls:,} calls ({journaled:,} answered already), {prompt:,} prompt and about {completion:,}")
-        print(f"  completion tokens, about ${cost:.2f}, at most ${most:.2f}{rounds}")
+        print(f"{name}: {about.calls:,} calls, {len(requests) - len(missing):,} answered already")
+        print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
+        print(f"  about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}{rounds}")
+        prompts += ["\n".join(f"[{m.role}]\n{m.content}" for m in request.messages) for request in requests[:SHOWN]]
     for number, text in enumerate(prompts[:SHOWN], 1):
         print(f"\n--- prompt {number} ---")
         print("\n".join(map(printable, text.split("\n"))))
