@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from support.llama_server import serve
 
 from r2med import evaluate
 from r2med.expand.registry import ExpandOptions
@@ -16,6 +15,7 @@ from r2med.models.llm_cards import llm_card
 from r2med.results import Record
 from r2med.store import Store
 from r2med.system import System
+from support.llama_server import serve
 
 FOLDER_OF_ONE = {
     "query.jsonl": [{"id": "0", "text": "Crushing chest pain, sweating and ST elevation. What is the diagnosis?"}],
@@ -48,7 +48,8 @@ def short_answers(tmp_path, monkeypatch):
     (tmp_path / "plugin" / "llms").mkdir(parents=True)
     card = llm_card("smollm2")
     (tmp_path / "plugin" / "llms" / "tiny.toml").write_text(
-        f'model = "{card.model}"\nbackend = "local"\npackage = "{card.package}"\nmax_tokens = 400\ncontext_length = 2048\n'
+        f'model = "{card.model}"\nbackend = "local"\npackage = "{card.package}"\n'
+        "max_tokens = 400\ncontext_length = 2048\n"
     )
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "hyde.case.txt").write_text("Name the diagnosis in one short sentence.\n{query}")
@@ -133,5 +134,7 @@ def test_mistakes_about_llms_are_one_line(tmp_path, arguments, says, monkeypatch
 
 
 def test_feedback_without_an_llm_runs_from_the_command_line(tmp_path):
-    done = r2med("run", "bm25", "--expand", "rm3", "--expand", "rocchio", "--data", "demo/Biology", "--json", cwd=tmp_path)
+    done = r2med(
+        "run", "bm25", "--expand", "rm3", "--expand", "rocchio", "--data", "demo/Biology", "--json", cwd=tmp_path
+    )
     assert [row["system"] for row in json.loads(done.stdout)] == ["rm3 → bm25", "rocchio → bm25"]

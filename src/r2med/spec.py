@@ -9,9 +9,11 @@ argument = [key "="] stage-or-word
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from r2med.errors import UserError
+from r2med.errors import UserError, nearest
 
 ARROW = " → "
 
@@ -27,6 +29,19 @@ class Call:
     def __str__(self) -> str:
         inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
         return f"{self.name}({', '.join(inside)})" if inside else self.name
+
+    def typed(self, kinds: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
+        """Return the settings, each read by its kind; one that is not among them is one line with the nearest."""
+        found: dict[str, Any] = {}
+        for key, value in self.settings:
+            if key not in kinds:
+                there = ", ".join(kinds) or "it has none"
+                raise UserError(f"{self.name} has no setting {key!r}{nearest(key, kinds)}: {there}")
+            try:
+                found[key] = kinds[key](value)
+            except ValueError:
+                raise UserError(f"{self.name}: {key}={value} is not a number") from None
+        return found
 
 
 def parse(spec: str) -> list[list[Call]]:

@@ -14,13 +14,20 @@ SHOWN = 3
 def show_plan(systems: list[System], datasets: list[str], store: Store) -> None:
     """Print calls, tokens and cost of each expansion, and the first prompts; nothing is asked."""
     from r2med.cli import printable
-    from r2med.data import load
     from r2med.expand.generate import Generated
-    from r2med.models.chat.model import JournaledChat
-    from r2med.models.chat.price import estimate
 
     expanders = {s.expander.name: s.expander for s in systems if isinstance(s.expander, Generated)}
     if not expanders:
+        print("no LLM would be asked")
+        return
+    prompts: list[str] = []
+    for name, expander in expanders.items():
+        requests = [r for word in datasets for r in expander.prepare(load(word, store), store).requests]
+        llm = expander.llm
+        missing = llm.unanswered(requests) if isinstance(llm, JournaledChat) else requests
+        about = estimate(missing, expander.card)
+        times = expander.settings.rounds + 1
+        rounds = f"; about {times} times that with its rounds of refinement" if times > 1 else ""
         print(f"{name}: {about.calls:,} calls, {len(requests) - len(missing):,} answered already")
         print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
         print(f"  about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}{rounds}")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from r2med import plugins
 from r2med.errors import UserError, checked_name
+from r2med.toml_card import read_toml, validated
 
 
 class _Part(BaseModel):
@@ -81,22 +80,16 @@ INHERITED = ("short", "task", "scenario", "kind", "order", "instruction")
 
 def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> Card:
     """Read one card; `like = "MedQA-Diag"` takes over task, scenario, kind and instruction of that card."""
-    try:
-        content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-        if like := content.pop("like", None):
-            # From the files and not from `cards()`, which may be waiting for this very card.
-            known = plugins.files("datasets", ".toml")
-            if like not in known or like in seen:
-                why = "which is like this one" if like in known else "but there is no such card"
-                raise UserError(f"{file}: like = {like!r}, {why}")
-            model = read_card(known[like], like, (*seen, like))
-            content = {field: getattr(model, field) for field in INHERITED} | content
-        return Card(**{"name": name, **content})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: not a TOML card: {error}") from None
+    content = read_toml(file)
+    if like := content.pop("like", None):
+        # From the files and not from `cards()`, which may be waiting for this very card.
+        known = plugins.files("datasets", ".toml")
+        if like not in known or like in seen:
+            why = "which is like this one" if like in known else "but there is no such card"
+            raise UserError(f"{file}: like = {like!r}, {why}")
+        model = read_card(known[like], like, (*seen, like))
+        content = {field: getattr(model, field) for field in INHERITED} | content
+    return validated(Card, {"name": name, **content}, file)
 
 
 @cache

@@ -42,7 +42,7 @@ def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
         raise UserError(f"{call.name} needs the name of a model, such as {call.name}(author)")
     llm = call.arguments[0]
     if _is_recorded(call.name, llm, options):
-        settings = _settings(call, {"query": str})
+        settings = call.typed({"query": str})
         return Recorded(call.name, llm, folder=options.generations, **settings)
     return _generated(call, llm, options, store)
 
@@ -60,7 +60,7 @@ def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Ex
     from r2med.expand.generate import Generated, Settings
     from r2med.models.chat.open import card_for_endpoint, open_chat
 
-    settings = _settings(call, {"samples": int, "rounds": int, "query": str, "by": str})
+    settings = call.typed({"samples": int, "rounds": int, "query": str, "by": str})
     by = settings.pop("by", None)
     card: LLMCard = llm_card(llm) if llm in llms() else card_for_endpoint(llm, options.chat.base_url)
     searcher = {"by": _retriever(by)} if by else {}
@@ -76,7 +76,7 @@ def _feedback(call: Call) -> Expander:
         "beta": float,
         "by": _bm25,
     }
-    settings = _settings(call, kinds)
+    settings = call.typed(kinds)
     if call.arguments:
         raise UserError(f"{call.name} takes no model: it learns from what BM25 finds")
     if "by" in settings:
@@ -98,16 +98,4 @@ def _bm25(spec: str) -> Any:
     found = _retriever(spec)
     if not isinstance(found, BM25):
         raise UserError(f"feedback is learnt from BM25's results, not from {spec}'s")
-    return found
-
-
-def _settings(call: Call, kinds: dict[str, Callable[[str], Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in call.settings:
-        if key not in kinds:
-            raise UserError(f"{call.name} has no setting {key!r}{nearest(key, kinds)}: {', '.join(kinds)}")
-        try:
-            found[key] = kinds[key](value)
-        except ValueError:
-            raise UserError(f"{call.name}: {key}={value} is not a number") from None
     return found

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from r2med import plugins
 from r2med.data.cards import Instruction
 from r2med.errors import UserError, checked_name, nearest
+from r2med.toml_card import read_toml, validated
 
 ANY_DATASET = Instruction(
     kind="medical question", what="relevant passages that help answer the question", domain="Medical"
@@ -94,17 +94,12 @@ class ModelCard(_Part):
 
 def read_card(file: Traversable | Path, name: str) -> dict[str, ModelCard]:
     """Return a card and its variants, by spec."""
-    try:
-        content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-        variants: dict[str, Any] = content.pop("variants", {})
-        found = [ModelCard(name=name, **content)]
-        found += [ModelCard(name=name, variant=v, **_merged(content, changes)) for v, changes in variants.items()]
-        return {card.spec: card for card in found}
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: not a TOML card: {error}") from None
+    content = read_toml(file)
+    variants: dict[str, Any] = content.pop("variants", {})
+    found = [validated(ModelCard, {"name": name, **content}, file)]
+    for variant, changes in variants.items():
+        found.append(validated(ModelCard, {"name": name, "variant": variant, **_merged(content, changes)}, file))
+    return {card.spec: card for card in found}
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from r2med import plugins
 from r2med.errors import UserError, checked_name, nearest
+from r2med.toml_card import read_toml, validated
 
 
 class _Part(BaseModel):
@@ -57,23 +56,15 @@ class LLMCard(_Part):
     notes: tuple[str, ...] = ()
 
 
-def read_card(file: Traversable | Path, name: str) -> LLMCard:
-    """Return one card."""
-    try:
-        content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-        return LLMCard(name=name, **content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: not a TOML card: {error}") from None
-
-
 @cache
 def llms() -> Mapping[str, LLMCard]:
     """Return every card by name."""
     files = plugins.files("llms", ".toml")
-    return {name: read_card(file, checked_name(name, "model")) for name, file in sorted(files.items())}
+    return {name: _read(file, checked_name(name, "model")) for name, file in sorted(files.items())}
+
+
+def _read(file: Traversable, name: str) -> LLMCard:
+    return validated(LLMCard, {"name": name, **read_toml(file)}, file)
 
 
 def llm_card(name: str) -> LLMCard:

@@ -67,13 +67,4 @@ def _dense(call: Call, options: Options) -> Retriever:
 def _settings(call: Call, kinds: dict[str, Callable[[str], Any]]) -> dict[str, Any]:
     if call.arguments:
         raise UserError(f"{call.name} does not know what {call.arguments[0]!r} is: settings are written KEY=VALUE")
-    found: dict[str, Any] = {}
-    for key, value in call.settings:
-        if key not in kinds:
-            there = f": {', '.join(kinds)}" if kinds else ": it has none"
-            raise UserError(f"{call.name} has no setting {key!r}{nearest(key, kinds)}{there}")
-        try:
-            found[key] = kinds[key](value)
-        except ValueError:
-            raise UserError(f"{call.name}: {key}={value} is not a number") from None
-    return found
+    return call.typed(kinds)
