@@ -14,7 +14,10 @@ SHOWN = 3
 def show_plan(systems: list[System], datasets: list[str], store: Store) -> None:
     """Print calls, tokens and cost of each expansion, and the first prompts; nothing is asked."""
     from r2med.cli import printable
+    from r2med.data import load
     from r2med.expand.generate import Generated
+    from r2med.models.chat.model import JournaledChat
+    from r2med.models.chat.price import estimate
 
     expanders = {s.expander.name: s.expander for s in systems if isinstance(s.expander, Generated)}
     if not expanders:
