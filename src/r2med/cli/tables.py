@@ -65,7 +65,9 @@ def _closing(console: Console, records: Sequence[Sequence[Record]], out: Path, r
     if failures:
         console.print(f"{failures} queries had no generated text and were searched as they are.", style="yellow")
     told = f", {reused} of them reused (--fresh redoes)" if reused else ""
-    console.print(Text(f"{total} records with per-query scores and runs in {out}/{told}."))
+    # Not wrapped: a path that is broken over two lines cannot be copied.
+    line = f"{_count(total, 'record')} with per-query scores and runs in {out}/{told}."
+    console.print(Text(line), soft_wrap=True)
     if demo:
         console.print(
             "The demo is small and written to show one thing: the words of a clinical question mislead, and a text "
@@ -78,7 +80,12 @@ def _closing(console: Console, records: Sequence[Sequence[Record]], out: Path, r
 def _described(records: Sequence[Sequence[Record]]) -> str:
     queries = sum(record.dataset.judged_queries for record in records[0])
     documents = sum(record.dataset.documents for record in records[0])
-    return f"· {len(records[0])} datasets, {queries:,} queries, {documents:,} documents"
+    sizes = _count(len(records[0]), "dataset"), _count(queries, "query", "queries"), _count(documents, "document")
+    return f"· {', '.join(sizes)}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _short(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import logging
 import platform
@@ -137,16 +138,39 @@ def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: R
         llm_tokens=int(llm.get("prompt_tokens", 0) + llm.get("completion_tokens", 0)),
         usage=outcome.usage,
         cost_usd=outcome.usage.get("cost_usd", 0.0) + llm.get("cost_usd", 0.0),
+        seeds=_seeds(outcome.settings),
         timings=outcome.timings,
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
 
 
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "openvino",
+    "openai",
+    "voyageai",
+)
+
+
 @cache
-def _versions() -> dict[str, Any]:
-    packages = {name: metadata.version(name) for name in ("numpy", "scipy", "pyarrow")}
-    return {"r2med": r2med.__version__, "python": platform.python_version(), **packages}
+def _versions() -> dict[str, str]:
+    """Return the versions of all that may have had a part in a number and is installed."""
+    found = {"r2med": r2med.__version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _seeds(settings: dict[str, Any]) -> dict[str, int]:
+    sampling = (settings.get("expansion") or {}).get("sampling") or {}
+    return {"llm": sampling["seed"]} if sampling.get("seed") is not None else {}
 
 
 def _slug(name: str) -> str:
