@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import warnings
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,11 @@ def _example() -> dict[str, Any]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
 
 
-class _Engine(Forward):
+class _Engine(Forward, ABC):
     """A forward pass whose graph runs elsewhere; masks are always given."""
 
     def __init__(self, forward: Forward) -> None:
-        self.model, self.device, self.multiple = forward.model, "cpu", 1
+        self.model, self.device = forward.model, "cpu"
         self.bidirectional, self.needs_mask = False, True
         self._prepare(_Graph(forward.model))
 
@@ -95,11 +96,11 @@ class _Engine(Forward):
         inputs["token_type_ids"] = np.zeros_like(ids) if types is None else types
         return torch.from_numpy(self._run(inputs)), torch.from_numpy(lengths)
 
-    def _prepare(self, graph: _Graph) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _prepare(self, graph: _Graph) -> None: ...
 
-    def _run(self, inputs: dict[str, Any]) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _run(self, inputs: dict[str, Any]) -> Any: ...
 
 
 class OpenVino(_Engine):

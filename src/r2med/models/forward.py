@@ -23,7 +23,6 @@ class Forward:
 
     def __init__(self, model: Any, device: str, bidirectional: bool) -> None:
         self.model, self.device, self.bidirectional = model, device, bidirectional
-        self.multiple = 1
         looks_ahead = self._looks_ahead()
         if bidirectional and not looks_ahead:
             raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")

@@ -57,7 +57,6 @@ class Copies:
             if not card.pool_prompt:
                 model.set_pooling_include_prompt(False)
         self.tokenizer = self._plain_tokenizer()
-        self.multiple = 8 if places[0].startswith("cuda") else 1
 
     def limit(self, side: Side) -> int:
         """Return a side's limit: the card's, or the model's own."""
@@ -163,7 +162,7 @@ def _rows(copies: Copies, model: Any, place: str, tokens: Tokens, skip: int) -> 
 
     def rows(batch: Sequence[int]) -> Vectors:
         ids = [tokens.ids[i] for i in batch]
-        matrix = torch.from_numpy(padded(ids, pad, copies.multiple)).to(place)
+        matrix = torch.from_numpy(padded(ids, pad)).to(place)
         lengths = torch.tensor([len(row) for row in ids], device=place)
         mask = (torch.arange(matrix.shape[1], device=place) < lengths[:, None]).long()
         features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}

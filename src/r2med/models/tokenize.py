@@ -103,9 +103,9 @@ class TextTokenizer:
         return list(cut["input_ids"]), list(cut["token_type_ids"]), len(whole) > limit
 
 
-def padded(ids: Sequence[Ids], pad: int, multiple: int = 1) -> npt.NDArray[np.int64]:
-    """Return the ids as one matrix, filled up on the right to a multiple that suits the device's kernels."""
-    longest = -(-max(len(row) for row in ids) // multiple) * multiple
+def padded(ids: Sequence[Ids], pad: int) -> npt.NDArray[np.int64]:
+    """Return the ids as one matrix, filled up on the right; no further: multiples of 8 cost more than they gain."""
+    longest = max(len(row) for row in ids)
     matrix = np.full((len(ids), longest), pad, dtype=np.int64)
     for row, values in zip(matrix, ids, strict=True):
         row[: len(values)] = values

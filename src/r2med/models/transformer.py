@@ -61,9 +61,9 @@ class Tower:
             lengths = np.asarray([len(row) for row in ids], dtype=np.int64)
             with torch.inference_mode():
                 hidden, sizes = forward(
-                    padded(ids, self.tokenizer.pad, forward.multiple),
+                    padded(ids, self.tokenizer.pad),
                     lengths,
-                    padded(types, 0, forward.multiple) if types else None,
+                    padded(types, 0) if types else None,
                 )
                 pooled = pool(hidden, sizes, card.pooling, skip)
                 if card.normalise:
