@@ -31,7 +31,9 @@ def run_report(records: Sequence[Sequence[Record]], measure: str, out: Path, reu
     extra = [label for label in means[0] if label != "average"]
     if extra:
         lines = [[mean[label] for label in extra] for mean in means]
+        console.print()
         console.print(_table("average by task", extra, [row[0].system for row in records], lines))
+    console.print()
     _closing(console, records, out, reused, demo)
 
 
