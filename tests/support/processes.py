@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -18,6 +20,14 @@ def python(code: str, *arguments: str | Path, **changes: str | Path) -> subproce
 
 def r2med(*arguments: str | Path, **changes: str | Path) -> subprocess.CompletedProcess[str]:
     return _finished([sys.executable, "-m", "r2med", *map(str, arguments)], changes)
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    """Return when it has happened; fail after twenty seconds."""
+    limit = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < limit
+        time.sleep(0.005)
 
 
 def _finished(command: list[str], changes: dict[str, str | Path]) -> subprocess.CompletedProcess[str]:

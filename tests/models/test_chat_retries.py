@@ -1,0 +1,157 @@
+"""LLMs behind an endpoint: what is tried again, for how long, and the typed failures that remain."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.models.chat.contracts import Failure, Generation
+from r2med.models.net.retry import Policy
+from support import chat_server as api
+from support.chat_models import HASTY, ask, numbered, one, opened, texts
+from support.chat_server import Server, reply_to
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
+
+
+def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home: Path) -> None:
+    faults = [
+        api.refuse(429, retry_after="0.05"),
+        api.refuse(500),
+        api.refuse(503, retry_after="0.02"),
+        api.stall_half_way,
+        api.hang,
+        api.close_half_way,
+        api.end_half_way,
+        api.drop,
+        api.invalid_json,
+        api.answer(""),
+    ]
+    server.plan = {f"question {i}": [faults[i // 5 % len(faults)]] for i in range(0, 500, 5)}
+    server.otherwise = api.answer(delay=0.005)
+    chat = opened(server, home, HASTY, concurrency=64)
+    outcomes = chat.complete(numbered(500))
+    empty = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Failure)]
+    assert empty == list(range(45, 500, 50)), "only what the model left empty failed"
+    assert {outcomes[i].kind for i in empty} == {"empty"}  # type: ignore[union-attr]
+    assert [o.text for o in outcomes if isinstance(o, Generation)] == [
+        reply_to(f"question {i}") for i in range(500) if i not in empty
+    ]
+    assert sum(server.served.values()) == 500 and set(server.served.values()) == {1}
+    usage = chat.usage()
+    assert (usage["calls"], usage["failures"], usage["failures_empty"]) == (500, 10, 10)
+    assert usage["retries"] == 90 == len(server.requests) - 500
+    again = opened(server, home)
+    assert [type(o) for o in again.complete(numbered(500))] == [type(o) for o in outcomes]
+    assert len(server.requests) == 590, "an empty answer is the model's: it is not asked again"
+    assert again.usage()["journaled"] == 500
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 529])
+def test_what_may_pass_is_tried_again(server: Server, home: Path, status: int) -> None:
+    server.script = [api.refuse(status), api.refuse(status)]
+    chat = opened(server, home)
+    texts(chat.complete(ask("gout")))
+    assert len(server.requests) == 3 and chat.usage()["retries"] == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "attempts"),
+    [
+        (api.refuse(500), "server", 6),
+        (api.refuse(429), "rate_limit", 30),
+        (api.drop, "connection", 6),
+        (api.end_half_way, "connection", 6),
+        (api.streamed({"error": {"message": "overloaded", "code": 502}}), "server", 6),
+        (api.answer(finish="error"), "server", 6),
+        (api.invalid_json, "invalid", 3),
+        (api.raw(b"<html>hello</html>", "text/html"), "invalid", 3),
+        (api.raw(b"[1]"), "invalid", 3),
+        (api.raw(b'{"choices": []}'), "invalid", 3),
+        (api.raw(b'{"choices": [{"message": {"content": 5}, "finish_reason": "stop"}]}'), "invalid", 3),
+        (api.refuse(400), "bad_request", 1),
+        (api.refuse(422), "bad_request", 1),
+        (api.refuse(400, '{"error": {"message": "too long", "code": "context_length_exceeded"}}'), "context_length", 1),
+        (api.refuse(400, '{"error": {"message": "the model\'s maximum context length is 5"}}'), "context_length", 1),
+        (api.refuse(500, '{"error": {"type": "exceed_context_size_error"}}'), "context_length", 1),
+    ],
+)
+def test_what_does_not_pass_is_a_typed_failure(server: Server, home: Path, step: Any, kind: str, attempts: int) -> None:
+    server.plan = {"gout": [step] * 30}
+    chat = opened(server, home)
+    outcomes = chat.complete(ask("gout", "asthma"))
+    assert one(outcomes[:1], kind).attempts == attempts
+    assert isinstance(outcomes[1], Generation), "the others are not held up"
+    server.plan = {}
+    assert texts(opened(server, home).complete(ask("gout"))), "and it is tried again in the next run"
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (api.answer("half", finish="length"), "truncated"),
+        (api.answer("", refusal="I cannot help"), "refused"),
+        (api.answer("", finish="content_filter"), "refused"),
+        (api.answer("hm, a toe"), "no_marker"),
+    ],
+)
+def test_what_the_model_failed_at_is_kept_and_paid_for(server: Server, home: Path, step: Any, kind: str) -> None:
+    server.otherwise = step
+    for count in (1, 0):
+        chat = opened(server, home, answer="think")
+        failure = one(chat.complete(ask("gout")), kind)
+        assert failure.prompt_tokens == 6 and chat.usage()["calls"] == count
+        assert chat.usage()[f"failures_{kind}"] == 1
+        assert chat.usage()["cost_usd"] > 0 or not count
+
+
+def test_an_answer_that_came_whole_needs_no_bill(server: Server, home: Path) -> None:
+    server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), close=False)
+    chat = opened(server, home, HASTY)
+    assert texts(chat.complete(ask("gout"))) == ["Gout."]
+    assert len(server.requests) == 1 and chat.usage()["estimated"] == 1
+
+
+def test_the_deadline_ends_an_answer_that_never_ends(server: Server, home: Path) -> None:
+    server.otherwise = api.trickle
+    started = time.monotonic()
+    one(opened(server, home, Policy(base=0.01, idle=5, deadline=0.5)).complete(ask("gout")), "timeout")
+    assert time.monotonic() - started < 3
+
+
+def test_retry_after_is_waited_for(server: Server, home: Path) -> None:
+    server.script = [api.refuse(429, retry_after="0.5")]
+    texts(opened(server, home).complete(ask("gout")))
+    assert 0.5 <= server.requests[1].at - server.requests[0].at < 2
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path) -> None:
+    server.otherwise = api.refuse(429, retry_after="3600")
+    assert one(opened(server, home).complete(ask("gout")), "rate_limit").attempts == 1
+
+
+def test_fewer_go_at_once_after_a_429_and_more_again_while_all_goes_well(server: Server, home: Path) -> None:
+    levels: list[int] = []
+    refusals = [16]
+
+    async def busy(exchange: api.Exchange) -> None:
+        levels.append(exchange.server.at_once)
+        if refusals[0]:
+            refusals[0] -= 1
+            await asyncio.sleep(0.05)
+            await exchange.send(429, b"{}", {"Retry-After": "0.05"})
+        else:
+            await api.answer(delay=0.02)(exchange)
+
+    server.otherwise = busy
+    texts(opened(server, home, Policy(base=0.02, deadline=30, attempts=9)).complete(numbered(150)))
+    assert max(levels[:16]) == 16
+    assert max(levels[16:40]) <= 9, "half as many"
+    assert max(levels[100:]) >= 11, "and back"

@@ -1,0 +1,60 @@
+"""Encoders behind the embedding server on loopback, opened as the tests of API models need them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from r2med.data.cards import Instruction
+from r2med.models.api import open_api_encoder
+from r2med.models.cards import ModelCard, Side
+from r2med.models.contracts import Encoder
+from r2med.models.net.retry import Policy
+from r2med.models.options import Options
+from r2med.store import Store
+from support import embedding_server as api
+from support.embedding_server import Server, vector
+
+WORDS = Instruction(kind="question", what="passages", domain="Medical")
+FAST = Policy(base=0.01, idle=10, deadline=30)
+HASTY = Policy(base=0.01, idle=0.4, deadline=30)
+TEXTS = ["asthma", "gout of the toe", "measles"]
+
+
+class Words:
+    """A tokenizer small enough to see through: one token a word."""
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+    def head(self, text: str, tokens: int) -> str:
+        return " ".join(text.split()[:tokens])
+
+
+def card(provider: str = "openai", **changes: Any) -> ModelCard:
+    settings: dict[str, Any] = {
+        "name": provider,
+        "repository": f"{provider}-model",
+        "loader": provider,
+        "dimension": api.DIMENSION,
+        "price_per_million_tokens": 1_000_000.0,
+        "query": Side(prefix="about {kind}: ", max_tokens=500, input_type="query" if provider == "voyage" else ""),
+        "document": Side(max_tokens=500, input_type="document" if provider == "voyage" else ""),
+    }
+    return ModelCard(**(settings | changes))
+
+
+def opened(
+    server: Server,
+    home: Path,
+    provider: str = "openai",
+    policy: Policy = FAST,
+    budget: float | None = None,
+    **changes: Any,
+) -> Encoder:
+    options = Options(base_urls=((provider, server.address),), budget_usd=budget)
+    return open_api_encoder(card(provider, **changes), WORDS, options, Store(home), policy=policy, tokenizer=Words())
+
+
+def expected(texts: list[str]) -> Any:
+    return np.stack([vector(text) for text in texts])

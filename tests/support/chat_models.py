@@ -1,0 +1,55 @@
+"""Chat models behind the chat server on loopback, opened, asked and read as their tests need it."""
+
+from pathlib import Path
+from typing import Any
+
+from r2med.models.chat.contracts import ChatRequest, Failure, Generation, Message, Sampling
+from r2med.models.chat.model import JournaledChat
+from r2med.models.chat.open import open_chat
+from r2med.models.chat.options import ChatOptions
+from r2med.models.llm_cards import LLMCard, Price
+from r2med.models.net.retry import Policy
+from r2med.store import Store
+from support.chat_server import Server
+
+FAST = Policy(base=0.01, cap=0.02, idle=10, deadline=30)
+HASTY = Policy(base=0.01, idle=0.4, deadline=30)
+SYSTEM = Message("system", "You are a helpful assistant.")
+
+
+def card(**changes: Any) -> LLMCard:
+    settings: dict[str, Any] = {"name": "m", "model": "org/m", "price": Price(prompt=1e6, completion=1e6)}
+    return LLMCard(**(settings | {"max_tokens": 20} | changes))
+
+
+def ask(*questions: str, sample: int = 0, **sampling: Any) -> list[ChatRequest]:
+    return [ChatRequest((SYSTEM, Message("user", q)), Sampling(**sampling), sample) for q in questions]
+
+
+def numbered(count: int) -> list[ChatRequest]:
+    return ask(*(f"question {i}" for i in range(count)))
+
+
+def opened(
+    server: Server,
+    home: Path,
+    policy: Policy = FAST,
+    concurrency: int = 16,
+    budget: float | None = None,
+    **changes: Any,
+) -> JournaledChat:
+    options = ChatOptions(base_url=server.address, concurrency=concurrency, budget_usd=budget)
+    return open_chat(card(**changes), options, Store(home), policy=policy)
+
+
+def texts(outcomes: list[Generation | Failure]) -> list[str]:
+    assert all(isinstance(outcome, Generation) for outcome in outcomes), outcomes
+    return [outcome.text for outcome in outcomes if isinstance(outcome, Generation)]
+
+
+def one(outcomes: list[Generation | Failure], kind: str) -> Failure:
+    (outcome,) = outcomes
+    assert isinstance(outcome, Failure), outcome
+    assert outcome.kind == kind, outcome
+    assert "\n" not in outcome.message
+    return outcome
