@@ -48,7 +48,8 @@ class System:
 
     retriever: Retriever
     expander: Expander | None = None
-    _expansions: dict[str, Expansion] = field(default_factory=dict, compare=False, repr=False)
+    expansions: dict[str, Expansion] = field(default_factory=dict, compare=False, repr=False)
+    """What was expanded in this run. Systems that share it ask once, however many retrievers search the texts."""
 
     @classmethod
     def parse(
@@ -57,8 +58,9 @@ class System:
         options: Options | None = None,
         expansion: ExpandOptions | None = None,
         store: Store | None = None,
+        expansions: dict[str, Expansion] | None = None,
     ) -> System:
-        """Return the system that a spec names."""
+        """Return the system that a spec names; those given the same `expansions` share what they expand."""
         *before, last = parse(spec)
         if len(before) > 1 or any(len(stage) > 1 for stage in before):
             raise UserError(f"{spec!r} has {len(before) + 1} stages: an expansion → a retriever is all there is")
@@ -67,7 +69,8 @@ class System:
         retriever = build_retriever(last, options or Options())
         if not before:
             return cls(retriever)
-        return cls(retriever, build_expander(before[0][0], expansion or ExpandOptions(), store or default_store()))
+        expander = build_expander(before[0][0], expansion or ExpandOptions(), store or default_store())
+        return cls(retriever, expander, {} if expansions is None else expansions)
 
     @cached_property
     def name(self) -> str:
@@ -90,12 +93,12 @@ class System:
         """Return the queries as they will be searched; asked once for a dataset, however often it is wanted."""
         if self.expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries), 0, "")
-        key = f"{dataset.name} {dataset.fingerprint}"
-        if key not in self._expansions:
-            self._expansions[key] = self.expander.expand(dataset, store)
-            for notice in self._expansions[key].notices:
+        key = f"{self.expander.name} {dataset.name} {dataset.fingerprint}"
+        if key not in self.expansions:
+            self.expansions[key] = self.expander.expand(dataset, store)
+            for notice in self.expansions[key].notices:
                 log.info("%s", notice)
-        return self._expansions[key]
+        return self.expansions[key]
 
     def run(self, dataset: Dataset, store: Store, k: int) -> Outcome:
         """Search a dataset. The run is an artefact: asked again, it is read back."""

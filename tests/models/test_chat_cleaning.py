@@ -20,7 +20,10 @@ def card(answer: str, thinking: bool | None = None) -> LLMCard:
         ("plain", "<think>hm</think>\n\nIt is gout.", "It is gout.", "hm"),
         ("plain", "\n<think>\na\n</think>b</think>It is gout.", "It is gout.", "a\n</think>b"),
         ("plain", "hm, so\n</think>\nIt is gout.", "It is gout.", "hm, so"),
-        ("plain", "Say <think> aloud: a tag.", "Say <think> aloud: a tag.", ""),
+        ("plain", "Sure.\n<think>hm</think> It is gout.", "It is gout.", "Sure.\nhm"),
+        ("plain", "<Thinking>hm</THINKING>It is gout.", "It is gout.", "hm"),
+        ("plain", "<|channel|>analysis<|message|>hm<|channel|>final<|message|>It is gout.", "It is gout.", None),
+        ("plain", HUATUO, "It is **gout**.", None),
         ("plain", "half \ud83d\ude00 and \ud800", "half 😀 and �", ""),
         ("think", "<think>\nhm\n</think>\n\nIt is gout.", "It is gout.", "hm"),
         ("think", "hm\n</think>It is gout.", "It is gout.", "hm"),
@@ -86,3 +89,22 @@ def test_a_thinking_switch_that_is_off_leaves_no_marker() -> None:
     got = clean(RawAnswer("It is gout."), card("think", thinking=False))
     assert isinstance(got, Generation)
     assert got.text == "It is gout."
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("plain", "Sure, here it is.\n<think> reasoning that never closes"),
+        ("plain", "<think>a</think> <think> still thinking"),
+        ("plain", "<THINK>hm"),
+        ("plain", "<thinking>hm"),
+        ("plain", "## Thinking\nhm"),
+        ("plain", "<|channel|>analysis<|message|>hm"),
+        ("think", "<think>a</think> answer <think> more"),
+        ("final-response", "## Thinking\nI should now give my final response: gout and so on"),
+    ],
+)
+def test_reasoning_that_was_not_ended_is_never_an_answer(kind: str, content: str) -> None:
+    got = clean(RawAnswer(content), card(kind))
+    assert isinstance(got, Failure), got
+    assert got.kind == "no_marker"

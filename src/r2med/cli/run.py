@@ -11,6 +11,7 @@ from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.data import Dataset
+    from r2med.expand import Expansion
     from r2med.results import Record
     from r2med.store import Store
     from r2med.system import System
@@ -80,7 +81,9 @@ def run(
     specs = [*(systems or []), *(f"py:{name}" for name in model or [])] or list(DEMO_SYSTEMS)
     specs = flags.expanded(specs, expand, llm, samples)
     store = default_store().starting_over() if fresh else default_store()
-    parsed = list({s.name: s for s in (System.parse(spec, options, expansion, store) for spec in specs)}.values())
+    shared: dict[str, Expansion] = {}
+    every = [System.parse(spec, options, expansion, store, shared) for spec in specs]
+    parsed = list({system.name: system for system in every}.values())
     words = [word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))]
     datasets = list(dict.fromkeys(name for word in words for name in names(word.strip())))
     if dry_run:

@@ -189,9 +189,13 @@ class Generated:
     def _notices(self, queries: Sequence[SearchQuery], kinds: Mapping[str, int], cut: int) -> list[str]:
         bare = sum(not query.generated for query in queries)
         why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        notices = [f"{self.name}: {bare} of {len(queries)} queries got no text and are searched as they are ({why})"]
+        notices = [f"{self.name}: {sum(kinds.values())} answers failed ({why})"] if kinds else []
+        if bare:
+            notices = [
+                f"{self.name}: {bare} of {len(queries)} queries got no text and are searched as they are ({why})"
+            ]
         cuts = [f"{self.name}: {cut} prompts were cut at their passages to fit {self.card.context_length} tokens"]
-        return (notices if bare else []) + (cuts if cut else [])
+        return notices + (cuts if cut else [])
 
 
 NO_DRAFT = Failure("empty", "there is no draft to refine", attempts=0)

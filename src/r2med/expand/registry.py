@@ -18,6 +18,9 @@ from r2med.store import Store
 
 KNOWN = (*METHODS, *feedback.METHODS)
 
+AUTHOR = "author"
+"""Whoever wrote a dataset's hand-written texts: no LLM, whatever endpoint is named beside it."""
+
 
 @dataclass(frozen=True)
 class ExpandOptions:
@@ -51,7 +54,7 @@ def _is_recorded(method: str, llm: str, options: ExpandOptions) -> bool:
     """Tell whether texts come from files: if they are asked for, or if there is no such LLM to ask."""
     from r2med.expand.generate import GENERATED
 
-    if options.recorded or method not in GENERATED:
+    if options.recorded or method not in GENERATED or llm == AUTHOR:
         return True
     return llm not in llms() and not options.chat.base_url
 

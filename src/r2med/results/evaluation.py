@@ -154,6 +154,8 @@ PACKAGES = (
     "sentence-transformers",
     "openvino",
     "openai",
+    "xllamacpp",
+    "vllm",
     "voyageai",
 )
 

@@ -7,14 +7,15 @@ import re
 from r2med.models.chat.contracts import Failure, FailureKind, Generation, RawAnswer
 from r2med.models.llm_cards import LLMCard
 
-VERSION = 1
+VERSION = 2
 """Goes into the record: raw answers are what is journaled, so a change here changes texts without a call."""
 
-_OPEN, _CLOSE = "<think>", "</think>"
-# A heading or bold line, or the words followed by a colon or nothing; not the words inside a sentence of reasoning.
+_OPEN, _CLOSE = re.compile(r"<think(?:ing)?>", re.IGNORECASE), re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_CHANNEL, _FINAL_CHANNEL = "<|channel|>", "<|channel|>final<|message|>"  # gpt-oss, where a server does not parse it
+# A heading or bold line, or a line of the words, a colon or nothing; not the words inside a sentence of reasoning.
 _FINAL = re.compile(
     r"^[ \t>]*(?:\#+[ \t]*|\*\*|__)+final[ \t]response(?:\*\*|__)?[ \t]*:?[ \t]*(?:\*\*|__)?(?:[ \t]*\#+[ \t]*$)?"
-    r"|\bfinal[ \t]response(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|$)",
+    r"|^[ \t]*final[ \t]response(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.IGNORECASE | re.DOTALL)
@@ -31,7 +32,7 @@ def clean(raw: RawAnswer, card: LLMCard) -> Generation | Failure:
         return _failure(raw, "truncated", f"{card.name} reached its limit of tokens before it was done")
     parts = _SPLIT[_kind(card, content, reasoning)](content)
     if parts is None:
-        marker = {"final-response": "Final Response", "answer-tag": "<answer>"}.get(card.answer, _CLOSE)
+        marker = {"final-response": "Final Response", "answer-tag": "<answer>"}.get(card.answer, "</think>")
         return _failure(raw, "no_marker", f"{card.name} ended without {marker}")
     thought, text = parts
     if not text.strip():
@@ -51,7 +52,7 @@ def sound(text: str) -> str:
 
 def _kind(card: LLMCard, content: str, reasoning: str) -> str:
     """Return how to split: a server that keeps the reasoning apart, or a switch that is off, leaves no marker."""
-    if card.answer == "think" and (reasoning.strip() or card.thinking is False) and _CLOSE not in content:
+    if card.answer == "think" and (reasoning.strip() or card.thinking is False) and not _CLOSE.search(content):
         return "plain"
     if card.answer == "think" and reasoning.strip() and not content.strip():
         return "plain"  # and so empty: nothing but reasoning
@@ -59,18 +60,20 @@ def _kind(card: LLMCard, content: str, reasoning: str) -> str:
 
 
 def _think(content: str) -> tuple[str, str] | None:
-    thought, marker, text = content.rpartition(_CLOSE)
-    return (thought.strip().removeprefix(_OPEN), text) if marker else None
+    marks = list(_CLOSE.finditer(content))
+    if not marks or _OPEN.search(content, marks[-1].end()):  # never closed, or opened again after the answer
+        return None
+    return _OPEN.sub("", content[: marks[-1].start()], count=1).strip(), content[marks[-1].end() :]
 
 
 def _plain(content: str) -> tuple[str, str] | None:
-    start = content.lstrip()
-    if start.startswith(_OPEN):
+    """Split off the reasoning that a model wrote although its card expects none, however it marks it."""
+    if _OPEN.search(content) or _CLOSE.search(content):
         return _think(content)
-    # Some templates put the opening tag into the prompt: then only the closing one comes back.
-    if _OPEN not in content.partition(_CLOSE)[0] and _CLOSE in content:
-        return _think(content)
-    return "", content
+    if _CHANNEL in content:
+        thought, marker, text = content.rpartition(_FINAL_CHANNEL)
+        return (thought, text) if marker and _CHANNEL not in text else None
+    return _final_response(content) if _THINKING_HEADING.match(content) else ("", content)
 
 
 def _final_response(content: str) -> tuple[str, str] | None:
