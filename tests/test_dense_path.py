@@ -208,3 +208,32 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
     monkeypatch.setattr(embeddings, "SHARD", 2)
     with pytest.raises(UserError, match="different lengths"):
         embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)
+
+
+def test_an_api_model_without_its_key_is_one_line_from_the_command_line(tmp_path, monkeypatch):
+    for key in ("OPENAI_API_KEY", "VOYAGE_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+        name = key.split("_")[0].lower()
+        for spec in (name, f"bm25+{name}"):
+            done = r2med("run", spec, "--data", "demo/Biology", cwd=tmp_path)
+            assert done.returncode == 2, done.stderr
+            assert key in done.stderr.splitlines()[-1]
+            assert "Traceback" not in done.stderr
+
+
+def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_path):
+    (tmp_path / "odd.py").write_text(
+        "import numpy as np\n"
+        "class Odd:\n"
+        "    def encode_queries(self, q, **k): return np.ones((len(q), 8))\n"
+        "    def encode_corpus(self, c, **k): return np.ones((len(c), 16))\n"
+    )
+    done = r2med("run", "--model", "odd:Odd", "--data", "demo/Biology", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "8 for queries and 16 for documents" in done.stderr.splitlines()[-1]
+
+
+def test_openvino_does_not_pretend_to_a_precision_it_was_asked_for(tmp_path):
+    done = r2med("run", "minilm", "--backend", "openvino", "--dtype", "float32", "--data", "demo/Biology", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "leave --dtype float32 out" in done.stderr.splitlines()[-1]

@@ -139,3 +139,45 @@ def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path):
     done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", tmp_path / "run")
     assert done.returncode == 2
     assert "no query in common" in done.stderr
+
+
+def folder_of(place, query, document):
+    place.mkdir(parents=True)
+    (place / "query.jsonl").write_text(json.dumps({"id": query, "text": "fever"}) + "\n")
+    rows = [{"id": document, "text": "fever and cough"}, {"id": "other", "text": "fever fever"}]
+    (place / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "qrels.jsonl").write_text(json.dumps({"q_id": query, "p_id": document, "score": 1}) + "\n")
+    return place
+
+
+def test_two_folders_of_one_name_both_count_in_the_average(tmp_path):
+    first, second = folder_of(tmp_path / "A" / "x", "1", "d"), folder_of(tmp_path / "B" / "x", "1", "d")
+    (second / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "other", "score": 1}\n')
+    done = r2med("run", "bm25", "--data", first, "--data", second, "--out", tmp_path / "out")
+    row = next(line for line in done.stdout.splitlines() if line.startswith("bm25"))
+    one, two, average = map(float, row.split()[1:])
+    assert one != two
+    assert average == pytest.approx((one + two) / 2, abs=0.011)
+
+
+def test_score_reads_our_own_encoded_ids_back(tmp_path):
+    folder = folder_of(tmp_path / "odd", "q 1", "d%20x y")
+    r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
+    [record] = (tmp_path / "out").glob("odd/*.json")
+    done = r2med("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
+    assert json.loads(done.stdout)["mean"] == json.loads(record.read_text())["mean"]
+
+
+def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path):
+    folder = folder_of(tmp_path / "set", "1", "d")
+    with (folder / "qrels.jsonl").open("a") as file:
+        file.write('{"q_id": "zz", "p_id": "d", "score": 1}\n{"q_id": "1", "p_id": "gone", "score": 1}\n')
+    done = r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
+    assert "the qrels name 1 queries and 1 relevant documents that are not there" in done.stderr
+
+
+def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path):
+    done = r2med("run", "bm25", "--measure", "nDCG@7", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "records do not hold nDCG@7" in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -164,6 +164,10 @@ def test_settings_that_make_no_sense_are_one_line(settings, says):
 
 def test_a_fusion_prints_as_it_is_typed():
     assert Fusion((BM25(), BM25("lucene"))).name == "bm25+bm25(scorer=lucene)"
+    inner = Fusion((BM25(), BM25("lucene")))
+    assert Fusion((inner, BM25(k1=3.0))).name == "fuse(bm25+bm25(scorer=lucene))+bm25(k1=3.0)"
+    assert Fusion((BM25(),)).name == "fuse(bm25)"
+    assert Fusion((BM25(), BM25(b=1.0)), weights=(1.0, 0.12345671)).name.endswith("weights=1:0.12345671)")
     fusion = Fusion((BM25(), BM25(k1=2.0)), "minmax", (1.0, 2.5), ("both",), 100)
     expected = "fuse(bm25+bm25(k1=2.0), method=minmax, weights=1:2.5, queries=both, depth=100)"
     assert fusion.name == expected

@@ -69,13 +69,15 @@ def run(
     from r2med.cli.tables import run_report
     from r2med.data import names
     from r2med.errors import UserError
-    from r2med.measure import Measure
+    from r2med.measure import DEFAULT, Measure
     from r2med.store import default_store
     from r2med.system import System
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = str(Measure.parse(measure))
+    if shown not in map(str, DEFAULT):
+        raise UserError(f"records do not hold {shown}: choose one of {', '.join(map(str, DEFAULT))}")
     options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
     expansion = flags.make_expansion(base_url, concurrency, budget, recorded, generations, prompts)
     specs = [*(systems or []), *(f"py:{name}" for name in model or [])] or list(DEMO_SYSTEMS)
@@ -91,8 +93,6 @@ def run(
         return
     check_writable(out)
     records, reused = _evaluate_all(parsed, datasets, out, k, store, fresh)
-    if shown not in records[0][0].mean:
-        raise UserError(f"records do not hold {shown}: choose one of {', '.join(records[0][0].mean)}")
     if as_json:
         print(json.dumps([_summary(record) for row in records for record in row], indent=1))
         return

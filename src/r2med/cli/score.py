@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from r2med.data import Qrels
+    from r2med.retrieve import Run
 
 
 def score(
@@ -20,14 +24,13 @@ def score(
     from r2med.data.qrels_file import read_qrels
     from r2med.errors import UserError
     from r2med.measure import score as compute
-    from r2med.retrieve import read_run
 
     if not qrels.is_file():
         raise UserError(f"{qrels}: no such qrels file")
     judgements = read_qrels(qrels)
     if not judgements:
         raise UserError(f"{qrels} holds no judgements: nothing can be scored")
-    ranking = read_run(run)
+    ranking = _read(run, judgements)
     if not set(ranking.queries) & set(judgements):
         raise UserError(f"{run} and {qrels} have no query in common: are they of the same dataset?")
     scores = compute(judgements, ranking)
@@ -40,6 +43,20 @@ def score(
     if per_query:
         for query, values in each.items():
             _print_table(f"query {query}", values)
+
+
+def _read(path: Path, judgements: Qrels) -> Run:
+    """Read a run; ids that our writer percent-encoded are decoded where more of them are judged that way."""
+    from r2med.retrieve import read_run
+
+    def judged(run: Run) -> int:
+        return sum(
+            query in judgements and document in judgements[query] for query, ranking in run for document, _ in ranking
+        )
+
+    as_written = read_run(path)
+    decoded = read_run(path, encoded=True)
+    return decoded if judged(decoded) > judged(as_written) else as_written
 
 
 def _print_table(title: str, values: dict[str, float]) -> None:

@@ -41,7 +41,7 @@ def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequ
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     table.add_column(corner, overflow="fold")
     for head in heads:
-        table.add_column(head, justify="right")
+        table.add_column(Text(head), justify="right")  # a name may look like markup
     best = [max(column) for column in zip(*values, strict=True)]
     for name, line in zip(names, values, strict=True):
         cells = [
@@ -53,10 +53,13 @@ def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequ
 
 
 def _means(row: Sequence[Record], measure: str) -> dict[str, float]:
-    values = {record.dataset.name: record.mean[measure] for record in row}
-    known = {name: cards().get(name.split("/")[-1]) for name in values}
+    names = [record.dataset.name for record in row]
+    # Two folders may bear one name: each counts.
+    keys = [name if names.count(name) == 1 else f"{name} #{place}" for place, name in enumerate(names)]
+    values = {key: record.mean[measure] for key, record in zip(keys, row, strict=True)}
+    known = {key: cards().get(name.split("/")[-1]) for key, name in zip(keys, names, strict=True)}
     means = group_means(values, known)
-    if set(values) != set(groups()["R2MED"]):  # the average without Biology is a habit of the real benchmark
+    if set(names) != set(groups()["R2MED"]):  # the average without Biology is a habit of the real benchmark
         means = {label: value for label, value in means.items() if not label.startswith("without ")}
     return means
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from r2med.data.cards import Card, cards, demo_folder, groups, read_card
@@ -36,6 +36,8 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
     problems = Problems()
     dataset = read(name, folder, card, problems, store or default_store()).dataset
     problems.raise_first(str(name_or_path))
+    if card is not None and card.hub is not None and name_or_path in cards():
+        dataset = replace(dataset, source=f"{card.hub.repository}@{card.hub.revision}")
     for notice in dataset.notices:
         log.info("%s", notice)
     return dataset
@@ -87,8 +89,18 @@ def read(name: str, folder: Path, card: Card | None, problems: Problems, store: 
     queries = _queries(layout, qrels, problems)
     corpus, document_rows = _corpus(layout, problems, store)
     flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
+    flaws += _unknown(name, queries, corpus, qrels)
     dataset = Dataset(name, queries, corpus, qrels, card, folder, notices=(*problems.notices, *flaws))
     return Reading(dataset, layout, document_rows)
+
+
+def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels) -> list[str]:
+    """Tell what the qrels name that is not there: it counts as never found, which lowers every score."""
+    lost = len(set(qrels) - {query.id for query in queries})
+    judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
+    missing = int((corpus.rows(judged) < 0).sum()) if judged else 0
+    parts = [f"{lost} queries"] * bool(lost) + [f"{missing} relevant documents"] * bool(missing)
+    return [f"{name}: the qrels name {' and '.join(parts)} that are not there; they score 0"] if parts else []
 
 
 def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, ...]:

@@ -63,6 +63,8 @@ class Dataset:
     card: Card | None = None
     folder: Path | None = None
     """Where recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`) are looked for."""
+    source: str = ""
+    """Where it was fetched from, REPOSITORY@REVISION; empty for a folder of the user's."""
     notices: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property

@@ -32,7 +32,7 @@ class Measure:
         by_lower = {name.lower(): name for name in FAMILIES}
         family = by_lower.get(match.group(1).lower()) if match else None
         if match is None or family is None:
-            known = [f"{name}@10" for name in FAMILIES]
+            known = [name if name == "MRR" else f"{name}@10" for name in FAMILIES]
             raise UserError(f"no measure {text!r}{nearest(text, known)}: {', '.join(known)}")
         cutoff = int(match.group(2)) if match.group(2) else None
         if cutoff == 0 or (cutoff is None and family in ("R", "P")):

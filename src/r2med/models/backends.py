@@ -21,7 +21,7 @@ BACKENDS = ("torch", "openvino", "onnx")
 INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
 
 
-def description(backend: str, dtype: str, devices: tuple[str, ...]) -> dict[str, Any]:
+def description(backend: str, dtype: str, asked: str, devices: tuple[str, ...]) -> dict[str, Any]:
     """Return what a backend adds to the description of vectors; one that cannot run here is one line."""
     if backend not in BACKENDS:
         raise UserError(f"no backend {backend!r}{nearest(backend, BACKENDS)}: {', '.join(BACKENDS)}")
@@ -29,8 +29,8 @@ def description(backend: str, dtype: str, devices: tuple[str, ...]) -> dict[str,
         return {"backend": backend, "dtype": dtype}
     if set(devices) != {"cpu"}:
         raise UserError(f"--backend {backend} runs on the CPU: add --device cpu")
-    if dtype != "float32":
-        raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {dtype} out")
+    if asked != "auto":
+        raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {asked} out")
     if missing := [name for name in INSTALLS[backend] if importlib.util.find_spec(name) is None]:
         raise UserError(f"--backend {backend} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
     return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}

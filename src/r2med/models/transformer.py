@@ -83,7 +83,7 @@ class TransformerEncoder:
         self._card, self._instruction, self._options = card, instruction, options
         places = device.devices(options.device)
         dtype = device.dtype_name(options.dtype, places[0])
-        self._backend = backends.description(options.backend, dtype, places)
+        self._backend = backends.description(options.backend, dtype, options.dtype, places)
         self._weights: dict[str, weights.Weights] = {}
         self._used: Counter[str] = Counter()
 

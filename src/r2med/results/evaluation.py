@@ -124,7 +124,7 @@ def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: R
             documents=len(dataset.corpus),
             judged_queries=len(dataset.qrels),
             task=card.task if card else "",
-            source=f"{card.hub.repository}@{card.hub.revision}" if card and card.hub else "",
+            source=dataset.source,
         ),
         mean={str(measure): value for measure, value in scores.mean.items()},
         per_query={
@@ -176,4 +176,4 @@ def _seeds(settings: dict[str, Any]) -> dict[str, int]:
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._+=-]+", "_", name).strip("_.") or "unnamed"
+    return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"

@@ -76,17 +76,17 @@ class Fusion:
     @property
     def name(self) -> str:
         """What one types to get it: the parts joined, inside fuse(…) if a setting differs from its default."""
-        parts = "+".join(part.name for part in self.parts)
+        parts = "+".join(f"fuse({p.name})" if _is_bare(p) else p.name for p in self.parts)
         defaults = Fusion(self.parts)
         written = {
             "method": self.method,
-            "weights": ":".join(f"{weight:g}" for weight in self.weights),
+            "weights": ":".join(repr(float(weight)).removesuffix(".0") for weight in self.weights),
             "queries": ":".join(self.queries),
             "depth": str(self.depth),
         }
         plain = {"method": defaults.method, "weights": "", "queries": "", "depth": str(defaults.depth)}
         changed = tuple((key, value) for key, value in written.items() if value != plain[key])
-        return str(Call("fuse", (parts,), changed)) if changed else parts
+        return str(Call("fuse", (parts,), changed)) if changed or len(self.parts) == 1 else parts
 
     def describe(self, instruction: Instruction | None) -> dict[str, Any]:
         """Return every setting a score depends on."""
@@ -109,6 +109,11 @@ class Fusion:
     def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> FusionSearcher:
         """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
         return FusionSearcher(self, corpus, store, instruction)
+
+
+def _is_bare(part: Retriever) -> bool:
+    """Tell whether a part is a fusion that prints without its parentheses: inside another it needs them."""
+    return isinstance(part, Fusion) and not part.name.startswith("fuse(")
 
 
 class FusionSearcher:

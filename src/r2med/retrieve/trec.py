@@ -10,6 +10,7 @@ import gzip
 import io
 import math
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -29,7 +30,7 @@ def encode_id(identifier: str) -> str:
 
 def decode_id(written: str) -> str:
     """Return the id that `encode_id` was given."""
-    return unquote(written, errors="strict") if "%" in written else written
+    return unquote(written, errors="surrogateescape") if "%" in written else written
 
 
 def format_run(run: Run, tag: str) -> bytes:
@@ -79,12 +80,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raw = path.read_bytes()
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
     except FileNotFoundError:
         raise UserError(f"{path}: no such run file") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder, not a run file") from None
-    except (EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a TREC run in UTF-8 ({error})") from None
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from r2med.models.net.budget import budget_of
 from r2med.models.net.loops import run_apart
 from r2med.models.net.retry import Policy
 from r2med.models.options import Options
-from r2med.store import Store, digest
+from r2med.store import Store, default_store, digest
 from r2med.store.files import exclusive
 
 
@@ -53,7 +54,7 @@ class ApiEncoder:
         card: ModelCard,
         instruction: Instruction,
         options: Options,
-        store: Store,
+        store: Store | None,
         policy: Policy,
         tokenizer: Tokenizer | None,
     ) -> None:
@@ -63,7 +64,7 @@ class ApiEncoder:
         self._provider = provider = PROVIDERS[card.loader]
         self._endpoint = endpoint(provider.name, provider.key_variable, provider.url_variable, options)
         self._ruler = Ruler(lambda: tokenizer or provider.load_tokenizer(self._model("document")), provider.overhead)
-        self._folder = store.root / "api"
+        self._store = store  # None where only a description is wanted
         self._budget = budget_of(options)
         self._usage = Usage()
         self._lock = threading.Lock()  # one call at a time: counts and budget belong to all
@@ -72,6 +73,9 @@ class ApiEncoder:
                 f"{card.spec} has no price_per_million_tokens in its card, so no budget can be kept: "
                 "add it (0 where it is free), or run without a budget"
             )
+
+    def _folder(self) -> Path:
+        return (self._store or default_store()).root / "api"
 
     def describe(self, role: Role) -> dict[str, Any]:
         """Return all that the vectors of a role depend on; the server only as a hash, since a URL may hold secrets."""
@@ -86,7 +90,7 @@ class ApiEncoder:
 
     def encode(self, texts: Sequence[str], role: Role) -> Vectors:
         """Return one finite row per text, in order; what is not in the cache is sent, each distinct text once."""
-        with self._lock, Cache(self._folder / f"{self._provider.name}.sqlite") as cache:
+        with self._lock, Cache(self._folder() / f"{self._provider.name}.sqlite") as cache:
             sent, truncated = self._as_sent(texts, role)
             keys = self._keys(sent, role)
             text_of = dict(zip(keys, sent, strict=True))
@@ -95,7 +99,7 @@ class ApiEncoder:
             if len(found) < len(text_of):
                 # One process at a time: what two would ask for at once, both would pay, and their account's rate
                 # limit is one. A process that is killed lets go of the lock.
-                with exclusive(self._folder / f"{digest(self._identity(role))}.lock"):
+                with exclusive(self._folder() / f"{digest(self._identity(role))}.lock"):
                     found = self._sound(cache.get(list(text_of)))
                     missing = {key: text for key, text in text_of.items() if key not in found}
                     fetched = self._fetch(missing, role, cache)

@@ -66,6 +66,9 @@ class DenseSearcher:
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
         vectors = query_vectors(queries, self._encoder, self._store)
+        if vectors.shape[1] != self._embeddings.dimension:
+            sizes = f"{vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
+            raise UserError(f"{self._dense.name} gives vectors of different lengths: {sizes}")
         cosine = self._dense.card.similarity == "cosine" and not self._dense.card.normalise
         found = search_exact(
             vectors,
