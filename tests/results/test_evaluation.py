@@ -258,7 +258,7 @@ def test_names_become_safe_file_names(mini: Path, place: Place) -> None:
     record = evaluate("bm25(k1=1.2, b=0.5)", odd, place.out)
     assert record.dataset.name == "..né w; name"
     (path,) = place.out.rglob("*.json")
-    assert path == place.out / "n_w_name" / f"bm25_k1=1.2_b=0.5-{record.key[:10]}.json"
+    assert path == place.out / "né_w_name" / f"bm25_k1=1.2_b=0.5-{record.key[:10]}.json"
 
 
 def test_the_same_run_gives_the_same_bytes(mini: Path, place: Place, tmp_path: Path) -> None:
