@@ -213,9 +213,11 @@ def _reason(error: Exception) -> str:
 
 def _unavailable(name: str, repository: str, revision: str, reason: str) -> UserError:
     at = f" at revision {revision[:12]}" if revision else ""
+    # hf:ORG/NAME has no name of its own to give a folder by; path: runs the same weights.
+    instead = "run it as path:DIR" if name.startswith("hf-") else f"use --model-path {name}=DIR or R2MED_MODELS"
     return UserError(
-        f"model {name}: cannot get {repository}{at} from the hub ({reason}): try again online, or give its folder with "
-        f"--model-path {name}=DIR or R2MED_MODELS"
+        f"model {name}: cannot get {repository}{at} from the hub ({reason}): try again online, "
+        f"or if you have its folder, {instead}"
     )
 
 
