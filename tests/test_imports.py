@@ -18,11 +18,15 @@ FLOORS = [
     {"text", "store", "engine"},
     {"data"},
     {"models"},
+    {"prompts"},
     {"retrieve"},
     {"expand"},
+    {"agents"},
+    {"rerank"},
     {"system"},
     {"measure"},
     {"results"},
+    {"serve"},
     {"cli"},
 ]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 GROUP = "r2med.plugins"
 
-BUILT_IN = {"datasets": "data/cards", "models": "models/cards", "llms": "models/llms", "prompts": "expand/prompts"}
+BUILT_IN = {"datasets": "data/cards", "models": "models/cards", "llms": "models/llms", "prompts": "prompts/texts"}
 """Where each kind of file lies inside this package."""
 
 

@@ -2,7 +2,7 @@
 
 system = stage ("→" stage)*        "->" is read as "→"
 stage  = call ("+" call)*          several calls are fused
-call   = name ["(" argument ("," argument)* ")"]
+call   = name ["(" argument ("," argument)* ")"] ["@" depth]
 argument = [key "="] stage-or-word
 """
 
@@ -25,10 +25,13 @@ class Call:
     name: str
     arguments: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
+    depth: int | None = None
+    """How many of the candidates a reranker looks at; only rerankers have one."""
 
     def __str__(self) -> str:
         inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
-        return f"{self.name}({', '.join(inside)})" if inside else self.name
+        at = "" if self.depth is None else f"@{self.depth}"
+        return f"{self.name}({', '.join(inside)}){at}" if inside else f"{self.name}{at}"
 
     def typed(self, kinds: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
         """Return the settings, each read by its kind; one that is not among them is one line with the nearest."""
@@ -59,7 +62,7 @@ def _stage(text: str, spec: str) -> list[Call]:
 
 
 def _call(text: str, spec: str) -> Call:
-    text = text.strip()
+    text, depth = _depth(text.strip())
     name, paren, rest = text.partition("(")
     if not name.strip() or (paren and not rest.endswith(")")) or re.search(r"[\s,=)]", name.strip()):
         raise UserError(f"cannot read {text!r} in the system {spec!r}: write it as NAME or NAME(SETTING=VALUE, …)")
@@ -70,7 +73,13 @@ def _call(text: str, spec: str) -> Call:
             settings.append((key, value))
         elif argument.strip():
             arguments.append(argument.strip())
-    return Call(name.strip(), tuple(arguments), tuple(settings))
+    return Call(name.strip(), tuple(arguments), tuple(settings), depth)
+
+
+def _depth(text: str) -> tuple[str, int | None]:
+    # Digits only, and at the very end: a revision after a model's name, as in hf:org/model@main, is no depth.
+    found = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
+    return (found[1], int(found[2])) if found else (text, None)
 
 
 def _key_value(argument: str) -> tuple[str, str, str]:

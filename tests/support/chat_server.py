@@ -38,11 +38,18 @@ class Request:
     body: dict[str, Any]
 
     @property
+    def raw(self) -> bool:
+        """Whether it is a prompt to be continued."""
+        return self.path.endswith("/v1/completions")
+
+    @property
     def question(self) -> str:
-        return str(self.body["messages"][-1]["content"])
+        return str(self.body["prompt"] if self.raw else self.body["messages"][-1]["content"])
 
     @property
     def prompt_tokens(self) -> int:
+        if self.raw:
+            return tokens(self.question)
         return sum(tokens(message["content"]) for message in self.body["messages"])
 
 
@@ -96,6 +103,10 @@ class Exchange:
         self.writer.write(b"%x\r\n%s\r\n" % (len(text), text) + (b"0\r\n\r\n" if last else b""))
         await self.writer.drain()
 
+    def piece(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        """Return a piece of the answer in the form of the API that was asked."""
+        return text_chunk(delta.get("content", ""), finish) if self.request.raw else chunk(delta, finish)
+
     def reset(self) -> None:
         """Close the connection with a reset, as a server does that dies."""
         with suppress(OSError, AttributeError):
@@ -110,6 +121,10 @@ DONE = b"data: [DONE]\n\n"
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def text_chunk(text: str, finish: str | None = None) -> dict[str, Any]:
+    return {"object": "text_completion", "choices": [{"index": 0, "text": text, "finish_reason": finish}]}
 
 
 def answer(
@@ -137,16 +152,17 @@ def answer(
         message = {"role": "assistant", "content": content}
         message |= ({reasoning_field: reasoning} if reasoning else {}) | ({"refusal": refusal} if refusal else {})
         if not (stream and request.body.get("stream")):
-            whole = {"choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+            said_whole = {"text": content} if request.raw else {"message": message}
+            whole = {"choices": [{"index": 0, **said_whole, "finish_reason": finish}]}
             await exchange.send(200, json.dumps(whole | ({"usage": bill} if usage else {})).encode())
         else:
             await exchange.begin_stream()
             size = -(-len(content) // pieces) or 1
             for start in range(0, len(content), size):
-                await exchange.event(chunk({"content": content[start : start + size]}))
+                await exchange.event(exchange.piece({"content": content[start : start + size]}))
             rest = {name: value for name, value in message.items() if name not in ("role", "content")}
-            await exchange.event(chunk(rest))
-            await exchange.event(chunk({}, finish))
+            await exchange.event(exchange.piece(rest))
+            await exchange.event(exchange.piece({}, finish))
             if usage and request.body.get("stream_options"):
                 await exchange.event({"choices": [], "usage": bill})
             await exchange.event(DONE, last=True)
@@ -202,13 +218,13 @@ async def drop(exchange: Exchange) -> None:
 async def close_half_way(exchange: Exchange) -> None:
     """Break the connection in the middle of a stream."""
     await exchange.begin_stream()
-    await exchange.event(chunk({"content": "Half a pass"}))
+    await exchange.event(exchange.piece({"content": "Half a pass"}))
     exchange.writer.close()
 
 
 async def stall_half_way(exchange: Exchange) -> None:
     await exchange.begin_stream()
-    await exchange.event(chunk({"content": "Half a pass"}))
+    await exchange.event(exchange.piece({"content": "Half a pass"}))
     await exchange.server.stopping.wait()
 
 

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from r2med.models.chat.contracts import ChatRequest, Failure, Generation
+from r2med.models.chat.contracts import ChatRequest, Failure, Generation, RawAnswer
 
-Reply = Callable[[ChatRequest], str | Failure]
+Reply = Callable[[ChatRequest], str | RawAnswer | Failure]
 
 
 class ScriptedChat:
-    """Answers each request by a function; a string becomes a generation of ten tokens in and five out."""
+    """Answers each request by a function; a string becomes an answer of ten tokens in and five out.
+
+    Nothing is cleaned: what a test writes is what `complete` returns.
+    """
 
     def __init__(self, reply: Reply, name: str = "scripted") -> None:
         self.name = name
@@ -20,10 +23,13 @@ class ScriptedChat:
         return {"model": f"test/{self.name}"}
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+        return [answer if isinstance(answer, Failure) else _as_it_is(answer) for answer in self.answers(requests)]
+
+    def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
         self.asked += requests
         replies = [self._reply(request) for request in requests]
         return [
-            reply if isinstance(reply, Failure) else Generation(reply, "", "stop", 10, 5, 0.5 + len(reply) / 1000)
+            RawAnswer(reply, "", "stop", 10, 5, 0.5 + len(reply) / 1000) if isinstance(reply, str) else reply
             for reply in replies
         ]
 
@@ -32,5 +38,10 @@ class ScriptedChat:
 
     @property
     def prompts(self) -> list[str]:
-        """The user's turn of every request."""
-        return [request.messages[-1].content for request in self.asked]
+        """The user's turn of every request, or its raw prompt."""
+        return [request.messages[-1].content if request.prompt is None else request.prompt for request in self.asked]
+
+
+def _as_it_is(raw: RawAnswer) -> Generation:
+    bill = raw.prompt_tokens, raw.completion_tokens, raw.seconds
+    return Generation(raw.content, raw.reasoning, raw.finish_reason, *bill)

@@ -27,6 +27,8 @@ class Expansion:
     failure_kinds: dict[str, int] = field(default_factory=dict)
     """Why, by kind; with several samples or rounds a query may have some that failed and still have text."""
     notices: tuple[str, ...] = ()
+    traces: dict[str, Any] = field(default_factory=dict)
+    """What a search agent did, turn by turn: query id -> a trace fit for JSON. Kept beside the record."""
 
     @classmethod
     def of(
@@ -36,12 +38,15 @@ class Expansion:
         usage: dict[str, float] | None = None,
         failure_kinds: dict[str, int] | None = None,
         notices: Iterable[str] = (),
+        traces: dict[str, Any] | None = None,
     ) -> Expansion:
         """Return the expansion with its failures counted and its fingerprint taken."""
         all_queries = tuple(queries)
         failures = sum(not query.expanded for query in all_queries)
         content = [[q.query.id, q.generated, q.copies, q.terms] for q in all_queries]
-        return cls(all_queries, failures, digest(content), usage or {}, failure_kinds or {}, tuple(notices))
+        return cls(
+            all_queries, failures, digest(content), usage or {}, failure_kinds or {}, tuple(notices), traces or {}
+        )
 
 
 class Expander(Protocol):

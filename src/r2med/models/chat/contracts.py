@@ -45,15 +45,39 @@ class Sampling:
     seed: int | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
+    """Texts that end an answer. Servers leave the one they met out of it, and do not say which it was."""
 
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One question; `sample` tells several draws for the same question apart."""
+    """One question: messages, or a raw prompt; `sample` tells several draws for the same question apart."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
     sample: int = 0
+    prompt: str | None = None
+    """Text that the model is to continue, without a chat template. Special tokens written in it count as such; one
+    that opens every text of the model's (a BOS) is put before it by the backend and is to be left out here.
+    """
+
+    def __post_init__(self) -> None:
+        if bool(self.messages) == (self.prompt is not None):
+            raise ValueError("a request has messages or a prompt, one of them and not both")
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """What a backend returned, before cleaning; `reasoning` only where the server gives it in a field of its own."""
+
+    content: str
+    reasoning: str = ""
+    finish_reason: str = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    attempts: int = 1
+    estimated: bool = False
+    """Whether the tokens were counted here, roughly, because the server did not say."""
 
 
 @dataclass(frozen=True)
@@ -93,23 +117,14 @@ class ChatModel(Protocol):
     def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
         """Answer every request, in their order. What the journal has is not asked again."""
 
+    def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
+        """Like `complete`, but what the model wrote as it wrote it: for those who parse its reasoning themselves.
+
+        An answer that was cut at its token limit or declined is no failure here: see its `finish_reason`.
+        """
+
     def usage(self) -> dict[str, float]:
         """Return calls, answers from the journal, tokens, cost_usd, latency (median, p95), failures by kind so far."""
-
-
-@dataclass(frozen=True)
-class RawAnswer:
-    """What a backend returned, before cleaning; `reasoning` only where the server gives it in a field of its own."""
-
-    content: str
-    reasoning: str = ""
-    finish_reason: str = "stop"
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    attempts: int = 1
-    estimated: bool = False
-    """Whether the tokens were counted here, roughly, because the server did not say."""
 
 
 class Backend(Protocol):

@@ -29,8 +29,11 @@ _BURST = 0.1
 
 
 def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
-    """Return what an answer is kept under: model, messages, sampling and sample number."""
-    return bytes.fromhex(digest([identity, dataclasses.asdict(request)]))
+    """Return what an answer is kept under: model, messages or prompt, sampling and sample number."""
+    asked = dataclasses.asdict(request)
+    if request.prompt is None:
+        del asked["prompt"]  # answers from before there were prompts are kept under keys without one
+    return bytes.fromhex(digest([identity, asked]))
 
 
 class Journal:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.errors import MissingExtraError, UserError
+from r2med.models.chat.cleaning import sound
 from r2med.models.chat.contracts import ChatRequest, Failure, RawAnswer
 from r2med.models.llm_cards import LLMCard
 
@@ -50,7 +51,9 @@ class LocalBackend:
         for place, request in enumerate(requests):
             began = time.perf_counter()
             try:
-                said = engine.handle_chat_completions(_body(request, self.card))
+                raw = request.prompt is not None
+                handle = engine.handle_completions if raw else engine.handle_chat_completions
+                said = handle(_body(request, self.card))
             except (RuntimeError, ValueError) as error:
                 said = {"error": {"code": 500, "message": str(error)}}
             done(place, _read(said, time.perf_counter() - began))
@@ -156,13 +159,20 @@ def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
         "seed": None if sampling.seed is None else (sampling.seed + request.sample) % 2**31,
         "max_tokens": sampling.max_tokens,
         "stop": list(sampling.stop) or None,
-        "chat_template_kwargs": None if card.thinking is None else {"enable_thinking": card.thinking},
     }
     return {
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        **_question(request, card),
         # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
         "cache_prompt": False,
     } | {name: value for name, value in settings.items() if value is not None}
+
+
+def _question(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
+    if request.prompt is not None:
+        return {"prompt": sound(request.prompt)}
+    messages = [{"role": message.role, "content": sound(message.content)} for message in request.messages]
+    switch = {} if card.thinking is None else {"chat_template_kwargs": {"enable_thinking": card.thinking}}
+    return {"messages": messages, **switch}
 
 
 def _read(said: dict[str, Any], seconds: float) -> RawAnswer | Failure:
@@ -173,9 +183,10 @@ def _read(said: dict[str, Any], seconds: float) -> RawAnswer | Failure:
         return Failure("server" if error.get("code", 500) >= 500 else "bad_request", message, seconds=seconds)
     try:
         choice, usage = said["choices"][0], said["usage"]
+        written = choice["message"] if "message" in choice else {"content": choice["text"]}
         return RawAnswer(
-            content=choice["message"].get("content") or "",
-            reasoning=choice["message"].get("reasoning_content") or "",
+            content=written.get("content") or "",
+            reasoning=written.get("reasoning_content") or "",
             finish_reason=choice["finish_reason"],
             prompt_tokens=usage["prompt_tokens"],
             completion_tokens=usage["completion_tokens"],

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from r2med.engine.progress import Reporter
 from r2med.models.chat import cleaning
@@ -22,6 +22,7 @@ _POLL = 0.2
 """Seconds between looks for an answer that another process is waiting for."""
 
 Found = dict[bytes, RawAnswer | Failure]
+Outcome = TypeVar("Outcome", Generation, RawAnswer)
 
 
 def journal_file(store: Store) -> Path:
@@ -62,23 +63,35 @@ class JournaledChat:
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
         """Answer every request, in their order; what the journal has is not asked again."""
+        return self._outcomes(requests, self._cleaned)
+
+    def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
+        """Answer every request with what the model wrote before cleaning; journaled and counted all the same."""
+        return self._outcomes(requests, lambda answer: answer)
+
+    def _outcomes(
+        self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
+    ) -> list[Outcome | Failure]:
         identity = self._identity()
         keys = [key_of(identity, request) for request in requests]
         with Journal(self._file) as journal:
             asking = _Asking(self._backend, self.card.model, journal, dict(zip(keys, requests, strict=True)))
             found, asked = asking.answers(self._usage.asked)
-        outcomes: dict[bytes, Generation | Failure] = {}
+        outcomes: dict[bytes, Outcome | Failure] = {}
         for key, answer in found.items():
-            outcomes[key] = answer if isinstance(answer, Failure) else cleaning.clean(answer, self.card)
+            outcomes[key] = read(answer)
             self._usage.ended(outcomes[key], journaled=key not in asked)
         return [outcomes[key] for key in keys]
+
+    def _cleaned(self, answer: RawAnswer | Failure) -> Generation | Failure:
+        return answer if isinstance(answer, Failure) else cleaning.clean(answer, self.card)
 
     def _identity(self) -> dict[str, Any]:
         return {"model": self.card.model, **self._backend.describe()}
 
 
 class _Asking:
-    """One call of `complete`: distinct questions by their keys."""
+    """One call of a model: distinct questions by their keys."""
 
     def __init__(self, backend: Backend, model: str, journal: Journal, questions: dict[bytes, ChatRequest]) -> None:
         self._backend, self._model, self._journal, self._questions = backend, model, journal, questions

@@ -185,7 +185,7 @@ class _Run:
             raise failure
         if not reply.complete:
             raise RequestFailed(f"the answer of {self.where.place} stopped half-way", again=True)
-        return reply.answer(request.messages, time.monotonic() - started)
+        return reply.answer(request, time.monotonic() - started)
 
     async def _read(self, request: ChatRequest, reply: Reply) -> RequestFailed | None:
         # Returned, not raised: an exception from inside an `except` would carry the SDK's, with its request and key.
@@ -196,8 +196,9 @@ class _Run:
         if with_usage := self.tells_usage:
             settings["stream_options"] = {"include_usage": True}
         try:
-            async with self.client.chat.completions.with_streaming_response.create(**settings) as response:
-                await _receive(response, reply)
+            api = self.client.chat.completions if request.prompt is None else self.client.completions
+            async with api.with_streaming_response.create(**settings) as response:
+                await _receive(response, reply, raw=request.prompt is not None)
             return None
         except openai.APIStatusError as error:
             status, headers, body = error.status_code, error.response.headers, error.response.text
@@ -217,9 +218,9 @@ class _Run:
         return status_failure(self.where, self.card.model, status, headers, body)
 
 
-async def _receive(response: Any, reply: Reply) -> None:
+async def _receive(response: Any, reply: Reply, raw: bool) -> None:
     if "json" in (response.headers.get("content-type") or ""):  # a server that does not stream
-        reply.take(b"".join([chunk async for chunk in response.iter_bytes()]), "message")
+        reply.take(b"".join([chunk async for chunk in response.iter_bytes()]), "text" if raw else "message")
         if not reply.complete:
             raise MalformedReply("without choices or finish_reason")
         return
@@ -228,7 +229,7 @@ async def _receive(response: Any, reply: Reply) -> None:
     async for data in stream:
         if data.strip() == b"[DONE]":
             break
-        reply.take(data, "delta")
+        reply.take(data, "text" if raw else "delta")
         pieces += 1
     if not pieces:
         raise MalformedReply("neither JSON nor a stream of it")

@@ -10,26 +10,30 @@ from r2med.models.llm_cards import LLMCard
 
 
 def parameters(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
-    """Return the SDK's arguments for a request."""
-    sampling = request.sampling
-    reasons = card.api_style == "reasoning"
+    """Return the SDK's arguments for a request: to chat.completions, or with a raw prompt to completions."""
+    sampling, prompt = request.sampling, request.prompt
+    reasons = card.api_style == "reasoning" and prompt is None  # completions are older than that style
+    # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
+    limit = sampling.max_tokens if prompt is None else sampling.max_tokens or card.max_tokens
     settings: dict[str, Any] = {
         "temperature": None if reasons else sampling.temperature,
         "top_p": None if reasons else sampling.top_p,
         # The same seed would draw the same answer for every sample.
         "seed": None if sampling.seed is None else sampling.seed + request.sample,
         "stop": list(sampling.stop) or None,
-        "max_completion_tokens" if reasons else "max_tokens": sampling.max_tokens,
+        "max_completion_tokens" if reasons else "max_tokens": limit,
     }
     # No part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI refuses them, so only when set.
     extra: dict[str, Any] = {
         "top_k": sampling.top_k,
         "repetition_penalty": sampling.repetition_penalty,
-        "chat_template_kwargs": None if card.thinking is None else {"enable_thinking": card.thinking},
     }
+    if prompt is None and card.thinking is not None:
+        extra["chat_template_kwargs"] = {"enable_thinking": card.thinking}
+    messages = [{"role": message.role, "content": sound(message.content)} for message in request.messages]
     return {
         "model": card.model,
-        "messages": [{"role": message.role, "content": sound(message.content)} for message in request.messages],
+        **({"messages": messages} if prompt is None else {"prompt": sound(prompt)}),
         "stream": True,
         **_given(settings),
         "extra_body": _given(extra) or None,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from r2med.models.chat.contracts import ChatRequest
-from r2med.models.chat.tokens import prompt_tokens, prompt_tokens_at_most
+from r2med.models.chat.tokens import request_tokens, request_tokens_at_most
 from r2med.models.llm_cards import LLMCard
 
 _TYPICAL = {False: 400, True: 2500}
@@ -33,13 +33,13 @@ def cost_usd(card: LLMCard, prompt: int, completion: int) -> float:
 
 def cost_at_most(card: LLMCard, request: ChatRequest) -> float:
     """Return the dollars that one request cannot exceed."""
-    return cost_usd(card, prompt_tokens_at_most(request.messages), _limit(card, request))
+    return cost_usd(card, request_tokens_at_most(request), _limit(card, request))
 
 
 def estimate(requests: Sequence[ChatRequest], card: LLMCard) -> Estimate:
     """Return what these requests would take; identical ones are asked once."""
     distinct = list(dict.fromkeys(requests))
-    prompt = sum(prompt_tokens(request.messages) for request in distinct)
+    prompt = sum(request_tokens(request) for request in distinct)
     usual = _TYPICAL[card.api_style == "reasoning" or card.answer in ("think", "final-response")]
     completion = sum(min(usual, _limit(card, request)) for request in distinct)
     most = sum(_limit(card, request) for request in distinct)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from r2med.models.chat.contracts import Message, RawAnswer
-from r2med.models.chat.tokens import approximate_tokens, prompt_tokens
+from r2med.models.chat.contracts import ChatRequest, RawAnswer
+from r2med.models.chat.tokens import approximate_tokens, request_tokens
 
 _NOT_THE_END = frozenset({"error", "abort", "insufficient_system_resource"})
 """Finish reasons of servers that gave up (OpenRouter, vLLM, DeepSeek): not the model's doing, so worth a retry."""
@@ -41,7 +40,9 @@ class Reply:
         return bool(self._finish_reason)
 
     def take(self, data: bytes, part: str) -> None:
-        """Add one JSON object; `part` is what its choices hold: delta in a stream, else message."""
+        """Add one JSON object; `part` is what its choices hold: delta in a stream, message in one piece, and text,
+        either way, where a raw prompt was continued.
+        """
         try:
             piece: Any = json.loads(data)
         except (ValueError, RecursionError):
@@ -55,16 +56,17 @@ class Reply:
             raise MalformedReply("no list of choices")
         for choice in choices:
             if not choice.get("index"):  # we ask for one
-                self._add(choice, choice.get(part) or {})
+                said = choice.get(part)
+                self._add(choice, {"content": said} if part == "text" else said or {})
         self._usage = _usage(piece.get("usage")) or self._usage
 
-    def answer(self, messages: Sequence[Message], seconds: float) -> RawAnswer:
+    def answer(self, request: ChatRequest, seconds: float) -> RawAnswer:
         """Return the finished answer; tokens that the server did not tell are counted roughly."""
         content, reasoning, refusal = "".join(self._content), "".join(self._reasoning), "".join(self._refusal)
         reason = self._finish_reason
         if refusal:
             content, reason = refusal, "refusal"
-        usage = self._usage or (prompt_tokens(messages), approximate_tokens(content) + approximate_tokens(reasoning))
+        usage = self._usage or (request_tokens(request), approximate_tokens(content) + approximate_tokens(reasoning))
         return RawAnswer(content, reasoning, reason, *usage, seconds=seconds, estimated=self._usage is None)
 
     def _add(self, choice: dict[str, Any], message: Any) -> None:

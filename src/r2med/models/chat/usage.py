@@ -33,7 +33,7 @@ class Usage:
                 self._counts["estimated"] += answer.estimated
                 self._seconds.append(answer.seconds)
 
-    def ended(self, outcome: Generation | Failure, journaled: bool) -> None:
+    def ended(self, outcome: Generation | RawAnswer | Failure, journaled: bool) -> None:
         """Count how a question ended, asked now or found in the journal."""
         with self._lock:
             if isinstance(outcome, Failure):

@@ -19,7 +19,7 @@ CHUNK = 64
 
 
 class VllmBackend:
-    """Answers in chunks; prompts are made here with the model's chat template, so that their length is known before."""
+    """Answers in chunks; chat templates and tokens are made here, so that a prompt's length is known before."""
 
     def __init__(self, card: LLMCard, options: object = None) -> None:
         self.card = card
@@ -74,6 +74,8 @@ class VllmBackend:
 
     def _prompt(self, request: ChatRequest) -> list[int] | Failure:
         tokenizer = self._engine.get_tokenizer()
+        if request.prompt is not None:  # with the special tokens that vLLM's own `generate` adds to a text
+            return self._fitting(tokenizer.encode(request.prompt, add_special_tokens=True))
         switch = {} if self.card.thinking is None else {"enable_thinking": self.card.thinking}
         messages = [{"role": message.role, "content": message.content} for message in request.messages]
         try:
@@ -81,7 +83,9 @@ class VllmBackend:
         except Exception as error:  # templates raise what they like, for a system message they do not take
             return Failure("bad_request", f"the model's chat template refuses the request: {_first_line(error)}")
         # The template has written the special tokens already.
-        tokens: list[int] = tokenizer.encode(text, add_special_tokens=False)
+        return self._fitting(tokenizer.encode(text, add_special_tokens=False))
+
+    def _fitting(self, tokens: list[int]) -> list[int] | Failure:
         # One of them too long, and vLLM refuses the whole batch; one token at least must fit after it.
         if len(tokens) >= self.card.context_length:
             room = self.card.context_length

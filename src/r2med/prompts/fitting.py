@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from r2med.errors import UserError
-from r2med.expand.templates import Template
 from r2med.models.chat.contracts import Failure, Message
 from r2med.models.chat.tokens import approximate_tokens, prompt_tokens
 from r2med.models.llm_cards import LLMCard
+from r2med.prompts.templates import Template
 
 NO_PASSAGES = "(none were found)"
 

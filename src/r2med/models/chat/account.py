@@ -1,33 +1,37 @@
-"""What an expansion's answers took: the same on every run, asked now or read from the journal."""
+"""What answers took: the same on every run, asked now or read from the journal."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from r2med.models.chat.contracts import Failure, Generation
+from r2med.models.chat.contracts import Failure, Generation, RawAnswer
 from r2med.models.chat.price import cost_usd
 from r2med.models.llm_cards import LLMCard
 
 
-def usage_of(answers: Sequence[Generation | Failure], card: LLMCard, cut: int) -> dict[str, float]:
+Answer = Generation | RawAnswer | Failure
+
+
+def usage_of(answers: Sequence[Answer], card: LLMCard, cut: int) -> dict[str, float]:
     """Return requests, tokens, cost and latency. (What this process paid is the chat model's own `usage()`.)"""
     asked = [answer for answer in answers if not (isinstance(answer, Failure) and answer.attempts == 0)]
     prompt = sum(answer.prompt_tokens for answer in asked)
     completion = sum(answer.completion_tokens for answer in asked)
-    seconds = sorted(answer.seconds for answer in asked if isinstance(answer, Generation))
+    seconds = sorted(answer.seconds for answer in asked if not isinstance(answer, Failure))
     return {
         "requests": len(asked),
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "cost_usd": cost_usd(card, prompt, completion),
+        "seconds": sum(answer.seconds for answer in asked),
         "latency_median": _quantile(seconds, 0.5),
         "latency_p95": _quantile(seconds, 0.95),
         "prompts_cut": cut,
     }
 
 
-def failure_kinds(answers: Sequence[Generation | Failure]) -> dict[str, int]:
+def failure_kinds(answers: Sequence[Answer]) -> dict[str, int]:
     """Return how many answers failed, by kind."""
     return dict(sorted(Counter(answer.kind for answer in answers if isinstance(answer, Failure)).items()))
 

@@ -1,0 +1,1 @@
+"""What LLMs are asked: template files, and filling them so that they fit."""
