@@ -14,7 +14,15 @@ from pathlib import Path
 
 GROUP = "r2med.plugins"
 
-BUILT_IN = {"datasets": "data/cards", "models": "models/cards", "llms": "models/llms", "prompts": "prompts/texts"}
+BUILT_IN = {
+    "datasets": "data/cards",
+    "models": "models/cards",
+    "llms": "models/llms",
+    "prompts": "prompts/texts",
+    "rerankers": "models/rerankers",
+    "suites": "system/suite_files",
+    "systems": "system/preset_files",
+}
 """Where each kind of file lies inside this package."""
 
 

@@ -117,12 +117,12 @@ def test_a_record_knows_its_run_file(tmp_path: Path) -> None:
     run = tmp_path / "r.trec.gz"
     run.write_bytes(b"run")
     record = RECORD.model_copy(update={"run": RunFacts(file=run.name, sha256=sha256(run), depth=10)})
-    assert record.run_is_sound(tmp_path)
+    assert record.files_are_sound(tmp_path)
     run.write_bytes(b"ruN")
-    assert not record.run_is_sound(tmp_path)
+    assert not record.files_are_sound(tmp_path)
     run.unlink()
-    assert not record.run_is_sound(tmp_path)
+    assert not record.files_are_sound(tmp_path)
 
 
 def test_a_record_without_a_run_file_is_sound(tmp_path: Path) -> None:
-    assert RECORD.model_copy(update={"run": None}).run_is_sound(tmp_path)
+    assert RECORD.model_copy(update={"run": None}).files_are_sound(tmp_path)

@@ -10,11 +10,7 @@ import typer
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.data import Dataset
-    from r2med.expand import Expansion
-    from r2med.results import Record
-    from r2med.store import Store
-    from r2med.system import System
+    from r2med.results.batch import Cell
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
@@ -50,6 +46,12 @@ def run(
     expand: Annotated[
         list[str] | None, typer.Option(metavar="METHOD", help="Expand queries first: hyde, query2doc, lamer, rm3, …")
     ] = None,
+    rerank: flags.Rerankers = None,
+    depth: flags.Depth = 100,
+    candidates: flags.Candidates = None,
+    suite: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="Many systems at once: paper, rerank, records or a TOML file.")
+    ] = "",
     llm: flags.LLMs = None,
     base_url: flags.BaseURL = "",
     recorded: Annotated[bool, typer.Option("--recorded", help="Use recorded generations; no LLM is asked.")] = False,
@@ -66,60 +68,51 @@ def run(
     import json
 
     from r2med.cli.plan import show_plan
+    from r2med.cli.progress import steps
     from r2med.cli.tables import run_report
-    from r2med.data import names
     from r2med.errors import UserError
     from r2med.measure import DEFAULT, Measure
+    from r2med.results.batch import evaluate_all
     from r2med.store import default_store
-    from r2med.system import System
+    from r2med.system import Setup, System
+    from r2med.system.suites import suite as read_suite
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = str(Measure.parse(measure))
     if shown not in map(str, DEFAULT):
         raise UserError(f"records do not hold {shown}: choose one of {', '.join(map(str, DEFAULT))}")
+    of_suite = read_suite(suite) if suite else None
+    if of_suite:
+        systems, data = [*(systems or []), *of_suite.specs], data or list(of_suite.data)
+        llm, recorded = llm or ([of_suite.llm] if of_suite.llm else None), recorded or of_suite.recorded
     options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
     expansion = flags.make_expansion(base_url, concurrency, budget, recorded, generations, prompts)
-    specs = [*(systems or []), *(f"py:{name}" for name in model or [])] or list(DEMO_SYSTEMS)
-    specs = flags.expanded(specs, expand, llm, samples)
+    specs = [*(systems or []), *(f"py:{name}" for name in model or [])]
+    if candidates is not None:
+        specs += rerank or []
+    else:
+        specs = flags.reranked(specs or list(DEMO_SYSTEMS), rerank)
+    specs, used = flags.with_llms(specs, llm)
+    specs = flags.expanded(specs, expand, llm, samples, llms_used=used)
     store = default_store().starting_over() if fresh else default_store()
-    shared: dict[str, Expansion] = {}
-    every = [System.parse(spec, options, expansion, store, shared) for spec in specs]
-    parsed = list({system.name: system for system in every}.values())
-    words = [word for entry in data or ["demo"] for word in ([entry] if Path(entry).exists() else entry.split(","))]
-    datasets = list(dict.fromkeys(name for word in words for name in names(word.strip())))
+    setup = Setup(options, expansion, depth, candidates, store=store)
+    parsed = list({system.name: system for system in (System.parse(spec, setup) for spec in specs)}.values())
+    if not parsed:
+        raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
+    datasets = flags.datasets(data)
     if dry_run:
         show_plan(parsed, datasets, store)
         return
     check_writable(out)
-    records, reused = _evaluate_all(parsed, datasets, out, k, store, fresh)
+    with steps(len(datasets) * len(parsed)) as step:
+        cells = evaluate_all(parsed, datasets, out, k, store, fresh=fresh, keep_going=bool(of_suite), announce=step)
     if as_json:
-        print(json.dumps([_summary(record) for row in records for record in row], indent=1))
-        return
-    run_report(records, shown, out, reused, demo=not systems and not data)
-
-
-def _evaluate_all(
-    systems: list[System], datasets: list[str], out: Path, k: int, store: Store, fresh: bool
-) -> tuple[list[list[Record]], int]:
-    """Return a row of records per system, and how many were read back."""
-    from r2med.cli.progress import steps
-    from r2med.data import load
-    from r2med.results import evaluate
-    from r2med.results.evaluation import is_recorded
-
-    opened: dict[str, Dataset] = {}
-    rows: list[list[Record]] = []
-    reused = 0
-    with steps(len(datasets) * len(systems)) as step:
-        for system in systems:  # not datasets first: a model is then loaded once, however many systems there are
-            rows.append([])
-            for name in datasets:
-                dataset = opened[name] = opened.get(name) or load(name, store)
-                step(f"{dataset.name} · {system.name}")
-                reused += not fresh and is_recorded(system, dataset, out, k, store)
-                rows[-1].append(evaluate(system, dataset, out, k, store, fresh=fresh))
-    return rows, reused
+        print(json.dumps([_summary(cell) for row in cells for cell in row], indent=1))
+    else:
+        run_report(cells, shown, out, demo=not systems and not data)
+    if any(cell.record is None for row in cells for cell in row):
+        raise typer.Exit(1)
 
 
 def check_writable(out: Path) -> None:
@@ -138,5 +131,15 @@ def check_writable(out: Path) -> None:
         raise UserError(f"cannot write results to {out} ({reason}): choose another folder with --out") from None
 
 
-def _summary(record: Record) -> dict[str, object]:
-    return {"system": record.system, "dataset": record.dataset.name, "key": record.key, "mean": record.mean}
+def _summary(cell: Cell) -> dict[str, object]:
+    record = cell.record
+    if record is None:
+        return {"system": cell.system, "dataset": cell.dataset, "error": cell.error}
+    took = {
+        "llm_tokens": record.llm_tokens,
+        "cost_usd": record.cost_usd,
+        "encoder_seconds": record.encoder_seconds,
+        "seconds_per_query": record.seconds_per_query,
+    }
+    where = {"system": record.system, "dataset": record.dataset.name, "key": record.key}
+    return {**where, "mean": record.mean, "failures": record.failures + record.unordered, **took}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,50 +14,94 @@ from rich.text import Text
 from r2med.data.cards import cards, groups
 from r2med.measure.groups import group_means
 from r2med.results import Record
+from r2med.results.batch import Cell
+
+Rows = Sequence[Sequence[Cell]]
+
+FAILED = {
+    "expansion": ("query", "queries", "got no generated text, searched as they are"),
+    "rerank": ("call", "calls", "failed, the order left as it was"),
+}
 
 
-def run_report(records: Sequence[Sequence[Record]], measure: str, out: Path, reused: int, demo: bool) -> None:
-    """Print what `r2med run` found: a row per system, a column per dataset, means, and where the records are."""
+def run_report(cells: Rows, measure: str, out: Path, demo: bool) -> None:
+    """Print what `r2med run` found: a row per system, a column per dataset, means, what it took, where records are."""
     console = Console()
-    datasets = [record.dataset.name for record in records[0]]
-    means = [_means(row, measure) for row in records]
     console.print()
-    console.print(Text(f"{measure} × 100", style="bold"), Text(_described(records), style="dim"))
-    values = [[record.mean[measure] for record in row] for row in records]
-    heads = [_short(name) for name in datasets]
-    if len(datasets) > 1:
-        values = [[*line, mean["average"]] for line, mean in zip(values, means, strict=True)]
+    console.print(Text(f"{measure} × 100", style="bold"), Text(_described(cells), style="dim"))
+    names = [row[0].system for row in cells]
+    values = [[cell.record.mean[measure] if cell.record else None for cell in row] for row in cells]
+    heads = [_short(cell.dataset) for cell in cells[0]]
+    means = [_means(row, measure) for row in cells]
+    if len(heads) > 1:
+        values = [[*line, mean.get("average")] for line, mean in zip(values, means, strict=True)]
         heads.append("Avg")
-    console.print(_table("system", heads, [row[0].system for row in records], values))
-    extra = [label for label in means[0] if label != "average"]
+    console.print(_table("system", heads, names, values))
+    extra = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
     if extra:
-        lines = [[mean[label] for label in extra] for mean in means]
+        lines = [[mean.get(label) for label in extra] for mean in means]
         console.print()
-        console.print(_table("average by task", extra, [row[0].system for row in records], lines))
+        console.print(_table("average by task", extra, names, lines))
+    if any(_has_cost(cell.record) for row in cells for cell in row if cell.record):
+        console.print()
+        console.print(_costs(cells))
     console.print()
-    _closing(console, records, out, reused, demo)
+    _closing(console, cells, out, demo)
 
 
-def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequence[Sequence[float]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    table.add_column(corner, overflow="fold")
-    for head in heads:
-        table.add_column(Text(head), justify="right")  # a name may look like markup
-    best = [max(column) for column in zip(*values, strict=True)]
+def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequence[Sequence[float | None]]) -> Table:
+    table = _plain(corner, heads)
+    best = [max((value for value in column if value is not None), default=None) for column in zip(*values, strict=True)]
     for name, line in zip(names, values, strict=True):
         cells = [
-            Text(f"{100 * value:.2f}", style="bold" if value == top and len(values) > 1 else "")
+            Text("–", style="dim")
+            if value is None
+            else Text(f"{100 * value:.2f}", style="bold" if value == top and len(values) > 1 else "")
             for value, top in zip(line, best, strict=True)
         ]
         table.add_row(Text(name), *cells)
     return table
 
 
-def _means(row: Sequence[Record], measure: str) -> dict[str, float]:
-    names = [record.dataset.name for record in row]
+def _plain(corner: str, heads: Sequence[str]) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    table.add_column(corner, overflow="fold")
+    for head in heads:
+        table.add_column(Text(head), justify="right")  # a name may look like markup
+    return table
+
+
+def _has_cost(record: Record) -> bool:
+    return bool(record.llm_tokens or record.encoder_seconds or record.cost_usd)
+
+
+def _costs(cells: Rows) -> Table:
+    """Return what each system took over all datasets: quality has its price, and it belongs beside it."""
+    table = _plain("what it took", ["LLM tokens", "dollars", "encoder s", "s a query", "failed"])
+    for row in cells:
+        records = [cell.record for cell in row if cell.record]
+        queries = sum(record.dataset.queries for record in records)
+        seconds = sum(record.seconds_per_query * record.dataset.queries for record in records)
+        values = [
+            f"{sum(record.llm_tokens for record in records):,}",
+            f"{sum(record.cost_usd for record in records):.2f}",
+            f"{sum(record.encoder_seconds for record in records):.1f}",
+            f"{seconds / queries:.3f}" if queries else "–",
+            f"{sum(record.failures + record.unordered for record in records):,}",
+        ]
+        table.add_row(Text(row[0].system), *map(Text, values))
+    return table
+
+
+def _means(row: Sequence[Cell], measure: str) -> dict[str, float]:
+    """Return the averages; none where a dataset is missing, since an average over others would look like one."""
+    records = [cell.record for cell in row if cell.record]
+    if len(records) < len(row):
+        return {}
+    names = [record.dataset.name for record in records]
     # Two folders may bear one name: each counts.
     keys = [name if names.count(name) == 1 else f"{name} #{place}" for place, name in enumerate(names)]
-    values = {key: record.mean[measure] for key, record in zip(keys, row, strict=True)}
+    values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
     known = {key: cards().get(name.split("/")[-1]) for key, name in zip(keys, names, strict=True)}
     means = group_means(values, known)
     if set(names) != set(groups()["R2MED"]):  # the average without Biology is a habit of the real benchmark
@@ -64,14 +109,18 @@ def _means(row: Sequence[Record], measure: str) -> dict[str, float]:
     return means
 
 
-def _closing(console: Console, records: Sequence[Sequence[Record]], out: Path, reused: int, demo: bool) -> None:
-    total = sum(map(len, records))
-    failures = sum(record.failures for row in records for record in row)
-    if failures:
-        console.print(f"{failures} queries had no generated text and were searched as they are.", style="yellow")
+def _closing(console: Console, cells: Rows, out: Path, demo: bool) -> None:
+    every = [cell for row in cells for cell in row]
+    records = [cell.record for cell in every if cell.record]
+    for line in _failures(records):
+        console.print(Text(line, style="yellow"), soft_wrap=True)
+    for cell in every:
+        if not cell.record:
+            console.print(Text(f"{cell.dataset} · {cell.system}: {cell.error}", style="red"), soft_wrap=True)
+    reused = sum(cell.reused for cell in every)
     told = f", {reused} of them reused (--fresh redoes)" if reused else ""
     # Not wrapped: a path that is broken over two lines cannot be copied.
-    line = f"{_count(total, 'record')} with per-query scores and runs in {out}/{told}."
+    line = f"{_count(len(records), 'record')} with per-query scores and runs in {out}/{told}."
     console.print(Text(line), soft_wrap=True)
     if demo:
         console.print(
@@ -82,10 +131,29 @@ def _closing(console: Console, records: Sequence[Sequence[Record]], out: Path, r
         console.print(Text("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED"))
 
 
-def _described(records: Sequence[Sequence[Record]]) -> str:
-    queries = sum(record.dataset.judged_queries for record in records[0])
-    documents = sum(record.dataset.documents for record in records[0])
-    sizes = _count(len(records[0]), "dataset"), _count(queries, "query", "queries"), _count(documents, "document")
+def _failures(records: Sequence[Record]) -> list[str]:
+    """Return a line for each stage that had failures, over all datasets; a stage that systems share counts once."""
+    found: dict[tuple[str, str, str], tuple[int, str]] = {}
+    for record in records:
+        before = ""
+        for stage in record.stages:
+            before += f" {stage.name}"  # what a reranker saw depends on all before it
+            if stage.failures:
+                found[record.dataset.name, before, stage.name] = (stage.failures, stage.stage)
+    totals: Counter[tuple[str, str]] = Counter()
+    for (_, _, name), (failures, kind) in found.items():
+        totals[name, kind] += failures
+    return [
+        f"{name}: {_count(failures, *FAILED[kind][:2])} {FAILED[kind][2]}." for (name, kind), failures in totals.items()
+    ]
+
+
+def _described(cells: Rows) -> str:
+    complete = next((row for row in cells if all(cell.record for cell in row)), cells[0])
+    records = [cell.record for cell in complete if cell.record]
+    queries = sum(record.dataset.judged_queries for record in records)
+    documents = sum(record.dataset.documents for record in records)
+    sizes = _count(len(records), "dataset"), _count(queries, "query", "queries"), _count(documents, "document")
     return f"· {', '.join(sizes)}"
 
 

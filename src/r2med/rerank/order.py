@@ -46,6 +46,19 @@ def permuted(run: Run, orders: Sequence[Sequence[int]], depth: int) -> Run:
     return _joined(run, lines)
 
 
+def ordered(run: Run, orders: Sequence[Sequence[int]], scores: Sequence[Scores | None], depth: int) -> Run:
+    """Return a run in new orders with the scores they come from, one for each candidate; None: as `permuted` has it.
+
+    Documents with equal scores are put a hair's breadth apart, or whoever reads the run would order them by their ids.
+    """
+    lines = []
+    for rows, order, new in zip(candidates(run, depth), orders, scores, strict=True):
+        places = np.asarray(order, dtype=np.int64)
+        falling = np.arange(len(rows), 0, -1) if new is None else new[places]
+        lines.append((rows[places], _apart(falling.astype(np.float32))))
+    return _joined(run, lines)
+
+
 def kept_in_place(scores: Scores) -> list[int]:
     """Return the order of candidates by score, where those without one (NaN) keep the place they have.
 
@@ -64,6 +77,14 @@ def query_text(asked: SearchQuery, which: str) -> str:
     if which == "expanded" and asked.generated:
         return "\n\n".join([query.text, *asked.generated])
     return query.text
+
+
+def _apart(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return scores that fall from each to the next, each the nearest such number to what it was."""
+    apart = scores.copy()
+    for place in range(1, len(apart)):
+        apart[place] = min(apart[place], np.nextafter(apart[place - 1], np.float32(-np.inf)))
+    return apart
 
 
 def _joined(run: Run, heads: Sequence[tuple[Rows, npt.NDArray[np.float32]]]) -> Run:

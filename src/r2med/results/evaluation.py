@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import logging
 import platform
 import re
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import r2med
 from r2med.data import Dataset, load
 from r2med.errors import UserError
 from r2med.measure import score
-from r2med.results.record import FORMAT, DatasetFacts, Record, RunFacts
+from r2med.results.record import FORMAT, DatasetFacts, Record, RunFacts, TraceFacts
+from r2med.results.stages import seeds, stage_facts, total
 from r2med.retrieve import write_run
 from r2med.store import Store, default_store, digest
-from r2med.store.files import sha256, tidy
-from r2med.system import Outcome, System
+from r2med.store.files import sha256, tidy, write_atomically
+from r2med.system import Outcome, Setup, System
 
 log = logging.getLogger("r2med")
 
@@ -44,7 +45,7 @@ def evaluate(
     store = store or default_store()
     if fresh:
         store = store.starting_over()
-    system = System.parse(system, store=store) if isinstance(system, str) else system
+    system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
     if not len(dataset.qrels):
         raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
@@ -53,12 +54,13 @@ def evaluate(
     if path is not None and not fresh and (found := _recorded(path, key)):
         return found
     outcome = system.run(dataset, store, k)
-    run = None
+    run = traces = None
     if path is not None:
         run_path = _run_path(path)
         write_run(outcome.run, run_path, tag=_slug(system.name))
         run = RunFacts(file=run_path.name, sha256=sha256(run_path), depth=k)
-    record = _record(key, system, dataset, outcome, run)
+        traces = _write_traces(outcome, path)
+    record = _record(key, system, dataset, outcome, run, traces)
     if path is not None:
         record.write(path)
     return record
@@ -79,7 +81,7 @@ def is_recorded(system: System, dataset: Dataset, out: Path, k: int, store: Stor
     key = record_key(system, dataset, k, store)
     path = record_path(out, system, dataset, key)
     try:
-        return path.is_file() and bool(_sound(path, key))
+        return path.is_file() and not _sound(path, key).unordered
     except UserError:
         return False
 
@@ -88,29 +90,54 @@ def _run_path(path: Path) -> Path:
     return path.with_suffix(".trec.gz")
 
 
+def _traces_path(path: Path) -> Path:
+    return path.with_suffix(".traces.json")
+
+
+def _write_traces(outcome: Outcome, path: Path) -> TraceFacts | None:
+    if not outcome.expansion.traces:
+        return None
+    place = _traces_path(path)
+    write_atomically(place, json.dumps(outcome.expansion.traces, indent=1, ensure_ascii=False).encode() + b"\n")
+    return TraceFacts(file=place.name, sha256=sha256(place))
+
+
 def _recorded(path: Path, key: str) -> Record | None:
     """Return the record that is there; a damaged one is told of and counts as absent."""
     tidy(path)
     tidy(_run_path(path))
+    tidy(_traces_path(path))
     if not path.is_file():
         return None
     try:
-        return _sound(path, key)
+        found = _sound(path, key)
     except UserError as damage:
         log.warning("%s", damage)
         return None
+    # What was answered is in the journal: only the calls that failed are made again.
+    return None if found.unordered else found
 
 
 def _sound(path: Path, key: str) -> Record:
     record = Record.read(path)
-    if record.key != key or not record.run_is_sound(path.parent):
-        raise UserError(f"{path} does not fit its run file: making both again")
+    if record.key != key or not record.files_are_sound(path.parent):
+        raise UserError(f"{path} does not fit the files beside it: making them again")
     return record
 
 
-def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: RunFacts | None) -> Record:
+def _record(
+    key: str,
+    system: System,
+    dataset: Dataset,
+    outcome: Outcome,
+    run: RunFacts | None,
+    traces: TraceFacts | None,
+) -> Record:
     scores = score(dataset.qrels, outcome.run)
-    llm = outcome.expansion.usage
+    stages = stage_facts(system, outcome)
+    llm, usage = total(stage.llm for stage in stages), total(stage.usage for stage in stages)
+    timings = outcome.searched.timings
+    by_encoders = sum(stage.seconds for stage in stages if stage.stage == "rerank" and not stage.llm)
     card = dataset.card
     return Record(
         key=key,
@@ -132,14 +159,18 @@ def _record(key: str, system: System, dataset: Dataset, outcome: Outcome, run: R
             for query, values in scores.per_query.items()
         },
         run=run,
+        traces=traces,
+        stages=stages,
         failures=outcome.expansion.failures,
         failure_kinds=outcome.expansion.failure_kinds,
         llm=llm,
         llm_tokens=int(llm.get("prompt_tokens", 0) + llm.get("completion_tokens", 0)),
-        usage=outcome.usage,
-        cost_usd=outcome.usage.get("cost_usd", 0.0) + llm.get("cost_usd", 0.0),
-        seeds=_seeds(outcome.settings),
-        timings=outcome.timings,
+        usage=usage,
+        cost_usd=usage.get("cost_usd", 0.0) + llm.get("cost_usd", 0.0),
+        encoder_seconds=timings.get("encode", 0.0) + timings.get("encode_queries", 0.0) + by_encoders,
+        seconds_per_query=sum(stage.seconds for stage in stages) / max(1, len(dataset.queries)),
+        seeds=seeds(outcome.settings),
+        timings=timings,
         versions=_versions(),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
@@ -168,11 +199,6 @@ def _versions() -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
-
-
-def _seeds(settings: dict[str, Any]) -> dict[str, int]:
-    sampling = (settings.get("expansion") or {}).get("sampling") or {}
-    return {"llm": sampling["seed"]} if sampling.get("seed") is not None else {}
 
 
 def _slug(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -40,6 +40,28 @@ class RunFacts(_Part):
     depth: int
 
 
+class TraceFacts(_Part):
+    """Where the conversations of a search agent are, beside the record."""
+
+    file: str
+    sha256: str
+
+
+class StageFacts(_Part):
+    """What one stage took and how it went: the same whether it was asked now or read back."""
+
+    stage: Literal["expansion", "search", "rerank"]
+    name: str
+    seconds: float
+    """For all queries, one after the other, as if nothing had been kept; preparing the corpus is not in it."""
+    failures: int = 0
+    """Queries without generated text, or calls of a reranker that brought no order."""
+    failure_kinds: dict[str, int] = {}
+    repairs: dict[str, int] = {}
+    llm: dict[str, float] = {}
+    usage: dict[str, float] = {}
+
+
 class Record(_Part):
     """One system on one dataset. Values of measures lie between 0 and 1."""
 
@@ -51,15 +73,21 @@ class Record(_Part):
     mean: dict[str, float]
     per_query: dict[str, dict[str, float]]
     run: RunFacts | None = None
+    traces: TraceFacts | None = None
+    stages: tuple[StageFacts, ...] = ()
     failures: int = 0
     """Queries that got no generated text and were searched as they are."""
     failure_kinds: dict[str, int] = {}
     llm: dict[str, float] = {}
-    """What the LLM took: requests, tokens, dollars, seconds; the same whether it was asked now or read back."""
+    """What LLMs took in all stages: requests, tokens, dollars, seconds; the same asked now or read back."""
     llm_tokens: int = 0
     usage: dict[str, float] = {}
     """What embedding models used: texts, tokens, texts cut at a limit, …"""
     cost_usd: float = 0.0
+    encoder_seconds: float = 0.0
+    """What embedding models and cross-encoders took: the corpus, the queries, the pairs."""
+    seconds_per_query: float = 0.0
+    """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it."""
     seeds: dict[str, int] = {}
     timings: dict[str, float]
     versions: dict[str, str]
@@ -85,9 +113,14 @@ class Record(_Part):
             raise UserError(f"{path} was altered after it was written: run it again")
         return record
 
-    def run_is_sound(self, folder: Path) -> bool:
-        """Tell whether the run file beside the record is the one it was made with."""
+    @property
+    def unordered(self) -> int:
+        """Calls of rerankers that failed: such a record is made again, since they may work the next time."""
+        return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
+
+    def files_are_sound(self, folder: Path) -> bool:
+        """Tell whether the files beside the record are those it was made with."""
         try:
-            return self.run is None or sha256(folder / self.run.file) == self.run.sha256
+            return all(sha256(folder / facts.file) == facts.sha256 for facts in (self.run, self.traces) if facts)
         except OSError:
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
 from r2med.errors import UserError, nearest
-from r2med.retrieve.cached import cached_search
-from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.cached import Searched, cached_search
+from r2med.retrieve.contracts import Retriever, Searcher, SearchQuery
+from r2med.retrieve.live import live
 from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.retrieve.topk import best
 from r2med.spec import Call
@@ -119,8 +121,16 @@ def _is_bare(part: Retriever) -> bool:
 class FusionSearcher:
     """Searches one corpus with every part."""
 
-    def __init__(self, fusion: Fusion, corpus: Corpus, store: Store, instruction: Instruction | None) -> None:
+    def __init__(
+        self,
+        fusion: Fusion,
+        corpus: Corpus,
+        store: Store,
+        instruction: Instruction | None,
+        opened: Sequence[Searcher] = (),
+    ) -> None:
         self._fusion, self._corpus, self._store, self._instruction = fusion, corpus, store, instruction
+        self._opened = opened
         self.timings: Mapping[str, float] = {}
         self._usage: dict[str, float] = {}
 
@@ -130,8 +140,7 @@ class FusionSearcher:
         value = METHODS[self._fusion.method]
         timings: dict[str, float] = {}
         for part, weight, asked in self._runs(queries):
-            depth = max(self._fusion.depth, k)
-            searched = cached_search(part, self._corpus, asked, depth, self._store, self._instruction)
+            searched = self._search(part, asked, max(self._fusion.depth, k))
             for name, seconds in searched.timings.items():
                 timings[name] = timings.get(name, 0.0) + seconds
             for name, amount in searched.usage.items():
@@ -148,12 +157,27 @@ class FusionSearcher:
 
     def usage(self) -> dict[str, float]:
         """Return what the parts used."""
-        return self._usage
+        total = Counter(self._usage)
+        for searcher in self._opened:
+            total.update(searcher.usage())
+        return dict(total)
 
-    def _runs(self, queries: Sequence[SearchQuery]) -> list[tuple[Retriever, float, list[SearchQuery]]]:
+    def live(self) -> FusionSearcher:
+        """Return one whose parts are all opened now, once, and that keeps no run."""
+        settings = self._corpus, self._store, self._instruction
+        return FusionSearcher(self._fusion, *settings, [live(part.index(*settings)) for part in self._fusion.parts])
+
+    def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
+        if self._opened:
+            return Searched(self._opened[part].search(queries, depth), {}, {})
+        retriever = self._fusion.parts[part]
+        return cached_search(retriever, self._corpus, queries, depth, self._store, self._instruction)
+
+    def _runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
+        """Return (number of the part, weight, what it searches)."""
         weights = self._fusion.weights or (1.0,) * len(self._fusion.parts)
         runs = []
-        for part, weight, word in zip(self._fusion.parts, weights, self._fusion.searched, strict=True):
+        for part, (weight, word) in enumerate(zip(weights, self._fusion.searched, strict=True)):
             words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
             runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
         return runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from r2med.errors import UserError, nearest
@@ -12,6 +13,9 @@ from r2med.spec import Call, parse_stage
 
 PREFIXES = ("hf:", "path:", "py:")
 """Models without a card: of the hub, of a folder, an object of the user's."""
+
+CANDIDATES = "run:"
+"""A run file instead of a search."""
 
 
 def build(calls: list[Call], options: Options) -> Retriever:
@@ -23,11 +27,23 @@ def build(calls: list[Call], options: Options) -> Retriever:
     return Fusion(tuple(_build_one(call, options) for call in calls))
 
 
+def known() -> list[str]:
+    """Return the names of all retrievers."""
+    from r2med.models.cards import models
+
+    return ["bm25", "fuse", *models()]
+
+
 def _build_one(call: Call, options: Options) -> Retriever:
     if call.name == "bm25":
         from r2med.retrieve.bm25 import BM25
 
         return BM25(**_settings(call, {"scorer": str, "k1": float, "b": float}))
+    if call.name.startswith(CANDIDATES):
+        from r2med.retrieve.candidates import Candidates
+
+        _settings(call, {})
+        return Candidates(Path(call.name.removeprefix(CANDIDATES)))
     if call.name == "fuse":
         return _fuse(call, options)
     return _dense(call, options)
@@ -53,8 +69,7 @@ def _dense(call: Call, options: Options) -> Retriever:
     from r2med.models.cards import models
 
     if not call.name.startswith(PREFIXES) and call.name not in models():
-        known = ["bm25", *models()]
-        hint = nearest(call.name, known)
+        hint = nearest(call.name, known())
         raise UserError(f"no retriever {call.name!r}{hint}: bm25, one of r2med models list, hf:ORG/NAME or path:DIR")
     from r2med.models.open import card_of
     from r2med.retrieve.dense import Dense
@@ -65,6 +80,8 @@ def _dense(call: Call, options: Options) -> Retriever:
 
 
 def _settings(call: Call, kinds: dict[str, Callable[[str], Any]]) -> dict[str, Any]:
+    if call.depth is not None:
+        raise UserError(f"{call}: only rerankers have a depth, and stand after a retriever: bm25 → bge-reranker@100")
     if call.arguments:
         raise UserError(f"{call.name} does not know what {call.arguments[0]!r} is: settings are written KEY=VALUE")
     return call.typed(kinds)

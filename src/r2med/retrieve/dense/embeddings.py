@@ -7,6 +7,7 @@ depend on leaves every shard valid.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -63,14 +64,23 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
     return Embeddings(shards, sum(shard.meta["seconds"] for shard in shards))
 
 
-def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store) -> Vectors:
-    """Return the vectors of queries or generated texts, from the store if these very texts are there."""
+def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None) -> tuple[Vectors, float]:
+    """Return the vectors of queries or generated texts, from the store if these very texts are there, and the seconds
+    that they took when they were made.
+    """
+
+    def name(place: int) -> str:
+        return f"query number {place + 1}"
 
     def build(folder: Path) -> dict[str, Any]:
-        write_array(folder / "vectors.npy", _encoded(encoder, texts, role, lambda place: f"query number {place + 1}"))
+        write_array(folder / "vectors.npy", _encoded(encoder, texts, role, name))
         return {}
 
-    return store.make("query-vectors", digest([encoder.describe(role), list(texts)]), build).array("vectors")
+    if store is None:
+        started = time.perf_counter()
+        return _encoded(encoder, texts, role, name), time.perf_counter() - started
+    made = store.make("query-vectors", digest([encoder.describe(role), list(texts)]), build)
+    return made.array("vectors"), made.meta["seconds"]
 
 
 def _encode_shard(corpus: Corpus, start: int, encoder: Encoder, folder: Path) -> dict[str, Any]:

@@ -1,11 +1,4 @@
-"""System = expansion → retriever: a spec that prints as its own name, parses back, and runs.
-
-bm25
-bm25(scorer=lucene, k1=1.2)
-bm25+bge
-rm3 → bm25
-hyde(o3-mini, samples=3) → fuse(bm25+minilm, method=minmax)
-"""
+"""What is evaluated: queries are expanded, searched, and what was found is put into a better order."""
 
 from __future__ import annotations
 
@@ -16,30 +9,28 @@ from typing import Any
 
 from r2med.data.cards import Instruction
 from r2med.data.model import Dataset
-from r2med.errors import UserError
 from r2med.expand import Expander, Expansion
-from r2med.expand.registry import KNOWN, ExpandOptions
-from r2med.expand.registry import build as build_expander
-from r2med.models.options import Options
-from r2med.retrieve.cached import cached_search
+from r2med.rerank import Reranked, Reranker
+from r2med.retrieve.cached import Searched, cached_search
+from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.contracts import Retriever, SearchQuery
-from r2med.retrieve.registry import build as build_retriever
 from r2med.retrieve.run import Run
-from r2med.spec import ARROW, parse
-from r2med.store import Store, default_store
+from r2med.spec import ARROW
+from r2med.store import Store
+from r2med.system.setup import Setup
 
 log = logging.getLogger("r2med")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What running a system on a dataset gave, with what a record wants to know of it."""
+    """What running a system on a dataset gave, stage by stage, with what a record wants to know of each."""
 
     run: Run
     settings: dict[str, Any]
     expansion: Expansion
-    timings: dict[str, float]
-    usage: dict[str, float]
+    searched: Searched
+    reranked: tuple[Reranked, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,35 +39,22 @@ class System:
 
     retriever: Retriever
     expander: Expander | None = None
+    rerankers: tuple[Reranker, ...] = ()
     expansions: dict[str, Expansion] = field(default_factory=dict, compare=False, repr=False)
     """What was expanded in this run. Systems that share it ask once, however many retrievers search the texts."""
 
     @classmethod
-    def parse(
-        cls,
-        spec: str,
-        options: Options | None = None,
-        expansion: ExpandOptions | None = None,
-        store: Store | None = None,
-        expansions: dict[str, Expansion] | None = None,
-    ) -> System:
-        """Return the system that a spec names; those given the same `expansions` share what they expand."""
-        *before, last = parse(spec)
-        if len(before) > 1 or any(len(stage) > 1 for stage in before):
-            raise UserError(f"{spec!r} has {len(before) + 1} stages: an expansion → a retriever is all there is")
-        if not before and len(last) == 1 and last[0].name in KNOWN:
-            raise UserError(f"{spec!r} is an expansion: name what searches with it, as in {last[0]} → bm25")
-        retriever = build_retriever(last, options or Options())
-        if not before:
-            return cls(retriever)
-        expander = build_expander(before[0][0], expansion or ExpandOptions(), store or default_store())
-        return cls(retriever, expander, {} if expansions is None else expansions)
+    def parse(cls, spec: str, setup: Setup | None = None) -> System:
+        """Return the system that a spec names; those given the same setup share what they expand."""
+        from r2med.system.assembly import assemble
+
+        return assemble(spec, setup or Setup())
 
     @cached_property
     def name(self) -> str:
         """The spec in its canonical form; settings at their defaults are left out."""
         stages = [] if self.expander is None else [self.expander.name]
-        return ARROW.join([*stages, self.retriever.name])
+        return ARROW.join([*stages, self.retriever.name, *(reranker.name for reranker in self.rerankers)])
 
     def __str__(self) -> str:
         return self.name
@@ -84,9 +62,10 @@ class System:
     def describe(self, dataset: Dataset, store: Store) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""
         return {
-            "retriever": self.retriever.describe(_instruction(dataset)),
+            "retriever": self._retriever(dataset).describe(_instruction(dataset)),
             "expansion": self.expander.describe(dataset) if self.expander else None,
             "generations": self.expand(dataset, store).fingerprint,
+            **({"rerank": [reranker.describe(dataset) for reranker in self.rerankers]} if self.rerankers else {}),
         }
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
@@ -101,12 +80,29 @@ class System:
         return self.expansions[key]
 
     def run(self, dataset: Dataset, store: Store, k: int) -> Outcome:
-        """Search a dataset. The run is an artefact: asked again, it is read back."""
+        """Search a dataset and rerank. What was searched, scored or answered before is read back."""
         expansion = self.expand(dataset, store)
-        instruction = _instruction(dataset)
-        searched = cached_search(self.retriever, dataset.corpus, expansion.queries, k, store, instruction)
+        # A reranker sees as many candidates as it looks at, even if fewer are wanted in the end.
+        wide = max(k, *(reranker.depth for reranker in self.rerankers)) if self.rerankers else k
+        searched = cached_search(
+            self._retriever(dataset), dataset.corpus, expansion.queries, wide, store, _instruction(dataset)
+        )
+        run, reranked = searched.run, []
+        for reranker in self.rerankers:
+            reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
+            run = reranked[-1].run
+            for notice in (*_empty(run, reranker), *reranked[-1].notices):
+                log.info("%s", notice)
         settings = {**self.describe(dataset, store), "k": k}
-        return Outcome(searched.run, settings, expansion, searched.timings, searched.usage)
+        return Outcome(run.without({}, k) if wide > k else run, settings, expansion, searched, tuple(reranked))
+
+    def _retriever(self, dataset: Dataset) -> Retriever:
+        return self.retriever.of(dataset) if isinstance(self.retriever, Candidates) else self.retriever
+
+
+def _empty(run: Run, reranker: Reranker) -> list[str]:
+    bare = int((run.found == 0).sum())
+    return [f"{reranker.name}: {bare} of {len(run.queries)} queries have no candidates"] if bare else []
 
 
 def _instruction(dataset: Dataset) -> Instruction | None:

@@ -1,0 +1,152 @@
+"""An order of passages in an answer: `[3] > [1] > [2]`, a JSON list, numbers on a line, or a list of lines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from r2med.rerank.llm.json_in_text import Members, mended, values
+from r2med.rerank.llm.reading import LONGEST, Reading, last_full
+
+_WORD = r"(?:passages?|documents?|docs?|ids?|p|d)"
+# A number that is plainly a passage's: in brackets, or after a word for it.
+_STRONG = rf"[\[【［(（]\s?#?(?:{_WORD}[\s#]?)?(\d{{1,9}})\s?[\]】］)）]|<?\b{_WORD}[\s_#]?\[?(\d{{1,9}})\b\]?>?"
+_TOKEN = re.compile(
+    rf"(?P<strong>{_STRONG})|(?P<bare>(?<![\w.])\d{{1,9}}(?!\w|\.\d))"
+    r"|(?P<above>[=-]?>+|[→≻＞≥≈=])|(?P<beside>[,;，、；])|(?P<noise>[\s\"'`*_.\[\]{}])|(?P<other>\w+|.)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LABEL = re.compile(r"^[^\d\[\]<>:：\n]{0,60}[:：]")
+_ENUMERATED = re.compile(r"^[ *_>]{0,4}(?:[-*•]|\d{1,3}[.):])[*_]{0,2}\s+")
+_UNFINISHED = re.compile(r"([\d\]】)>\"'] ?[>,;，、→]) ?\n\s*(?=[\[【(<\d\"'])")
+_RANKING = re.compile(r"rank|order|permut|answer|result", re.IGNORECASE)
+
+
+def read_permutation(text: str, count: int) -> Reading[tuple[int, ...]] | None:
+    """Return the order of passages 1 to count as places from 0; None where the answer names none of them.
+
+    Passages that are left out come last, in the order they have; of one named twice the first place counts; numbers
+    that no passage has are dropped. All of it is counted.
+    """
+
+    def usable(ids: Sequence[int]) -> int:
+        return len({number for number in ids if 1 <= number <= count})
+
+    found = sorted(_orders(_plain(text[-LONGEST:])), key=lambda order: order[0])
+    ids = last_full([ids for _, ids in found], usable)
+    if ids is None:
+        return None
+    kept: dict[int, None] = {}
+    repairs: Counter[str] = Counter()
+    for number in ids:
+        if not 1 <= number <= count:
+            repairs["invented"] += 1
+        elif number in kept:
+            repairs["repeated"] += 1
+        else:
+            kept[number] = None
+    left_out = [number for number in range(1, count + 1) if number not in kept]
+    repairs["missing"] += len(left_out)
+    return Reading(tuple(number - 1 for number in (*kept, *left_out)), +repairs)
+
+
+def _plain(text: str) -> str:
+    """Return the text with orders that are broken over several lines on one."""
+    return _UNFINISHED.sub(r"\1 ", re.sub(r"[^\S\n]+", " ", mended(text)))
+
+
+def _orders(text: str) -> Iterator[tuple[int, list[int]]]:
+    """Yield everything in a text that may be an order, with where it stands."""
+    for found in values(text):
+        for ids in _lists(found.value):
+            yield found.start, ids
+    yield from _lines(text)
+
+
+def _lists(value: Any, depth: int = 20) -> Iterator[list[int]]:
+    """Yield the lists of numbers in a JSON value; where an object says which one is the ranking, only that."""
+    if isinstance(value, list):
+        ids = [_number(entry) for entry in value]
+        if len(ids) > 1 and None not in ids:
+            yield [number for number in ids if number is not None]
+            return
+    inside: Sequence[Any] = value if isinstance(value, list) else ()
+    if isinstance(value, Members):
+        inside = [entry for key, entry in value if _RANKING.search(key)] or [entry for _, entry in value]
+    for entry in inside if depth else ():
+        yield from _lists(entry, depth - 1)
+
+
+def _number(entry: Any) -> int | None:
+    """Return the passage that an entry of a list names: 3, "3", "[3]", {"id": 3, …} or [3]."""
+    if isinstance(entry, Members):
+        named = [inner for key, inner in entry if re.fullmatch(_WORD, key, re.IGNORECASE)]
+        return _number(named[0]) if named else None
+    if isinstance(entry, list) and len(entry) == 1:
+        return _number(entry[0])
+    if isinstance(entry, float):
+        return int(entry) if entry.is_integer() and abs(entry) < 1e9 else -1
+    found = re.fullmatch(rf"\s*(?:{_STRONG}|(\d{{1,9}}))\s*", entry, re.IGNORECASE) if isinstance(entry, str) else None
+    return int(next(filter(None, found.groups()))) if found else None
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
+    block: list[int] = []
+    place = start = 0
+    for line in text.split("\n"):
+        listed = _listed(line)
+        if listed is not None:
+            start = start if block else place
+            block.append(listed)
+        elif line.strip() and block:
+            yield start, block
+            block = []
+        if listed is None:
+            yield from ((place, ids) for ids in _chains(line))
+        place += len(line) + 1
+    if block:
+        yield start, block
+
+
+def _listed(line: str) -> int | None:
+    """Return the passage of a line that is an entry of a list: `2. [3] because …`, `- passage 3`, or a bare `3`."""
+    entry = _ENUMERATED.sub("", line)
+    tokens = _tokens(entry)
+    if len(tokens) == 1 and tokens[0][0] in ("strong", "bare"):
+        return tokens[0][1]
+    return tokens[0][1] if entry != line and tokens and tokens[0][0] == "strong" and not _above(tokens) else None
+
+
+def _chains(line: str) -> Iterator[list[int]]:
+    """Yield the orders within a line: all of it is one, or passages stand in it with a > between them."""
+    tokens = _tokens(_LABEL.sub("", _ENUMERATED.sub("", line)))
+    if tokens and not any(kind == "other" for kind, _ in tokens):
+        if ids := [number for kind, number in tokens if kind in ("strong", "bare")]:
+            yield ids
+        return
+    chain: list[tuple[str, int]] = []
+    for kind, number in [*tokens, ("other", 0)]:
+        if kind == "above" or (kind in ("strong", "bare") and (not chain or chain[-1][0] == "above")):
+            chain.append((kind, number))
+            continue
+        kinds, ids = {kind for kind, _ in chain}, [number for kind, number in chain if kind != "above"]
+        # Two bare numbers with a > between them may be anything: a blood pressure, a p-value.
+        if "above" in kinds and len(ids) >= (3 if "bare" in kinds else 2):
+            yield ids
+        chain = [(kind, number)] if kind in ("strong", "bare") else []
+
+
+def _above(tokens: Sequence[tuple[str, int]]) -> bool:
+    return any(kind == "above" for kind, _ in tokens)
+
+
+def _tokens(line: str) -> list[tuple[str, int]]:
+    found = []
+    for match in _TOKEN.finditer(line):
+        kind = str(match.lastgroup)
+        if kind != "noise":
+            digits = re.search(r"\d+", match[0]) if kind in ("strong", "bare") else None
+            found.append((kind, int(digits[0]) if digits else 0))
+    return found

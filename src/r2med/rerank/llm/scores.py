@@ -1,0 +1,163 @@
+"""Scores from 0 to 10 in an answer: JSON in any of the shapes models give it, or lines such as `[3]: 7`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from r2med.rerank.llm.json_in_text import Members, members, mended, values
+from r2med.rerank.llm.reading import LONGEST, Reading, last_full
+
+HIGHEST = 10.0
+
+Pairs = list[tuple[int, float]]
+
+_NUMBER = r"[-+]?\d{1,9}(?:[.,]\d{1,9})?"
+_OF_TEN = r"(?:\s?(?:/|out of|of)\s?10(?!\d))?"
+_ID = re.compile(r"(?:passage|document|doc|id|p|d)", re.IGNORECASE)
+_SCORE = re.compile(r"score|rating|relevance|grade|points|value", re.IGNORECASE)
+_WRITTEN_ID = re.compile(r"\s*<?\W?(?:passage|document|doc|id|p|d)?[\s_#]?\[?(\d{1,9})\]?>?\s*", re.IGNORECASE)
+_WRITTEN_SCORE = re.compile(rf"\s*({_NUMBER}){_OF_TEN}\s*", re.IGNORECASE)
+_PAIR = re.compile(
+    rf"(?<![\w.])(\d{{1,9}})[\"'\])>*]{{0,4}}\s?(?:[:=|→–-]|->)\s?(?:score:?\s?)?[\"'*]{{0,3}}({_NUMBER})(?![\w.]){_OF_TEN}",
+    re.IGNORECASE,
+)
+_FILLING = re.compile(r"\b(?:passages?|documents?|docs?|ids?|scores?|ratings?)\b", re.IGNORECASE)
+_REMARK = re.compile(r"[\"'*]{0,3}\s*(?:$|[-–—(,;:.])")
+_SCALE = re.compile(r"\b0\s?(?:-|–|to|\.\.)\s?10\b", re.IGNORECASE)
+_SAID = re.compile(
+    rf"(?:score|rating|relevance)\b[^\d\n+-]{{0,20}}({_NUMBER})|(?<![\w./])({_NUMBER})\s?(?:/|out of)\s?10(?!\d)"
+    rf"|^[ \t*\[`]*({_NUMBER})[ \t*\]`.]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def read_scores(text: str, count: int) -> Reading[dict[int, float]] | None:
+    """Return the scores of passages 1 to count by places from 0; None where the answer scores none of them.
+
+    Passages without a score are left out; of several the last counts; numbers that no passage has are dropped; scores
+    beyond the scale become its end. All of it is counted.
+    """
+    text = text[-LONGEST:]
+    right = mended(text)
+
+    def usable(pairs: Pairs) -> int:
+        return len({number for number, _ in pairs if 1 <= number <= count})
+
+    pairs = last_full([*_in_json(right)], usable) or last_full([*_in_lines(text)], usable)
+    if pairs is None:
+        return None
+    scores: dict[int, float] = {}
+    repairs: Counter[str] = Counter()
+    for number, score in pairs:
+        if not 1 <= number <= count:
+            repairs["invented"] += 1
+            continue
+        repairs["repeated"] += number - 1 in scores
+        repairs["clipped"] += not 0 <= score <= HIGHEST
+        scores[number - 1] = min(max(score, 0.0), HIGHEST)
+    repairs["missing"] += count - len(scores)
+    return Reading(scores, +repairs)
+
+
+def read_score(text: str, count: int = 1) -> Reading[float] | None:
+    """Return the one score that an answer about one passage gives, the last it says; None where it says none."""
+    text = _SCALE.sub(" ", text[-LONGEST:])
+    right = mended(text)
+    found = [
+        (match.end(), float(next(filter(None, match.groups())).replace(",", "."))) for match in _SAID.finditer(right)
+    ]
+    for value in values(right):
+        if (score := _score_in(value.value)) is not None:
+            found.append((value.end, score))
+    if not found:
+        return None
+    score = sorted(found, key=lambda one: one[0])[-1][1]
+    return Reading(min(max(score, 0.0), HIGHEST), +Counter(clipped=int(not 0 <= score <= HIGHEST)))
+
+
+def _in_json(text: str) -> Iterator[Pairs]:
+    """Yield the scores of each JSON value; values with nothing between them (an object to a line) belong together."""
+    together: Pairs = []
+    end = 0
+    for found in values(text):
+        if text[end : found.start].strip(" \t\r\n,;"):
+            yield together
+            together = []
+        together = together + _pairs(found.value)
+        end = found.end
+    yield together
+
+
+def _pairs(value: Any, depth: int = 20) -> Pairs:
+    """Return all (passage, score) of a JSON value, however deep."""
+    if not depth:
+        return []
+    if isinstance(value, Members):
+        ids = [number for key, entry in value if _ID.fullmatch(key) and (number := _id(entry)) is not None]
+        score = _score_in(value)
+        if ids and score is not None:
+            return [(ids[0], score)]
+        return [pair for key, entry in value for pair in _member(key, entry, depth)]
+    if isinstance(value, list):
+        if len(value) == 2 and (number := _id(value[0])) is not None and (score := _score(value[1])) is not None:
+            return [(number, score)]
+        # A bare list of numbers may be a ranking as well as scores: it is neither.
+        return [pair for entry in value if isinstance(entry, (Members, list)) for pair in _pairs(entry, depth - 1)]
+    return []
+
+
+def _member(key: str, entry: Any, depth: int) -> Pairs:
+    written = _WRITTEN_ID.fullmatch(key)
+    if not written:
+        return _pairs(entry, depth - 1)
+    score = _score(entry)
+    if score is None and isinstance(entry, Members):
+        score = _score_in(entry)
+    return [(int(written[1]), score)] if score is not None else _pairs(entry, depth - 1)
+
+
+def _in_lines(text: str) -> Iterator[Pairs]:
+    """Yield the scores in lines that hold little else; neighbouring lines belong together."""
+    together: Pairs = []
+    for line in filter(str.strip, text.split("\n")):
+        found = [(int(match[1]), float(match[2].replace(",", "."))) for match in _PAIR.finditer(line)]
+        first = _PAIR.search(line)
+        if first and not re.search(r"\w", _FILLING.sub("", _PAIR.sub("", line))):
+            together = together + found
+        elif (
+            first and not re.search(r"\w", _FILLING.sub("", line[: first.start()])) and _REMARK.match(line, first.end())
+        ):
+            together = [*together, found[0]]
+        else:
+            yield together
+            together = []
+    yield together
+
+
+def _score_in(value: Any) -> float | None:
+    """Return what stands under a key that says it is a score: `score` itself before others, the outermost first."""
+    found = [
+        (key.lower() != "score", score)
+        for part in members(value)
+        if isinstance(part, Members)
+        for key, entry in part
+        if _SCORE.search(key) and (score := _score(entry)) is not None
+    ]
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _id(entry: Any) -> int | None:
+    if isinstance(entry, float):
+        return int(entry) if entry.is_integer() and abs(entry) < 1e9 else -1
+    written = _WRITTEN_ID.fullmatch(entry) if isinstance(entry, str) else None
+    return int(written[1]) if written else None
+
+
+def _score(entry: Any) -> float | None:
+    if isinstance(entry, float):
+        return entry
+    written = _WRITTEN_SCORE.fullmatch(entry) if isinstance(entry, str) else None
+    return float(written[1].replace(",", ".")) if written else None

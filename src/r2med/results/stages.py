@@ -1,0 +1,70 @@
+"""What each stage of a system took, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from r2med.results.record import StageFacts
+from r2med.system import Outcome, System
+
+
+def stage_facts(system: System, outcome: Outcome) -> tuple[StageFacts, ...]:
+    """Return the facts of every stage, in the order in which they ran."""
+    found = []
+    if system.expander is not None:
+        expansion = outcome.expansion
+        found.append(
+            StageFacts(
+                stage="expansion",
+                name=system.expander.name,
+                seconds=expansion.usage.get("seconds", 0.0),
+                failures=expansion.failures,
+                failure_kinds=expansion.failure_kinds,
+                llm=expansion.usage,
+            )
+        )
+    searched = outcome.searched
+    seconds = searched.timings.get("search", 0.0)
+    found.append(StageFacts(stage="search", name=system.retriever.name, seconds=seconds, usage=searched.usage))
+    for reranker, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+        found.append(
+            StageFacts(
+                stage="rerank",
+                name=reranker.name,
+                seconds=reranked.seconds,
+                failures=reranked.failures,
+                failure_kinds=reranked.failure_kinds,
+                repairs=reranked.repairs,
+                llm=reranked.llm,
+                usage=reranked.usage,
+            )
+        )
+    return tuple(found)
+
+
+def total(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the sum of several accounts; latencies do not add up, so of several none is kept."""
+    accounts = [part for part in parts if part]
+    if len(accounts) == 1:
+        return dict(accounts[0])
+    found: dict[str, float] = {}
+    for account in accounts:
+        for name, amount in account.items():
+            if not name.startswith("latency"):
+                found[name] = found.get(name, 0.0) + amount
+    return found
+
+
+def seeds(settings: Mapping[str, Any]) -> dict[str, int]:
+    """Return every seed that a system's settings name, by where it stands in them."""
+    found: dict[str, int] = {}
+    stages = {"llm": settings.get("expansion") or {}}
+    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
+    for name, stage in stages.items():
+        sampling = stage.get("sampling") or {}
+        if sampling.get("seed") is not None:
+            found[name if name == "llm" else f"{name} llm"] = sampling["seed"]
+        if isinstance(stage.get("seed"), int):
+            found[name if name != "llm" else "expansion"] = stage["seed"]
+    return found

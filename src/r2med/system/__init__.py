@@ -1,0 +1,14 @@
+"""System = expansion → retriever → rerankers: a spec that prints as its own name, parses back, and runs.
+
+bm25
+bm25+bge
+rm3 → bm25
+hyde(o3-mini, samples=3) → fuse(bm25+minilm, method=minmax)
+bm25+nv → bge-reranker@100 → groupwise(o3-mini)@20
+reasoner(o3-mini)
+"""
+
+from r2med.system.model import Outcome, System
+from r2med.system.setup import Setup
+
+__all__ = ["Outcome", "Setup", "System"]

@@ -1,0 +1,120 @@
+"""From a spec to a system: which stage is an expansion, a retriever or a reranker, and who builds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from r2med.agents.registry import METHODS as AGENTS
+from r2med.agents.registry import build as build_agent
+from r2med.errors import UserError, nearest
+from r2med.expand import Expander
+from r2med.expand.generate import GENERATED
+from r2med.expand.registry import KNOWN, ExpandOptions
+from r2med.expand.registry import build as build_expander
+from r2med.models.llm_cards import llms
+from r2med.rerank import registry as rerank
+from r2med.rerank.llm import METHODS as BY_LLM
+from r2med.retrieve.candidates import PREFIX as RUN
+from r2med.retrieve.candidates import Candidates
+from r2med.retrieve.contracts import Retriever
+from r2med.retrieve.registry import PREFIXES, known
+from r2med.retrieve.registry import build as build_retriever
+from r2med.spec import ARROW, Call, parse
+from r2med.system.model import System
+from r2med.system.presets import presets, spelt_out
+from r2med.system.setup import Setup
+
+Stage = list[Call]
+
+
+def assemble(spec: str, setup: Setup) -> System:
+    """Return the system that a spec names."""
+    stages = [_with_llm(stage, setup.llm) for stage in parse(spelt_out(spec, setup.llm))]
+    before, search, after = _sorted_out(stages, spec, setup)
+    expander = _expander(before, setup) if before is not None else None
+    rerankers = tuple(rerank.build(call, setup.models, setup.expansion, setup.depth, setup.store) for call in after)
+    return System(search, expander, rerankers, setup.expansions)
+
+
+def wants_llm(spec: str) -> bool:
+    """Tell whether a part of a system needs an LLM and does not name one."""
+    stages = parse(spec)
+    if _preset(stages):
+        return not stages[0][0].arguments
+    return any(_lacks_llm(call) for stage in stages for call in stage)
+
+
+def with_llm(spec: str, llm: str) -> str:
+    """Return a spec in which every part that needs an LLM names one."""
+    stages = parse(spec)
+    if _preset(stages) and not stages[0][0].arguments:
+        return str(Call(stages[0][0].name, (llm,), stages[0][0].settings))
+    return ARROW.join("+".join(map(str, _with_llm(stage, llm))) for stage in stages)
+
+
+def _preset(stages: list[Stage]) -> bool:
+    return len(stages) == len(stages[0]) == 1 and stages[0][0].name in presets()
+
+
+def _lacks_llm(call: Call) -> bool:
+    return call.name in (*GENERATED, *AGENTS, *BY_LLM) and not call.arguments
+
+
+def _with_llm(stage: Stage, llm: str) -> Stage:
+    if not llm:
+        return stage
+    return [Call(c.name, (llm,), c.settings, c.depth) if _lacks_llm(c) else c for c in stage]
+
+
+def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | None, Retriever, list[Call]]:
+    """Return the expansion, the retriever and the rerankers of a system."""
+    before = stages.pop(0)[0] if _is_expansion(stages[0]) else None
+    if setup.candidates is not None:
+        search: Retriever = _candidates(setup.candidates, stages, spec)
+    elif not stages:
+        raise UserError(f"{spec!r} is an expansion: name what searches with it, as in {before}{ARROW}bm25")
+    elif rerank.is_reranker(stages[0]):
+        raise UserError(
+            f"{stages[0][0]} is a reranker: name what finds its candidates, as in bm25{ARROW}{stages[0][0]}, "
+            "or give a run with --candidates FILE"
+        )
+    else:
+        _check_first(stages, spec)
+        search = build_retriever(stages.pop(0), setup.models)
+    for stage in stages:
+        if len(stage) > 1:
+            raise UserError(f"{'+'.join(map(str, stage))} in {spec!r}: rerankers stand one after the other, not fused")
+        if _is_expansion(stage):
+            raise UserError(f"{stage[0]} in {spec!r} is an expansion: it stands before the retriever")
+    return before, search, [stage[0] for stage in stages]
+
+
+def _candidates(path: Path, stages: list[Stage], spec: str) -> Candidates:
+    if not stages or (not rerank.is_reranker(stages[0]) and not stages[0][0].name.startswith(PREFIXES)):
+        raise UserError(f"{spec!r}: --candidates {path} is what was retrieved: name the rerankers that follow it only")
+    return Candidates(path)
+
+
+def _check_first(stages: list[Stage], spec: str) -> None:
+    """Raise for a name that is neither an expansion nor a retriever, where it could have been meant as either."""
+    name = stages[0][0].name
+    if len(stages) > 1 and len(stages[0]) == 1 and name not in known() and not name.startswith((*PREFIXES, RUN)):
+        hint = nearest(name, (*KNOWN, *known()))
+        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(KNOWN)} → bm25, …")
+
+
+def _is_expansion(stage: Stage) -> bool:
+    return len(stage) == 1 and stage[0].name in (*KNOWN, *AGENTS)
+
+
+def _expander(call: Call, setup: Setup) -> Expander:
+    if call.depth is not None:
+        raise UserError(f"{call}: only rerankers have a depth")
+    if call.name in AGENTS and call.arguments and _asked(call.arguments[0], setup.expansion):
+        return build_agent(call, setup.expansion, setup.store)
+    return build_expander(call, setup.expansion, setup.store)
+
+
+def _asked(llm: str, options: ExpandOptions) -> bool:
+    """Tell whether there is such an LLM to ask; all others may have left recorded texts."""
+    return not options.recorded and (llm in llms() or bool(options.chat.base_url))

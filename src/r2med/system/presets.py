@@ -1,0 +1,74 @@
+"""Presets: whole pipelines under one name, each a TOML file whose parts can be replaced one by one.
+
+reasoner(o3-mini)
+reasoner(o3-mini, dense=nv, rerank=bge-reranker@100)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from r2med import plugins
+from r2med.errors import UserError, checked_name
+from r2med.spec import Call, parse
+from r2med.toml_card import read_toml, validated
+
+DEEPEST = 100
+"""Replacements after which a part must be naming itself."""
+
+_NAMED = re.compile(r"\{([a-z_]+)\}")
+
+
+class Preset(BaseModel):
+    """A pipeline: its spec, and what its words stand for until a user says otherwise."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    summary: str
+    spec: str
+    parts: dict[str, str]
+    """Name -> a piece of a spec; pieces may name others, and `{llm}`, which the user gives."""
+
+    def spelt_out(self, call: Call, llm: str = "") -> str:
+        """Return the spec that a call of this preset stands for."""
+        if len(call.arguments) > 1:
+            raise UserError(f"{call}: one LLM is named first, everything else as PART=VALUE: {', '.join(self.parts)}")
+        if call.depth is not None:
+            raise UserError(f"{call}: write the depth as depth={call.depth}")
+        words = {**self.parts, **call.typed(dict.fromkeys(self.parts, str))}
+        words["llm"] = call.arguments[0] if call.arguments else llm
+        text = self.spec
+        for _ in range(DEEPEST):
+            if (named := _NAMED.search(text)) is None:
+                return text
+            word = named[1]
+            if word not in words:
+                raise UserError(f"{call}: {self.name} has no part {{{word}}}: {', '.join(self.parts)}")
+            if word == "llm" and not words["llm"]:
+                raise UserError(f"{self.name} needs the name of an LLM, such as {self.name}(o3-mini), or --llm NAME")
+            text = text.replace(named[0], words[word])
+        raise UserError(f"{call}: a part of it names itself")
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    """Return every preset by name."""
+    found = {}
+    for name, file in sorted(plugins.files("systems", ".toml").items()):
+        content: dict[str, Any] = {"name": checked_name(name, "system"), **read_toml(file)}
+        found[name] = validated(Preset, content, file)
+    return found
+
+
+def spelt_out(spec: str, llm: str = "") -> str:
+    """Return a spec with its preset, if it is one, written out in full."""
+    stages = parse(spec)
+    if len(stages) == len(stages[0]) == 1 and stages[0][0].name in presets():
+        return presets()[stages[0][0].name].spelt_out(stages[0][0], llm)
+    return spec

@@ -1,0 +1,75 @@
+"""Suites: many systems on many datasets in one TOML file, so that a whole table is one command."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from r2med import plugins
+from r2med.errors import UserError, nearest
+from r2med.spec import ARROW
+from r2med.toml_card import read_toml, validated
+
+
+class Grid(BaseModel):
+    """Every expansion with every retriever and every chain of rerankers; an empty name leaves a stage out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    expand: tuple[str, ...] = ("",)
+    retrieve: tuple[str, ...]
+    rerank: tuple[str, ...] = ("",)
+
+    @property
+    def systems(self) -> list[str]:
+        """The specs."""
+        return [
+            ARROW.join(filter(None, stages)) for stages in itertools.product(self.expand, self.retrieve, self.rerank)
+        ]
+
+
+class Suite(BaseModel):
+    """What is evaluated on what; flags given beside it go before what it says."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    summary: str = ""
+    data: tuple[str, ...] = ("R2MED",)
+    recorded: bool = False
+    """Use recorded generations; no LLM is asked for an expansion."""
+    llm: str = ""
+    """The LLM of parts that need one and do not name it."""
+    systems: tuple[str, ...] = ()
+    grid: tuple[Grid, ...] = ()
+
+    @property
+    def specs(self) -> list[str]:
+        """Every system, once, in the order of the file."""
+        return list(dict.fromkeys([*self.systems, *(spec for grid in self.grid for spec in grid.systems)]))
+
+
+@cache
+def suites() -> dict[str, Traversable]:
+    """Return the files of the suites that come with r2med and its plugins, by name."""
+    return dict(sorted(plugins.files("suites", ".toml").items()))
+
+
+def suite(name: str) -> Suite:
+    """Return a suite by its name, or from a file."""
+    path = Path(name).expanduser()
+    file: Traversable | Path
+    if name in suites():
+        file = suites()[name]
+    elif path.is_file():
+        file = path
+    else:
+        raise UserError(f"no suite {name!r}{nearest(name, suites())}: {', '.join(suites())}, or a file NAME.toml")
+    found = validated(Suite, {"name": name if name in suites() else path.stem, **read_toml(file)}, file)
+    if not found.specs:
+        raise UserError(f"{file}: it names no systems: systems = ['bm25'], or a [[grid]] with retrieve = [...]")
+    return found
