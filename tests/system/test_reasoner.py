@@ -1,0 +1,80 @@
+"""The preset `reasoner`: run through an LLM that knows much but errs, it beats each of its parts alone."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from r2med import System, evaluate, load
+from r2med.data import Dataset
+from r2med.expand.generate import Generated
+from r2med.models.chat.contracts import ChatModel
+from r2med.rerank.llm.reranker import LLMReranker
+from r2med.store import Store
+from r2med.system import Setup
+from support.scripted_reasoner import ScriptedReasoner
+
+DATASETS = ("demo/MedQA-Diag", "demo/Medical-Sciences")
+
+
+def with_model(system: System, llm: ChatModel) -> System:
+    """Return the system with every LLM in it replaced."""
+    expander = system.expander
+    if isinstance(expander, Generated):
+        expander = replace(expander, llm=llm)
+    rerankers = [replace(one, llm=llm) if isinstance(one, LLMReranker) else one for one in system.rerankers]
+    return replace(system, expander=expander, rerankers=tuple(rerankers))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def mean(store: Store) -> Callable[[str], float]:
+    datasets = [load(name, store) for name in DATASETS]
+    judges = {dataset.name: ScriptedReasoner(dataset, store) for dataset in datasets}
+
+    def one(spec: str, dataset: Dataset) -> float:
+        system = with_model(System.parse(spec, Setup(store=store)), judges[dataset.name])
+        return evaluate(system, dataset, store=store).mean["nDCG@10"]
+
+    return lambda spec: sum(one(spec, dataset) for dataset in datasets) / len(datasets)
+
+
+PARTS = [
+    "bm25",
+    "minilm",
+    "bm25+minilm",
+    "hyde(gpt4, rounds=1) → bm25",
+    "hyde(gpt4, rounds=1) → minilm",
+    "hyde(gpt4, rounds=1) → bm25+minilm",
+    "hyde(gpt4, rounds=1) → fuse(bm25+minilm, queries=both)",
+    "reasoner(gpt4, dense=minilm, rerank=groupwise(gpt4, weight=0)@20)",
+    "bm25 → groupwise(gpt4, shuffles=2)@20",
+    "minilm → groupwise(gpt4, shuffles=2)@20",
+    "bm25+minilm → groupwise(gpt4, shuffles=2)@20",
+]
+
+
+def test_the_whole_beats_each_of_its_parts(mean: Callable[[str], float]) -> None:
+    whole = mean("reasoner(gpt4, dense=minilm, depth=20)")
+    parts = {spec: mean(spec) for spec in PARTS}
+    assert whole > max(parts.values()), f"{whole:.4f} of {parts}"
+
+
+def test_its_record_tells_what_every_stage_took(store: Store) -> None:
+    dataset = load("demo/MedQA-Diag", store)
+    spec = "reasoner(gpt4, dense=minilm, depth=20, shuffles=1)"
+    system = with_model(System.parse(spec, Setup(store=store)), ScriptedReasoner(dataset, store))
+    record = evaluate(system, dataset, store=store)
+    expansion, search, rerank = record.stages
+    queries = len(dataset.queries)
+    assert (expansion.llm["requests"], rerank.llm["requests"]) == (2 * queries, queries)
+    assert record.llm_tokens == 15 * 3 * queries and record.llm["requests"] == 3 * queries
+    assert record.cost_usd == pytest.approx(expansion.llm["cost_usd"] + rerank.llm["cost_usd"])
+    assert record.encoder_seconds > 0 and search.seconds > 0
+    total = expansion.seconds + search.seconds + rerank.seconds
+    assert record.seconds_per_query == pytest.approx(total / queries)
+    assert record.seeds["rerank 1"] == 42 and record.system == system.name
