@@ -1,8 +1,24 @@
 """What every test stands on: a store of its own, and nothing of the user's surroundings."""
 
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from support.prepared import Prepared, prepare
+
+# A busy machine may take any time for an example; that is no fault of what is tested.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C reach the programs under test: a process in the background ignores it, and they would inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
@@ -12,3 +28,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("R2MED_HOME", str(folder))
     monkeypatch.delenv("R2MED_PLUGINS", raising=False)
     return folder
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Iterator[Prepared]:
+    """A process that has imported everything, for the many commands whose start is not what is tested."""
+    with prepare() as running:
+        yield running
+
+
+@pytest.fixture
+def forked(prepared: Prepared, tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
+    """Run `r2med ARGUMENTS` in the test's own folder, forked from the process that has imported everything."""
+    return lambda *arguments, **changes: prepared.r2med(*arguments, cwd=tmp_path, **changes)

@@ -146,9 +146,9 @@ def test_a_model_of_one_s_own_runs_from_the_current_folder(tmp_path):
     ("name", "says"),
     [("TooFew", "rows"), ("NotANumber", "document 'bio-"), ("MyModle", "did you mean MyModel"), ("x:y", "")],
 )
-def test_a_model_of_one_s_own_that_is_wrong_is_one_line(tmp_path, name, says):
+def test_a_model_of_one_s_own_that_is_wrong_is_one_line(tmp_path, name, says, forked):
     (tmp_path / "mine.py").write_text(CUSTOM)
-    done = r2med("run", "--model", f"mine:{name}", "--data", "demo/Biology", cwd=tmp_path)
+    done = forked("run", "--model", f"mine:{name}", "--data", "demo/Biology")
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
@@ -170,18 +170,17 @@ def test_a_model_of_one_s_own_that_is_wrong_is_one_line(tmp_path, name, says):
         (["models", "show", "bgee"], "did you mean bge"),
     ],
 )
-def test_mistakes_about_models_are_one_line(tmp_path, arguments, says, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = r2med(*arguments, cwd=tmp_path)
+def test_mistakes_about_models_are_one_line(arguments, says, forked):
+    done = forked(*arguments)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
-def test_models_are_listed_shown_and_checked(tmp_path):
-    listed = r2med("models", "list", cwd=tmp_path).stdout
+def test_models_are_listed_shown_and_checked(tmp_path, forked):
+    listed = forked("models", "list").stdout
     assert all(name in listed for name in ("medcpt:published", "nv", "voyage", "qwen3-8b"))
-    shown = json.loads(r2med("models", "show", "medcpt:published", cwd=tmp_path).stdout)
+    shown = json.loads(forked("models", "show", "medcpt:published").stdout)
     assert shown["query"]["repository"] == "ncbi/MedCPT-Article-Encoder"
     checked = r2med("models", "check", "minilm", cwd=tmp_path)
     assert "384 dimensions; norms 1.0000" in checked.stdout, checked.stderr
@@ -210,30 +209,30 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
         embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)
 
 
-def test_an_api_model_without_its_key_is_one_line_from_the_command_line(tmp_path, monkeypatch):
+def test_an_api_model_without_its_key_is_one_line_from_the_command_line(forked, monkeypatch):
     for key in ("OPENAI_API_KEY", "VOYAGE_API_KEY"):
         monkeypatch.delenv(key, raising=False)
         name = key.split("_")[0].lower()
         for spec in (name, f"bm25+{name}"):
-            done = r2med("run", spec, "--data", "demo/Biology", cwd=tmp_path)
+            done = forked("run", spec, "--data", "demo/Biology")
             assert done.returncode == 2, done.stderr
             assert key in done.stderr.splitlines()[-1]
             assert "Traceback" not in done.stderr
 
 
-def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_path):
+def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_path, forked):
     (tmp_path / "odd.py").write_text(
         "import numpy as np\n"
         "class Odd:\n"
         "    def encode_queries(self, q, **k): return np.ones((len(q), 8))\n"
         "    def encode_corpus(self, c, **k): return np.ones((len(c), 16))\n"
     )
-    done = r2med("run", "--model", "odd:Odd", "--data", "demo/Biology", cwd=tmp_path)
+    done = forked("run", "--model", "odd:Odd", "--data", "demo/Biology")
     assert done.returncode == 2, done.stderr
     assert "8 for queries and 16 for documents" in done.stderr.splitlines()[-1]
 
 
-def test_openvino_does_not_pretend_to_a_precision_it_was_asked_for(tmp_path):
-    done = r2med("run", "minilm", "--backend", "openvino", "--dtype", "float32", "--data", "demo/Biology", cwd=tmp_path)
+def test_openvino_does_not_pretend_to_a_precision_it_was_asked_for(forked):
+    done = forked("run", "minilm", "--backend", "openvino", "--dtype", "float32", "--data", "demo/Biology")
     assert done.returncode == 2
     assert "leave --dtype float32 out" in done.stderr.splitlines()[-1]

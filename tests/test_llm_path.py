@@ -14,7 +14,7 @@ from r2med.models.chat.options import ChatOptions
 from r2med.models.llm_cards import llm_card
 from r2med.results import Record
 from r2med.store import Store
-from r2med.system import System
+from r2med.system import Setup, System
 from support.llama_server import serve
 
 FOLDER_OF_ONE = {
@@ -57,7 +57,7 @@ def short_answers(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_answers):
+def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_answers, forked):
     arguments = ["run", "bm25", "--expand", "hyde", "--llm", "tiny", "--data", folder]
     arguments += ["--prompts", short_answers / "prompts", "--out", short_answers / "out"]
     first = r2med(*arguments, cwd=short_answers)
@@ -68,7 +68,7 @@ def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_
     assert record.llm["requests"] == 1
     assert record.llm_tokens > 20
     assert record.settings["expansion"]["templates"]
-    again = r2med(*arguments, cwd=short_answers)
+    again = forked(*arguments)
     assert "1 of them reused" in again.stdout, again.stderr
     assert Record.read(path) == record
 
@@ -77,30 +77,28 @@ def test_the_same_llm_behind_a_real_server_goes_the_same_way(folder, short_answe
     with serve(gguf_file(llm_card("smollm2"), None), name="any-name", threads=1) as base_url:
         options = ExpandOptions(ChatOptions(base_url=base_url), prompts=short_answers / "prompts")
         store = Store(tmp_path / "store")
-        system = System.parse("hyde(any-name) → bm25", expansion=options, store=store)
+        system = System.parse("hyde(any-name) → bm25", Setup(expansion=options, store=store))
         record = evaluate(system, folder, store=store)
         assert record.llm["requests"] == 1
         assert record.failures + (record.llm["completion_tokens"] > 0) >= 1
     # The server is gone: the journal answers.
-    again = System.parse("hyde(any-name) → bm25", expansion=options, store=store)
+    again = System.parse("hyde(any-name) → bm25", Setup(expansion=options, store=store))
     assert evaluate(again, folder, store=store).mean == record.mean
 
 
-def test_generations_are_written_in_the_original_s_layout_and_searched_without_an_llm(folder, short_answers):
-    made = r2med(
-        "generate", "hyde", "--llm", "tiny", "--data", folder, "--prompts", short_answers / "prompts", cwd=short_answers
-    )
+def test_generations_are_written_in_the_original_s_layout_and_searched_without_an_llm(folder, short_answers, forked):
+    made = forked("generate", "hyde", "--llm", "tiny", "--data", folder, "--prompts", short_answers / "prompts")
     assert made.returncode == 0, made.stderr
     file = short_answers / "generations" / "one" / "hyde" / "tiny" / "query_with_hydoc.jsonl"
     assert json.loads(file.read_text())["id"] == "0"
     arguments = ["run", "bm25", "--expand", "hyde", "--llm", "tiny", "--generations", "generations", "--data", folder]
-    done = r2med(*arguments, "--json", cwd=short_answers)
+    done = forked(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["system"] == "hyde(tiny) → bm25"
 
 
-def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path):
-    done = r2med("run", "bm25", "--expand", "hyde", "--llm", "o3-mini", "--data", "demo", "--dry-run", cwd=tmp_path)
+def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path, forked):
+    done = forked("run", "bm25", "--expand", "hyde", "--llm", "o3-mini", "--data", "demo", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "64 calls" in done.stdout
     assert "$" in done.stdout
@@ -124,10 +122,10 @@ def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path)
         (["llms", "show", "gtp4"], "did you mean gpt4"),
     ],
 )
-def test_mistakes_about_llms_are_one_line(tmp_path, arguments, says, monkeypatch):
+def test_mistakes_about_llms_are_one_line(arguments, says, forked, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    done = r2med(*arguments, cwd=tmp_path)
+    done = forked(*arguments)
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

@@ -40,10 +40,13 @@ class Call:
             if key not in kinds:
                 there = ", ".join(kinds) or "it has none"
                 raise UserError(f"{self.name} has no setting {key!r}{nearest(key, kinds)}: {there}")
+            if key in found:
+                raise UserError(f"{self}: {key} is given twice")
             try:
                 found[key] = kinds[key](value)
             except ValueError:
-                raise UserError(f"{self.name}: {key}={value} is not a number") from None
+                number = "a whole number" if kinds[key] is int else "a number"
+                raise UserError(f"{self.name}: {key}={value} is not {number}") from None
         return found
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import PATIENCE
+
 FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"
 
 
@@ -18,7 +20,7 @@ def r2med(*arguments, cwd=None, **environment):
         text=True,
         cwd=cwd,
         env={**os.environ, "COLUMNS": "120", **environment},
-        timeout=120,
+        timeout=PATIENCE,
     )
 
 
@@ -65,21 +67,21 @@ def test_run_as_json_is_data_alone(tmp_path):
     assert all(0 <= row["mean"]["nDCG@10"] <= 1 for row in rows)
 
 
-def test_a_run_of_r2med_scores_the_same_with_score(tmp_path):
-    r2med("run", "bm25", "--data", "demo/Biology", "--out", tmp_path)
+def test_a_run_of_r2med_scores_the_same_with_score(tmp_path, forked):
+    forked("run", "bm25", "--data", "demo/Biology", "--out", tmp_path)
     [record] = tmp_path.glob("demo/Biology/*.json")
     demo = Path(__import__("r2med").__file__).parent / "data" / "demo" / "Biology"
-    done = r2med("score", "--qrels", demo / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
+    done = forked("score", "--qrels", demo / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
     assert json.loads(done.stdout)["mean"] == pytest.approx(json.loads(record.read_text())["mean"], abs=1e-12)
 
 
-def test_score_prints_json_with_means_and_on_demand_each_query():
-    done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json")
+def test_score_prints_json_with_means_and_on_demand_each_query(forked):
+    done = forked("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json")
     content = json.loads(done.stdout)
     assert set(content) == {"mean"}
     assert f"{content['mean']['nDCG@10']:.4f}" == "0.0354"
     assert {"nDCG@10", "MAP@10", "R@10", "P@10", "MRR", "R@1000"} <= set(content["mean"])
-    full = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json", "--per-query")
+    full = forked("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json", "--per-query")
     assert len(json.loads(full.stdout)["per_query"]) == 24
 
 
@@ -90,10 +92,25 @@ def test_score_prints_a_table_for_a_person():
     assert "…" not in done.stdout
 
 
-def test_data_list_and_stats_name_every_dataset():
-    listed = r2med("data", "list").stdout
+@pytest.mark.parametrize("arguments", [["data", "list"], ["rnu"], ["run", "--data", "Biolgy"], ["data", "stats"]])
+def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, forked):
+    """What the tests that take `forked` rest on."""
+    there, here = forked(*arguments), r2med(*arguments, cwd=tmp_path, COLUMNS="200")
+    assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
+
+
+def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, forked):
+    folder, _ = demo_run
+    [row] = json.loads(forked("run", "bm25", "--data", "demo/Biology", "--json").stdout)
+    [path] = tmp_path.glob("results/demo/Biology/*.json")
+    record = json.loads((folder / path.relative_to(tmp_path)).read_text())
+    assert (row["key"], row["mean"]) == (record["key"], record["mean"])
+
+
+def test_data_list_and_stats_name_every_dataset(forked):
+    listed = forked("data", "list").stdout
     assert all(name in listed for name in ("Biology", "IIYi-Clinical", "group R2MED", "clinical-evidence"))
-    stats = r2med("data", "stats", "demo").stdout
+    stats = forked("data", "stats", "demo").stdout
     assert stats.count("demo/") == 8
 
 
@@ -116,8 +133,8 @@ def test_data_list_and_stats_name_every_dataset():
         (["data", "stats", "bad\x1b[31mname"], r"bad\x1b[31mname"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says):
-    done = r2med(*arguments, cwd=tmp_path)
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, forked):
+    done = forked(*arguments)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert says in done.stderr
@@ -126,17 +143,17 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says):
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_results_that_cannot_be_written_fail_before_the_work(tmp_path):
+def test_results_that_cannot_be_written_fail_before_the_work(tmp_path, forked):
     (tmp_path / "file").write_text("in the way")
-    done = r2med("run", "bm25", "--data", "demo", "--out", tmp_path / "file" / "results")
+    done = forked("run", "bm25", "--data", "demo", "--out", tmp_path / "file" / "results")
     assert done.returncode == 2
     assert done.stderr.startswith("r2med: cannot write results to ")
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path):
+def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path, forked):
     (tmp_path / "run").write_text("other Q0 d 1 0.5 t\n")
-    done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", tmp_path / "run")
+    done = forked("score", "--qrels", FACTS / "qrels.txt", "--run", tmp_path / "run")
     assert done.returncode == 2
     assert "no query in common" in done.stderr
 
@@ -150,34 +167,34 @@ def folder_of(place, query, document):
     return place
 
 
-def test_two_folders_of_one_name_both_count_in_the_average(tmp_path):
+def test_two_folders_of_one_name_both_count_in_the_average(tmp_path, forked):
     first, second = folder_of(tmp_path / "A" / "x", "1", "d"), folder_of(tmp_path / "B" / "x", "1", "d")
     (second / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "other", "score": 1}\n')
-    done = r2med("run", "bm25", "--data", first, "--data", second, "--out", tmp_path / "out")
+    done = forked("run", "bm25", "--data", first, "--data", second, "--out", tmp_path / "out")
     row = next(line for line in done.stdout.splitlines() if line.startswith("bm25"))
     one, two, average = map(float, row.split()[1:])
     assert one != two
     assert average == pytest.approx((one + two) / 2, abs=0.011)
 
 
-def test_score_reads_our_own_encoded_ids_back(tmp_path):
+def test_score_reads_our_own_encoded_ids_back(tmp_path, forked):
     folder = folder_of(tmp_path / "odd", "q 1", "d%20x y")
-    r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
+    forked("run", "bm25", "--data", folder, "--out", tmp_path / "out")
     [record] = (tmp_path / "out").glob("odd/*.json")
-    done = r2med("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
+    done = forked("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
     assert json.loads(done.stdout)["mean"] == json.loads(record.read_text())["mean"]
 
 
-def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path):
+def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path, forked):
     folder = folder_of(tmp_path / "set", "1", "d")
     with (folder / "qrels.jsonl").open("a") as file:
         file.write('{"q_id": "zz", "p_id": "d", "score": 1}\n{"q_id": "1", "p_id": "gone", "score": 1}\n')
-    done = r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
+    done = forked("run", "bm25", "--data", folder, "--out", tmp_path / "out")
     assert "the qrels name 1 queries and 1 relevant documents that are not there" in done.stderr
 
 
-def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path):
-    done = r2med("run", "bm25", "--measure", "nDCG@7", "--out", tmp_path / "out")
+def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path, forked):
+    done = forked("run", "bm25", "--measure", "nDCG@7", "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "records do not hold nDCG@7" in done.stderr
     assert not (tmp_path / "out").exists()

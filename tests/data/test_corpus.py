@@ -174,22 +174,22 @@ def test_nothing_is_left_in_progress(tmp_path: Path, home: Path) -> None:
 
 
 def test_a_large_corpus_opens_again_at_once_and_in_little_memory(tmp_path: Path, home: Path) -> None:
-    count, filler = 300_000, "a few words that fill the memory if all of them were read " * 3
+    count, filler = 200_000, "a few words that fill the memory if all of them were read " * 3
     documents = ({"id": f"d{number}", "text": f"{number} {filler}"} for number in range(count))
     folder = r2med_folder(tmp_path / "large", documents, QUERIES[:1], [{"q_id": "0", "p_id": "d7", "score": 1}])
     assert len(load(folder).corpus) == count
     (stored,) = home.glob("corpus/*/documents.arrow")
-    assert stored.stat().st_size > 50e6
+    assert stored.stat().st_size > 35e6
     opened = python(
         """
 import json, resource, sys, time
 import r2med
 r2med.load("demo/Biology")  # imports are paid for
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-started = time.perf_counter()
+started = time.process_time()  # the processor's, which no busy neighbour can take
 corpus = r2med.load(sys.argv[1]).corpus
-row = corpus.row("d299999")
-seconds = time.perf_counter() - started
+row = corpus.row("d199999")
+seconds = time.process_time() - started
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 print(json.dumps([len(corpus), row, seconds, grown]))
 """,

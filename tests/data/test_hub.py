@@ -1,7 +1,5 @@
 """The hub: a pinned revision is fetched once, then read without a network; what is missing is one line."""
 
-import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +11,7 @@ from r2med.data.cards import cards
 from r2med.errors import MissingExtraError
 from support.datasets import hub_files
 from support.hub import serve
-from support.processes import environment, python, r2med
+from support.processes import PATIENCE, python, r2med, started
 
 BIOLOGY = "R2MED/Biology"
 REVISION = "8b9fec2db9eda4b5742d03732213fbaee8169556"
@@ -73,12 +71,11 @@ def test_a_download_killed_half_way_is_completed_by_the_next(
     tmp_path: Path, surroundings: dict[str, str | Path]
 ) -> None:
     repository = hub_files(tmp_path / "repository")
-    with serve(repository, BIOLOGY, REVISION, stalls_at="corpus/corpus-00000-of-00001.parquet") as hub:
-        online = environment(**surroundings | {"HF_ENDPOINT": hub.address})
-        client = subprocess.Popen([sys.executable, "-c", LOAD], env=online, stderr=subprocess.DEVNULL)
-        assert hub.stalled.wait(timeout=30)
-        client.send_signal(signal.SIGKILL)
-        client.wait()
+    with (
+        serve(repository, BIOLOGY, REVISION, stalls_at="corpus/corpus-00000-of-00001.parquet") as hub,
+        started(["-c", LOAD], **surroundings | {"HF_ENDPOINT": hub.address}),  # it is killed at the end
+    ):
+        assert hub.stalled.wait(PATIENCE)
     offline = r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE="1")
     assert offline.returncode == 2
     (line,) = offline.stderr.splitlines()
@@ -101,14 +98,14 @@ def test_half_a_cache_is_completed_once_the_hub_can_be_reached(
 
 @pytest.mark.parametrize("offline", ["0", "1"])
 def test_a_hub_out_of_reach_is_one_line(surroundings: dict[str, str | Path], offline: str) -> None:
-    started = time.monotonic()
+    begun = time.monotonic()
     failed = r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE=offline)
     assert failed.returncode == 2
     assert failed.stdout == ""
     (line,) = failed.stderr.splitlines()
     assert line.startswith("r2med: cannot fetch R2MED/Biology from the hub (")
     assert line.endswith("give a local copy, e.g. --data DIR/Biology")
-    assert time.monotonic() - started < 10  # no minute of retries
+    assert time.monotonic() - begun < 50  # no minute of retries
 
 
 def test_an_unknown_revision_is_one_line(tmp_path: Path, surroundings: dict[str, str | Path]) -> None:

@@ -103,6 +103,35 @@ def test_a_failed_query_is_searched_as_it_is_and_counted(dataset, store):
     assert "1 of 3 queries got no text and are searched as they are (1 refused)" in expansion.notices[0]
 
 
+def test_why_answers_failed_is_told_once_a_kind_in_the_words_of_the_first(dataset, store):
+    def reply(request):
+        prompt = request.messages[-1].content
+        if "zzz" in prompt:
+            return Failure("budget", "the budget of $1 allows no further request", attempts=0)
+        return Failure("server", "server at x answered 500:\n" + ("first " if "face" in prompt else "second ") * 99)
+
+    expansion, _ = expand(dataset, store, reply)
+    first, budget, server = expansion.notices
+    assert first.endswith("on tiny: 3 of 3 queries got no text and are searched as they are (1 budget, 2 server)")
+    assert budget == "hyde(scripted) on tiny: budget: the budget of $1 allows no further request"
+    assert "on tiny: server: server at x answered 500: first first" in server
+    assert server.endswith("…")
+    assert len(server) < 260
+    assert "\n" not in server
+
+
+def test_a_refinement_that_failed_is_told_with_its_reason(dataset, store):
+    def reply(request):
+        return Failure("timeout", "too late") if "Draft:" in request.messages[-1].content else "hives"
+
+    expansion, _ = expand(dataset, store, reply, rounds=1)
+    assert expansion.failures == 0
+    assert [notice.partition(": ")[2] for notice in expansion.notices] == [
+        "3 answers failed (3 timeout)",
+        "timeout: too late",
+    ]
+
+
 def test_an_empty_answer_is_a_failure(dataset, store):
     expansion, _ = expand(dataset, store, lambda request: " \n")
     assert (expansion.failures, expansion.failure_kinds) == (3, {"empty": 3})

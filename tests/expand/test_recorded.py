@@ -1,6 +1,7 @@
 """Recorded generations: found in folders and hub clones, matched with the queries, cleaned; and written to be read."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,8 +9,8 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.expand import METHODS, Expansion, Recorded
 from r2med.expand.cleaning import clean
-from r2med.expand.contracts import Expander
-from r2med.expand.folder import folder_name, write_generations
+from r2med.expand.contracts import Expander, check
+from r2med.expand.folder import NotWrittenError, write_generations
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.lexical import lexical_text
 from r2med.store import Store
@@ -111,6 +112,16 @@ def test_an_llm_without_texts_is_one_line_with_those_there_are(tmp_path):
         Recorded("hyde", "o3-mni").expand(load(root))
     with pytest.raises(UserError, match="none of this method"):
         Recorded("lamer", "gpt4").expand(dataset_in(None))
+    with pytest.raises(UserError, match=f"'gpt4' in {tmp_path}: it has none of this method, as lamer/LLM/query_with"):
+        Recorded("lamer", "gpt4", folder=tmp_path).expand(dataset_in(None))
+
+
+def test_texts_that_are_missing_for_any_dataset_are_told_beforehand(tmp_path):
+    write_jsonl(tmp_path / "one/hyde/gpt4/query_with_hydoc.jsonl", [row(0, "coeliac")])
+    one, two = (replace(dataset_in(None), name=name) for name in ("one", "two"))
+    check([Recorded("hyde", "gpt4", folder=tmp_path)], [one])
+    with pytest.raises(UserError, match="two has no recorded hyde texts"):
+        check([Recorded("hyde", "gpt4", folder=tmp_path)], [one, two])
 
 
 def test_queries_without_a_text_are_counted_and_told(tmp_path):
@@ -138,6 +149,8 @@ def test_texts_for_unknown_ids_are_a_notice(tmp_path):
         ([row(0, [1])], "must be a string or a list of strings"),
         ([row(0, 1)], "'hy_doc' must be a string"),
         ([{"id": "0"}], "missing field 'hy_doc'"),
+        ([{"id": "0"}, {"id": "1"}], r"jsonl:1: missing field 'hy_doc' \(and 1 more lines\)$"),
+        ([], "jsonl: it is empty"),
     ],
 )
 def test_texts_of_other_queries_and_bad_rows_are_one_line(tmp_path, rows, says):
@@ -189,12 +202,18 @@ def test_what_is_written_reads_back(tmp_path):
     written = ('a "quoted"\nline   α 漢', "second")
     queries = (SearchQuery(QUERIES[0], written, "hyde"), SearchQuery(QUERIES[1]))
     path = write_generations(Expansion.of(queries), dataset_in(None), tmp_path, "hyde", "org/some:model")
-    assert path == tmp_path / "set/hyde/org-some-model/query_with_hydoc.jsonl"
-    again = Recorded("hyde", "org-some-model", folder=tmp_path).expand(dataset_in(None))
+    assert path == tmp_path / "set/hyde/org--some++model/query_with_hydoc.jsonl"
+    again = Recorded("hyde", "org/some:model", folder=tmp_path).expand(dataset_in(None))
     assert again.queries == queries
     assert again.fingerprint == Expansion.of(queries).fingerprint
-    beside = Recorded("hyde", folder_name("org/some:model")).expand(dataset_in(tmp_path / "set"))
+    beside = Recorded("hyde", path.parent.name).expand(dataset_in(tmp_path / "set"))  # a folder's name may be typed
     assert beside.queries == queries
+    with pytest.raises(UserError, match=r"did you mean org/some:model\?\): it has org/some:model"):
+        Recorded("hyde", "org-some-model", folder=tmp_path).expand(dataset_in(None))
+
+
+def one_text(text="coeliac"):
+    return Expansion.of([SearchQuery(QUERIES[0], (text,), "hyde"), SearchQuery(QUERIES[1])])
 
 
 def test_one_text_is_written_as_the_original_reads_it(tmp_path):
@@ -205,6 +224,49 @@ def test_one_text_is_written_as_the_original_reads_it(tmp_path):
         {"id": "0", "text": "Tired after bread?", "hy_doc": "coeliac", "doc_id": ["x"]},
         {"id": "1", "text": "Why is she pale?", "hy_doc": ""},
     ]
+
+
+def test_a_file_with_more_texts_is_replaced_only_if_told_to(tmp_path):
+    both = Expansion.of(SearchQuery(query, ("good",), "hyde") for query in QUERIES)
+    path = write_generations(both, dataset_in(None), tmp_path, "hyde", "gpt4")
+    before = path.read_bytes()
+    with pytest.raises(NotWrittenError, match="has 2 texts and there are 1 now: it is left as it is, unless"):
+        write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
+    assert path.read_bytes() == before
+    write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4", overwrite=True)
+    assert Recorded("hyde", "gpt4", folder=tmp_path).expand(dataset_in(None)).failures == 1
+    write_generations(one_text("other"), dataset_in(None), tmp_path, "hyde", "gpt4")  # as many: replaced
+    write_generations(both, dataset_in(None), tmp_path, "hyde", "gpt4")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_no_texts_are_never_written(tmp_path, overwrite):
+    path = write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
+    before = path.read_bytes()
+    none = Expansion.of(SearchQuery(query) for query in QUERIES)
+    for llm in ("gpt4", "other"):
+        with pytest.raises(NotWrittenError, match="was not written: none of 2 queries got a text"):
+            write_generations(none, dataset_in(None), tmp_path, "hyde", llm, overwrite=overwrite)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in (tmp_path / "set/hyde").iterdir()] == ["gpt4"]
+
+
+@pytest.mark.parametrize("other", [{"id": "77"}, {"id": "0", "text": "Another question?"}])
+def test_texts_of_another_dataset_of_the_same_name_are_not_lost(tmp_path, other):
+    file = tmp_path / "set/hyde/gpt4/query_with_hydoc.jsonl"
+    write_jsonl(file, [{**other, "hy_doc": "z"}])
+    with pytest.raises(NotWrittenError, match="has 1 texts of other queries"):
+        write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
+    write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4", overwrite=True)
+    assert Recorded("hyde", "gpt4", folder=tmp_path).expand(dataset_in(None)).failures == 1
+
+
+def test_a_file_that_cannot_be_read_does_not_stand_in_the_way(tmp_path):
+    file = tmp_path / "set/hyde/gpt4/query_with_hydoc.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"id": "0", "hy_doc": "cut o')
+    assert write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4") == file
 
 
 def test_a_failed_write_leaves_what_was_there(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.data.cards import cards
+from r2med.expand.contracts import check
 from r2med.expand.generate import GENERATED, Generated, Settings
 from r2med.expand.templates import open_prompts
 from r2med.models.llm_cards import LLMCard
@@ -47,6 +48,22 @@ def test_braces_in_what_is_filled_in_are_left_alone():
         ("system.txt", "You know {query}.", "unknown field {query}: fields of a system template: none"),
         ("hdye.case.txt", "{query}", "has no template's name (did you mean hyde.case?)"),
         ("hyde.case.txt", b"\xff{query}", "must be UTF-8"),
+        ("hyde.case.txt", "{query} {query.answer}", "{query.answer} is no field"),
+        ("hyde.case.txt", "{query} {answer.text}", "{answer.text} is no field"),
+        ("hyde.case.txt", "{query} {query[0]}", "{query[0]} is no field"),
+        ("hyde.case.txt", "{query} {query!r}", "{query!r} is no field"),
+        ("hyde.case.txt", "{query} {query:>5}", "{query:>5} is no field"),
+        ("hyde.case.txt", "{query} { query }", "{ query } is no field"),
+        ("hyde.case.txt", "{query} {{query}}", "{{query}} doubles its braces"),
+        ("hyde.case.txt", '{query} {{"a": 1}}', "doubles its braces"),
+        # Whatever is asked for, all of a user's files are looked at.
+        ("lamer.exam.txt", "{query} {pasages}", "unknown field {pasages} (did you mean passages?)"),
+        ("hyde.exma.txt", "{query}", "no dataset is of kind 'exma' (did you mean exam?)"),
+        ("examples.cas.txt", "Case:", "no dataset is of kind 'cas' (did you mean case?)"),
+        ("hyde.txt", "{query}", "has no template's name"),
+        ("system.case.txt", "You know.", "has no template's name (did you mean"),
+        ("hyde.case.md", "{query}", "ends in .txt"),
+        ("hyde.case", "{query}", "ends in .txt"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_one_line_with_its_file(tmp_path, file, text, says):
@@ -56,6 +73,59 @@ def test_a_template_that_cannot_be_used_is_one_line_with_its_file(tmp_path, file
     assert str(tmp_path / file) in str(error.value)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', '{"a": {"b": [1]}}', '{"asked": {query}}', "{key: a value}", "{}", "{1}"])
+def test_braces_that_are_no_fields_may_stand_in_a_template(tmp_path, text):
+    (tmp_path / "hyde.case.txt").write_text(f"{{query}} {text}")
+    assert open_prompts("hyde", "case", tmp_path).ask.render({"query": "q"}) == f"q {text.replace('{query}', 'q')}"
+
+
+def test_the_mark_that_some_editors_put_before_a_text_is_not_shown_to_the_model(tmp_path):
+    (tmp_path / "hyde.case.txt").write_text("Mine: {query}", encoding="utf-8-sig")
+    assert open_prompts("hyde", "case", tmp_path).ask.text == "Mine: {query}"
+
+
+def test_a_kind_of_one_s_own_is_welcome_where_a_dataset_has_it(tmp_path):
+    (tmp_path / "hyde.news.txt").write_text("News: {query}")
+    news = Dataset("own", (), Corpus.of([]), Qrels({}), cards()["Biology"].model_copy(update={"kind": "news"}))
+    expander = Generated("hyde", ScriptedChat(lambda request: "x"), CARD, Settings(prompts=tmp_path))
+    expander.check([news, load("demo/Biology")])
+    with pytest.raises(
+        UserError, match=r"hyde\.news\.txt: no dataset is of kind 'news': case, exam, post, similar-case"
+    ):
+        expander.check([load("demo/Biology")])
+    assert open_prompts("hyde", "post", tmp_path).ask == open_prompts("hyde", "post").ask  # others may be to come
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "method", "rounds"),
+    [
+        ("hyde.similar-case.txt", "{query} {answer}", "hyde", 0),
+        ("refine.exam.txt", "{draft}", "hyde", 1),
+        ("system.txt", "{query}", "lamer", 0),
+    ],
+)
+def test_what_any_dataset_needs_is_checked_before_the_first_is_asked_about(tmp_path, file, text, method, rounds):
+    (tmp_path / file).write_text(text)
+    llm = ScriptedChat(lambda request: "x")
+    expander = Generated(method, llm, CARD, Settings(rounds=rounds, prompts=tmp_path))
+    with pytest.raises(UserError, match=file):
+        check([expander, None], [load(name) for name in names("demo")])
+    assert not llm.asked
+
+
+def test_a_kind_that_nobody_wrote_a_template_for_is_told_before_anything_is_asked():
+    news = Dataset("own", (), Corpus.of([]), Qrels({}), cards()["Biology"].model_copy(update={"kind": "news"}))
+    with pytest.raises(UserError, match=r"no template hyde\.news\.txt"):
+        check([Generated("hyde", ScriptedChat(lambda request: "x"), CARD)], [load("demo/Biology"), news])
+
+
+def test_an_empty_system_prompt_is_left_out(tmp_path):
+    (tmp_path / "system.txt").write_text("")
+    llm = ScriptedChat(lambda request: "x")
+    Generated("hyde", llm, CARD, Settings(prompts=tmp_path)).expand(load("demo/Biology"), Store(tmp_path / "store"))
+    assert [message.role for message in llm.asked[0].messages] == ["user"]
 
 
 def test_a_folder_without_templates_is_one_line(tmp_path):

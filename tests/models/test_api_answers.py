@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, expected, opened
 from support.embedding_server import Server
+from support.processes import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
@@ -80,7 +82,13 @@ def test_normalised_where_the_card_says_so(server: Server, home: Path) -> None:
 
 
 def test_several_requests_go_at_once_and_no_more_than_allowed(server: Server, home: Path, small_requests: None) -> None:
-    server.otherwise = api.answer(delay=0.2)
+    four = threading.Barrier(4, timeout=PATIENCE)
+
+    def answer_by_fours(exchange: api.Exchange) -> None:
+        four.wait()
+        api.answer(delay=0.1)(exchange)
+
+    server.otherwise = answer_by_fours
     opened(server, home, policy=Policy(concurrency=4)).encode([f"text {i}" for i in range(8)], "document")
     assert server.most_at_once == 4
 

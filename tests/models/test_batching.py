@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from r2med.models.batching import DoesNotFitError, Worker, encode_in_batches, longest_first, split
 from r2med.models.vectors import NotFiniteError
+from support.processes import PATIENCE
 
 LENGTHS = st.lists(st.integers(0, 50), min_size=1, max_size=60)
 
@@ -80,7 +81,7 @@ def test_other_errors_are_not_swallowed():
 
 
 def test_several_devices_share_the_work():
-    lengths, seen, both = [1] * 40, [[], []], threading.Barrier(2, timeout=10)
+    lengths, seen, both = [1] * 40, [[], []], threading.Barrier(2, timeout=PATIENCE)
 
     def worker(number):
         inner = rows_of(lengths, seen[number])

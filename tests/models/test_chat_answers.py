@@ -12,7 +12,7 @@ import pytest
 from r2med.engine.progress import Progress, listening
 from r2med.models.chat.contracts import Generation
 from support import chat_server as api
-from support.chat_models import ask, numbered, opened, texts
+from support.chat_models import FAST, ask, numbered, opened, texts
 from support.chat_server import Server, reply_to
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -44,7 +44,7 @@ def test_a_server_that_keeps_the_line_open_after_the_end_is_not_waited_for(serve
     server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), api.DONE, close=False)
     started = time.monotonic()
     assert texts(opened(server, home).complete(ask("gout"))) == ["Gout."]
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < FAST.idle / 2
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -1,8 +1,6 @@
 """LLMs behind an endpoint: what is tried again, for how long, and the typed failures that remain."""
 
 import asyncio
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,34 +21,33 @@ def server(chat_server: Server) -> Server:
 
 
 def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home: Path) -> None:
-    faults = [
+    silent = [api.stall_half_way, api.hang] * 3  # first, and few: each keeps a place until its silence is noticed
+    prompt = [
         api.refuse(429, retry_after="0.05"),
         api.refuse(500),
         api.refuse(503, retry_after="0.02"),
-        api.stall_half_way,
-        api.hang,
         api.close_half_way,
         api.end_half_way,
         api.drop,
         api.invalid_json,
         api.answer(""),
     ]
-    server.plan = {f"question {i}": [faults[i // 5 % len(faults)]] for i in range(0, 500, 5)}
+    faults = [*silent, *prompt * 12][:100]
+    server.plan = {f"question {5 * i}": [fault] for i, fault in enumerate(faults)}
     server.otherwise = api.answer(delay=0.005)
-    # Not so hasty that a busy machine makes sound answers look stalled: what was retried is counted below.
-    chat = opened(server, home, replace(HASTY, idle=3.0), concurrency=64)
+    chat = opened(server, home, HASTY, concurrency=64)
     outcomes = chat.complete(numbered(500))
     empty = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Failure)]
-    assert empty == list(range(45, 500, 50)), "only what the model left empty failed"
+    assert empty == [5 * i for i, fault in enumerate(faults) if fault is prompt[-1]], "only what the model left empty"
     assert {outcomes[i].kind for i in empty} == {"empty"}  # type: ignore[union-attr]
     assert [o.text for o in outcomes if isinstance(o, Generation)] == [
         reply_to(f"question {i}") for i in range(500) if i not in empty
     ]
     assert sum(server.served.values()) == 500 and set(server.served.values()) == {1}
     usage = chat.usage()
-    assert (usage["calls"], usage["failures"], usage["failures_empty"]) == (500, 10, 10)
+    assert (usage["calls"], usage["failures"], usage["failures_empty"]) == (500, len(empty), len(empty))
     asked = len(server.requests)
-    assert usage["retries"] == asked - 500 and usage["retries"] >= 90
+    assert usage["retries"] == asked - 500 and usage["retries"] >= 100 - len(empty)
     again = opened(server, home)
     assert [type(o) for o in again.complete(numbered(500))] == [type(o) for o in outcomes]
     assert len(server.requests) == asked, "an empty answer is the model's: it is not asked again"
@@ -88,10 +85,10 @@ def test_what_may_pass_is_tried_again(server: Server, home: Path, status: int) -
 )
 def test_what_does_not_pass_is_a_typed_failure(server: Server, home: Path, step: Any, kind: str, attempts: int) -> None:
     server.plan = {"gout": [step] * 30}
-    chat = opened(server, home)
-    outcomes = chat.complete(ask("gout", "asthma"))
-    assert one(outcomes[:1], kind).attempts == attempts
-    assert isinstance(outcomes[1], Generation), "the others are not held up"
+    chat = opened(server, home, concurrency=1)
+    outcomes = chat.complete(ask("asthma", "gout", "fever"))
+    assert one(outcomes[1:2], kind).attempts == attempts
+    assert isinstance(outcomes[0], Generation) and isinstance(outcomes[2], Generation), "the others are not held up"
     server.plan = {}
     assert texts(opened(server, home).complete(ask("gout"))), "and it is tried again in the next run"
 
@@ -124,15 +121,14 @@ def test_an_answer_that_came_whole_needs_no_bill(server: Server, home: Path) -> 
 
 def test_the_deadline_ends_an_answer_that_never_ends(server: Server, home: Path) -> None:
     server.otherwise = api.trickle
-    started = time.monotonic()
-    one(opened(server, home, Policy(base=0.01, idle=5, deadline=0.5)).complete(ask("gout")), "timeout")
-    assert time.monotonic() - started < 3
+    failure = one(opened(server, home, Policy(base=0.01, idle=60, deadline=0.5)).complete(ask("gout")), "timeout")
+    assert failure.message.endswith("gave no whole answer within 0.5 s") and failure.attempts == 1
 
 
 def test_retry_after_is_waited_for(server: Server, home: Path) -> None:
     server.script = [api.refuse(429, retry_after="0.5")]
     texts(opened(server, home).complete(ask("gout")))
-    assert 0.5 <= server.requests[1].at - server.requests[0].at < 2
+    assert server.requests[1].at - server.requests[0].at >= 0.5
 
 
 def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path) -> None:
@@ -142,19 +138,21 @@ def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path) -> 
 
 def test_fewer_go_at_once_after_a_429_and_more_again_while_all_goes_well(server: Server, home: Path) -> None:
     levels: list[int] = []
-    refusals = [16]
+    reached: set[int] = set()
 
     async def busy(exchange: api.Exchange) -> None:
+        """Wait until as many have been under way as are to be, so that nothing depends on anyone's speed."""
         levels.append(exchange.server.at_once)
-        if refusals[0]:
-            refusals[0] -= 1
-            await asyncio.sleep(0.05)
-            await exchange.send(429, b"{}", {"Retry-After": "0.05"})
-        else:
-            await api.answer(delay=0.1)(exchange)  # long beside the client's own work, so that requests overlap
+        number = len(levels)
+        wanted = 16 if number <= 16 else 8 if number <= 76 else 11
+        while wanted not in reached and exchange.server.at_once < wanted:
+            await asyncio.sleep(0.002)
+        reached.add(wanted)
+        await (api.refuse(429, retry_after="0.05") if number <= 16 else api.answer())(exchange)
 
     server.otherwise = busy
-    texts(opened(server, home, Policy(base=0.02, deadline=60, attempts=9)).complete(numbered(300)))
-    assert max(levels[:16]) == 16
+    chat = opened(server, home)
+    texts(chat.complete(numbered(120)))
+    assert max(levels) == 16 and chat.usage()["retries"] == 16
     assert max(levels[16:40]) <= 9, "half as many"
-    assert max(levels[150:]) >= 11, "and back"
+    assert max(levels[76:]) >= 11, "and back"

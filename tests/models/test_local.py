@@ -1,7 +1,7 @@
 """A real LLM, SmolLM2 with 135M parameters: in process, and behind llama.cpp's own server."""
 
+import os
 import signal
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -11,9 +11,12 @@ import pytest
 from r2med.errors import MissingExtraError, UserError
 from r2med.models.chat.contracts import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.models.chat.local import LocalBackend, gguf_file
+from r2med.models.chat.open import open_chat
+from r2med.models.chat.options import ChatOptions
 from r2med.models.llm_cards import llm_card
+from r2med.store import Store
 from support import llama_server
-from support.processes import environment, python
+from support.processes import PATIENCE, python, started
 
 CARD = llm_card("smollm2")
 ONE_THREAD = SimpleNamespace(threads=1)  # on a busy machine several threads wait for each other at every layer
@@ -76,6 +79,35 @@ def test_a_stop_word_ends_the_answer_before_itself(smollm2):
     (stopped,) = answers(smollm2, ask(question, temperature=0.0, stop=(word,)))
     assert stopped.finish_reason == "stop"
     assert stopped.content == whole.content[: whole.content.index(word)]
+
+
+def chatml(question):
+    """SmolLM2's own template, written out."""
+    system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    turns = f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n"
+    return f"{turns}<|im_start|>assistant\n"
+
+
+def ask_raw(prompt, **sampling):
+    return ChatRequest(sampling=Sampling(**{"temperature": 0.0, "max_tokens": 12, **sampling}), prompt=prompt)
+
+
+def test_special_tokens_in_a_raw_prompt_are_tokens(smollm2):
+    chat, raw = answers(smollm2, ask("What is fever?", temperature=0.0), ask_raw(chatml("What is fever?")))
+    assert isinstance(raw, RawAnswer) and raw.content == chat.content
+    assert (raw.prompt_tokens, raw.finish_reason) == (chat.prompt_tokens, chat.finish_reason)
+
+
+def test_a_raw_prompt_is_continued_up_to_a_stop_word(smollm2):
+    whole, one_to = answers(smollm2, ask_raw("1, 2, 3, 4,"), ask_raw("1, 2, 3, 4,", stop=("7",)))
+    assert whole.content.startswith(" 5, 6, 7") and whole.finish_reason == "length"
+    assert (one_to.content, one_to.finish_reason) == (" 5, 6, ", "stop")
+
+
+def test_a_raw_prompt_over_the_context_fails_alone(smollm2):
+    too_long, fine = answers(smollm2, ask_raw("word " * 3000), ask_raw("Fever \ud800 is", max_tokens=2))
+    assert isinstance(too_long, Failure) and too_long.kind == "context_length"
+    assert isinstance(fine, RawAnswer)
 
 
 def test_sampling_reaches_the_model(smollm2):
@@ -142,11 +174,10 @@ def test_nothing_but_our_own_words_is_printed():
 
 def test_ctrl_c_stops_before_the_next_request():
     code = RUN + "backend.answer([asked] * 100_000, done)"
-    command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    with started(["-c", code]) as run:
         assert run.stdout.readline() == "0 RawAnswer\n"
         run.send_signal(signal.SIGINT)
-        _, errors = run.communicate(timeout=20)
+        _, errors = run.communicate(timeout=PATIENCE)
     assert run.returncode != 0 and errors.rstrip().endswith("KeyboardInterrupt")
 
 
@@ -159,3 +190,16 @@ def test_the_same_model_answers_behind_its_own_server(smollm2):
     assert said.choices[0].message.content == answers(smollm2, ask("What is fever?"))[0].content
     with pytest.raises(openai.APIConnectionError), openai.OpenAI(base_url=base_url, api_key="none") as client:
         client.with_options(max_retries=0).models.list()
+
+
+def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if "proxy" in name.lower()]:
+        monkeypatch.delenv(name)
+    requests = [ask_raw(chatml("What is fever?")), ask_raw("1, 2, 3, 4,", stop=("7",))]
+    with llama_server.serve(smollm2.file) as base_url:
+        chat = open_chat(CARD, ChatOptions(base_url=base_url, concurrency=1), Store(tmp_path))
+        served = chat.answers(requests)
+    for there, here in zip(served, answers(smollm2, *requests), strict=True):
+        assert (there.content, there.finish_reason) == (here.content, here.finish_reason)
+        assert (there.prompt_tokens, there.completion_tokens) == (here.prompt_tokens, here.completion_tokens)
+    assert chat.usage()["estimated"] == 0

@@ -21,6 +21,10 @@ def ask(text, sample=0, **sampling):
     return ChatRequest((Message("user", text),), Sampling(**sampling), sample)
 
 
+def ask_raw(prompt, **sampling):
+    return ChatRequest(sampling=Sampling(**sampling), prompt=prompt)
+
+
 def answers(backend, *requests):
     found = {}
 
@@ -89,6 +93,26 @@ def test_finished_ones_are_reported_chunk_by_chunk(calls):
     assert [len(batch) for batch in calls.batches] == [vllm.CHUNK, vllm.CHUNK, 1]
     assert reported[vllm.CHUNK - 1] == (vllm.CHUNK - 1, 1)
     assert reported[-1] == (2 * vllm.CHUNK, 3)
+
+
+def test_a_raw_prompt_is_continued_without_a_template_and_stops_where_it_is_told_to(calls):
+    asked = ask_raw("<|im_start|> user one <|im_end|>", seed=1, stop=("seed",))
+    conversation, raw = answers(VllmBackend(card(thinking=False)), ask("two", seed=1), asked)
+    texts = [text for text, _ in calls.batches[0]]
+    assert texts[1] == "<s> <|im_start|> user one <|im_end|>", "with the special tokens that vLLM adds to a text"
+    assert texts[0].endswith("<think> </think>")
+    assert calls.batches[0][1][1].stop == ["seed"]
+    assert (raw.content, raw.finish_reason, raw.prompt_tokens) == ("one", "stop", 5)
+    assert conversation.content == "two seed 1"
+
+
+def test_a_raw_prompt_over_the_context_fails_alone(calls):
+    fits, too_long = answers(VllmBackend(card()), ask_raw("word " * 98), ask_raw("word " * 99))
+    assert isinstance(fits, RawAnswer)
+    assert (too_long.kind, too_long.message) == (
+        "context_length",
+        "the prompt has 100 tokens, the model takes 100 in all",
+    )
 
 
 def test_a_prompt_over_the_context_fails_alone(calls):

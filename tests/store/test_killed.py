@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.disturbed import Child, Ended, Fault, Place, ended, signal_at, start, tell_writes, together
+from support.processes import wait_for
 
 AT_ONCE = 6
 STOPPED = ["r2med: stopped; the same command goes on from here"]
@@ -115,7 +116,7 @@ def test_killed_again_and_again_at_random_instants_a_run_comes_to_the_same_end(
     started = time.monotonic()
     assert ended(start(calm, *words, calm.out)).code == 0
     duration = time.monotonic() - started
-    for instant in sorted(random.uniform(0.4, 1) for _ in range(4)):
+    for instant in sorted(random.uniform(0.4, 1) for _ in range(3)):
         process = start(killed, *words, killed.out)
         time.sleep(instant * duration)
         process.kill()
@@ -126,11 +127,27 @@ def test_killed_again_and_again_at_random_instants_a_run_comes_to_the_same_end(
     assert killed.leftovers() == []
 
 
-def test_ctrl_c_is_one_line_and_exit_code_130(place: Place, thousands: Path) -> None:
-    process = start(place, "run", "bm25", "--data", thousands, "--out", place.out)
-    assert process.stderr is not None
-    assert process.stderr.readline() == "[1/1] thousands · bm25\n"
+PAUSED = """
+import pathlib, sys, time
+
+def pause(event, arguments):
+    if event == "os.mkdir" and "bm25-postings" in str(arguments[0]):
+        pathlib.Path(__file__).with_name("paused").touch()
+        time.sleep(600)
+
+sys.addaudithook(pause)
+"""
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130(
+    place: Place, mini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(PAUSED)  # Ctrl-C then comes in the middle, however fast the machine
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    process = start(place, "run", "bm25", "--data", mini, "--out", place.out)
+    wait_for((tmp_path / "paused").exists)
     process.send_signal(signal.SIGINT)
     end = ended(process)
     assert (end.code, end.messages) == (130, STOPPED)
+    assert end.stderr.startswith("[1/1] mini · bm25\n")
     assert place.outcome() == {}

@@ -16,8 +16,9 @@ from support import embedding_server as api
 from support.embedding_server import Server, vector
 
 WORDS = Instruction(kind="question", what="passages", domain="Medical")
-FAST = Policy(base=0.01, idle=10, deadline=30)
-HASTY = Policy(base=0.01, idle=0.4, deadline=30)
+FAST = Policy(base=0.01, idle=60, deadline=240)
+HASTY = Policy(base=0.01, cap=0.02, idle=0.4, deadline=240, attempts=99)
+"""For tests that wait until silence is noticed; a busy machine may look silent now and then, hence the attempts."""
 TEXTS = ["asthma", "gout of the toe", "measles"]
 
 

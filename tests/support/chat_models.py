@@ -12,8 +12,9 @@ from r2med.models.net.retry import Policy
 from r2med.store import Store
 from support.chat_server import Server
 
-FAST = Policy(base=0.01, cap=0.02, idle=10, deadline=30)
-HASTY = Policy(base=0.01, idle=0.4, deadline=30)
+FAST = Policy(base=0.01, cap=0.02, idle=60, deadline=240)
+HASTY = Policy(base=0.01, cap=0.02, idle=2, deadline=240)
+"""For tests that wait until silence is noticed: not so hasty that a busy machine makes sound answers look stalled."""
 SYSTEM = Message("system", "You are a helpful assistant.")
 
 

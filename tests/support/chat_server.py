@@ -1,6 +1,6 @@
 """A chat API on loopback that answers, streaming and not, and misbehaves on request.
 
-As a program it serves until its input ends: python chat_server.py --latency 0.05
+As a program it serves until its input ends: python -m support.chat_server --latency 0.05
 """
 
 import argparse
@@ -17,25 +17,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from support import loopback
+from support.loopback import tokens
+
 
 def reply_to(question: str) -> str:
     """Return what this server answers to a question."""
     return f"A passage about {question}."
 
 
-def tokens(text: str) -> int:
-    """Return how many tokens the server bills a text as."""
-    return max(1, len(text.split()))
-
-
-@dataclass(frozen=True)
-class Request:
+class Request(loopback.Request):
     """One request as it came."""
-
-    at: float
-    path: str
-    key: str
-    body: dict[str, Any]
 
     @property
     def raw(self) -> bool:
@@ -154,6 +146,7 @@ def answer(
         if not (stream and request.body.get("stream")):
             said_whole = {"text": content} if request.raw else {"message": message}
             whole = {"choices": [{"index": 0, **said_whole, "finish_reason": finish}]}
+            exchange.server.served[request.question] += 1  # before its last byte: who has it may look here at once
             await exchange.send(200, json.dumps(whole | ({"usage": bill} if usage else {})).encode())
         else:
             await exchange.begin_stream()
@@ -165,8 +158,8 @@ def answer(
             await exchange.event(exchange.piece({}, finish))
             if usage and request.body.get("stream_options"):
                 await exchange.event({"choices": [], "usage": bill})
+            exchange.server.served[request.question] += 1
             await exchange.event(DONE, last=True)
-        exchange.server.served[request.question] += 1
 
     return step
 

@@ -25,6 +25,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from support.processes import PATIENCE
+
 Fault = Callable[[], None]
 
 _FORKED = multiprocessing.get_context("forkserver")
@@ -83,7 +85,7 @@ def start(place: Place, *words: str | Path) -> subprocess.Popen[str]:
 
 def ended(process: subprocess.Popen[str]) -> Ended:
     """Wait for the end of the real thing."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     return Ended(process.returncode, out, err)
 
 
@@ -99,10 +101,10 @@ class Child:
     def ended(self) -> Ended:
         """Wait for its end."""
         try:
-            answer: Ended | None = self._answer.recv() if self._answer.poll(60) else None
+            answer: Ended | None = self._answer.recv() if self._answer.poll(PATIENCE) else None
         except EOFError:  # killed
             answer = None
-        self._process.join(60)
+        self._process.join(PATIENCE)
         code = self._process.exitcode
         assert code is not None, "a child hangs"
         return answer if answer is not None else Ended(code, "", "")

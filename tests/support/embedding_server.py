@@ -12,11 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from support import loopback
+from support.loopback import tokens
 
 DIMENSION = 8
 
@@ -27,19 +30,8 @@ def vector(text: str) -> npt.NDArray[np.float32]:
     return numbers / np.float32(2**32)
 
 
-def tokens(text: str) -> int:
-    """Return how many tokens the server bills a text as."""
-    return max(1, len(text.split()))
-
-
-@dataclass(frozen=True)
-class Request:
+class Request(loopback.Request):
     """One request as it came."""
-
-    at: float
-    path: str
-    key: str
-    body: dict[str, Any]
 
     @property
     def texts(self) -> list[str]:
@@ -71,8 +63,12 @@ class Exchange:
     server: Server
     request: Request
     handler: BaseHTTPRequestHandler
+    over: Callable[[], None]
+    """Count the request as no longer under way."""
 
     def send(self, status: int, body: bytes, headers: dict[str, str] | None = None, cut: int | None = None) -> None:
+        if cut is None:
+            self.over()  # before its last byte: who has it may send the next request at once
         with suppress(ConnectionError):  # the client may be gone
             self.handler.send_response(status)
             fields = {"Content-Type": "application/json", "Content-Length": str(len(body))} | (headers or {})
@@ -101,9 +97,10 @@ def answer(
     def step(exchange: Exchange) -> None:
         if delay:
             exchange.server.stopping.wait(delay)
-        exchange.send(200, _body(exchange.request, rows, decimals))
+        body = _body(exchange.request, rows, decimals)
         with exchange.server.lock:
             exchange.server.served.update(exchange.request.texts)
+        exchange.send(200, body)
 
     return step
 
@@ -167,19 +164,12 @@ def trickle(exchange: Exchange) -> None:
 def serve() -> Iterator[Server]:
     """Serve on a free port of loopback."""
     state = Server()
-    http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
-    http.daemon_threads = True
-    http.block_on_close = False
-    state.address = f"http://127.0.0.1:{http.server_port}/v1"
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.stopping.set()
-        http.shutdown()
-        http.server_close()
-        thread.join()
+    with loopback.listening(_handler(state)) as address:
+        state.address = f"{address}/v1"
+        try:
+            yield state
+        finally:
+            state.stopping.set()
 
 
 def _body(request: Request, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]], decimals: bool) -> bytes:
@@ -204,13 +194,19 @@ def _handler(state: Server) -> type[BaseHTTPRequestHandler]:
             with state.lock:
                 state.requests.append(request)
                 step = state.script.pop(0) if state.script else state.otherwise or answer()
+                under_way = [request]
                 state.at_once += 1
                 state.most_at_once = max(state.most_at_once, state.at_once)
-            try:
-                step(Exchange(state, request, self))
-            finally:
+
+            def over() -> None:
                 with state.lock:
-                    state.at_once -= 1
+                    state.at_once -= len(under_way)
+                    under_way.clear()
+
+            try:
+                step(Exchange(state, request, self, over))
+            finally:
+                over()
 
         def handle(self) -> None:
             with suppress(OSError, ValueError):  # the client or a step closed the connection

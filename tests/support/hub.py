@@ -6,9 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from support.loopback import listening
 
 
 @dataclass
@@ -31,18 +33,11 @@ def serve(root: Path, repository: str, revision: str, stalls_at: str = "") -> It
     """Serve a folder as a dataset repository at one revision."""
     files = {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
     hub = Hub(repository, revision, files, stalls_at=stalls_at)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
-    server.daemon_threads = True
-    hub.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield hub
-    finally:
-        hub.stopping.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(_handler(hub)) as hub.address:
+        try:
+            yield hub
+        finally:
+            hub.stopping.set()
 
 
 def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:

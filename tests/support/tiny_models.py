@@ -86,9 +86,14 @@ def _unigram() -> transformers.PreTrainedTokenizerFast:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_input_names=inputs, **special)
 
 
-def _save(folder: Path, config: transformers.PretrainedConfig, tokenizer: transformers.PreTrainedTokenizerFast) -> Path:
+def _save(
+    folder: Path,
+    config: transformers.PretrainedConfig,
+    tokenizer: transformers.PreTrainedTokenizerFast,
+    kind: type = transformers.AutoModel,
+) -> Path:
     torch.manual_seed(len(folder.name))
-    model = transformers.AutoModel.from_config(config)
+    model = kind.from_config(config)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

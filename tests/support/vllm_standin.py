@@ -93,6 +93,11 @@ class Tokenizer:
         return " ".join(self.words[token - 1] if token else "<s>" for token in tokens)
 
 
+def _until(stops: Sequence[str], text: str) -> str:
+    """Cut a text before the first stop string, as vLLM does unless told to keep it."""
+    return text[: min((text.index(stop) for stop in stops if stop in text), default=len(text))].strip()
+
+
 @dataclass
 class Calls:
     """What the stand-in was asked to do."""
@@ -166,7 +171,7 @@ def install(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Calls:
         def _output(self, number: int, prompt: list[int], params: SamplingParams) -> RequestOutput:
             """Say the question back, its seed after it; 'give up' is given up."""
             asked = self.tokenizer.decode(prompt).split("<|im_start|> user ")[-1].split(" <|im_end|>")[0]
-            words = f"{asked} seed {params.seed}".split()
+            words = _until(params.stop or (), f"{asked} seed {params.seed}").split()
             limit = min(params.max_tokens or sys.maxsize, self.max_model_len - len(prompt))
             reason = "abort" if asked == "give up" else "length" if len(words) > limit else "stop"
             text = " ".join(words[:limit])

@@ -10,6 +10,7 @@ from r2med.cli.llms import llms
 from r2med.cli.models import models
 from r2med.cli.run import run
 from r2med.cli.score import score
+from r2med.cli.serve import serve
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -38,6 +39,7 @@ def _root(
 app.command()(run)
 app.command()(score)
 app.command()(generate)
+app.command()(serve)
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")
 app.add_typer(llms, name="llms")

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from r2med.cli import options as flags
 
+if TYPE_CHECKING:
+    from r2med.data import Dataset
+    from r2med.expand import Expander
+    from r2med.expand.registry import ExpandOptions
+    from r2med.spec import Call
+    from r2med.store import Store
+
+INCOMPLETE = 1
+"""The exit code where the texts of a dataset were not written."""
+
 
 def generate(
-    method: Annotated[str, typer.Argument(help="hyde, query2doc or lamer.")],
+    method: Annotated[
+        str,
+        typer.Argument(
+            help="hyde, query2doc, lamer or an agent; settings in parentheses, as in 'hyde(rounds=2, by=bge)'."
+        ),
+    ],
     llm: Annotated[str, typer.Option(help="The LLM that writes (r2med llms list), or any with --base-url.")],
-    data: Annotated[list[str] | None, typer.Option(help="Datasets, groups or folders.")] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where the folders DATASET/METHOD/LLM go.")] = Path("generations"),
     base_url: flags.BaseURL = "",
     samples: flags.Samples = 1,
@@ -21,36 +39,101 @@ def generate(
     prompts: flags.Prompts = None,
     concurrency: flags.Concurrency = 16,
     budget: flags.Budget = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files even if they have more texts than there are now.")
+    ] = False,
+    dry_run: flags.DryRun = False,
 ) -> None:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
-    from r2med.cli.progress import steps
+    from r2med.cli.plan import show_stages
     from r2med.cli.run import check_writable
-    from r2med.data import load, names
-    from r2med.errors import UserError
-    from r2med.expand.folder import write_generations
-    from r2med.expand.generate import GENERATED
-    from r2med.expand.registry import build
-    from r2med.spec import Call
+    from r2med.data import load
+    from r2med.expand.contracts import check
     from r2med.store import default_store
 
-    if method not in GENERATED:
-        raise UserError(f"{method} asks no LLM: {', '.join(GENERATED)} do")
     store = default_store()
     chosen = flags.make_expansion(base_url, concurrency, budget, False, None, prompts)
-    settings = tuple((k, str(v)) for k, v, plain in (("samples", samples, 1), ("rounds", rounds, 0)) if v != plain)
-    expander = build(Call(method, (llm,), settings), chosen, store)
-    if not hasattr(expander, "llm") or isinstance(expander.llm, str):
-        from r2med.models.llm_cards import llm_card
-
-        llm_card(llm)  # raises: no such LLM
-    words = list(dict.fromkeys(name for word in data or ["demo"] for name in names(word)))
+    call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
+    expander = _opened(call, chosen, store)
+    datasets = [load(word, store) for word in flags.datasets(data)]
+    _check_names(datasets)
+    if dry_run:
+        show_stages([expander], datasets, store)
+        return
+    check([expander], datasets)
     check_writable(out)
-    with steps(len(words)) as step:
-        for word in words:
-            dataset = load(word, store)
+    if not _write_all(call, expander, datasets, out, overwrite, store):
+        raise typer.Exit(INCOMPLETE)
+
+
+def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
+    """Return the one expansion that is wanted; `given` are flags that are settings too, each with its default."""
+    from r2med.agents.registry import METHODS as AGENTS
+    from r2med.errors import UserError, nearest
+    from r2med.expand.generate import GENERATED
+    from r2med.expand.typed import checked_llms
+    from r2med.spec import Call, parse_stage
+
+    asking = (*GENERATED, *AGENTS)
+    call, *others = parse_stage(method)
+    if others or call.name not in asking:
+        raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
+    if call.arguments or call.depth is not None:
+        raise UserError(f"{call}: the LLM is named by --llm, and settings are written KEY=VALUE")
+    if "query" in dict(call.settings):
+        raise UserError(f"{call}: query says how texts are searched: give it to r2med run, which searches them")
+    if len(checked_llms([llm])) > 1:
+        raise UserError(f"--llm {llm}: the texts of one LLM are generated at a time")
+    flagged = [(key, str(value)) for key, (value, plain) in given.items() if value != plain]
+    return Call(call.name, (llm,), (*flagged, *call.settings))
+
+
+def _opened(call: Call, options: ExpandOptions, store: Store) -> Expander:
+    """Return what asks the LLM; one that only left texts, or does not exist, cannot be asked."""
+    from r2med.agents import registry as agents
+    from r2med.expand.registry import AUTHOR, build
+    from r2med.models.llm_cards import llm_card
+
+    [llm] = call.arguments
+    if llm == AUTHOR or not options.chat.base_url:
+        llm_card(llm)
+    return agents.build(call, options, store) if call.name in agents.METHODS else build(call, options, store)
+
+
+def _check_names(datasets: list[Dataset]) -> None:
+    """Raise where two datasets would be written into one folder."""
+    from collections import Counter
+
+    from r2med.errors import UserError
+
+    for name, count in Counter(dataset.name for dataset in datasets).items():
+        if count > 1:
+            raise UserError(f"{count} datasets are named {name}, and so would be their folders: generate one at a time")
+
+
+def _write_all(
+    call: Call, expander: Expander, datasets: list[Dataset], out: Path, overwrite: bool, store: Store
+) -> bool:
+    """Write the texts of each dataset; whether all of them were written."""
+    import logging
+    import sys
+
+    from r2med.cli import printable
+    from r2med.cli.progress import steps
+    from r2med.expand.folder import NotWrittenError, write_generations
+
+    whole = True
+    with steps(len(datasets)) as step:
+        for dataset in datasets:
             step(f"{dataset.name} · {expander.name}")
             expansion = expander.expand(dataset, store)
-            path = write_generations(expansion, dataset, out, method, llm)
-            made = len(expansion.queries) - expansion.failures
-            why = ", ".join(f"{count} {kind}" for kind, count in expansion.failure_kinds.items())
-            print(f"{path}: {made} of {len(expansion.queries)} queries{f' ({why})' if why else ''}", flush=True)
+            for notice in expansion.notices:
+                logging.getLogger("r2med").info("%s", notice)
+            made, all_of_them = len(expansion.queries) - expansion.failures, len(expansion.queries)
+            try:
+                path = write_generations(expansion, dataset, out, call.name, call.arguments[0], overwrite=overwrite)
+                print(f"{path}: {made} of {all_of_them} queries", flush=True)
+            except NotWrittenError as reason:
+                whole = False
+                print(f"r2med: {printable(str(reason))}", file=sys.stderr, flush=True)
+    return whole

@@ -28,7 +28,17 @@ BaseURL = Annotated[str, typer.Option(help="An OpenAI-compatible endpoint for an
 Generations = Annotated[Path | None, typer.Option(help="Where recorded generations lie.", show_default=False)]
 Samples = Annotated[int, typer.Option(help="Texts for each query.")]
 Prompts = Annotated[Path | None, typer.Option(help="A folder of your own prompt templates.", show_default=False)]
+Rerankers = Annotated[
+    list[str] | None, typer.Option("--rerank", metavar="NAME", help="Rerank what was found: bge-reranker, groupwise, …")
+]
+Depth = Annotated[int, typer.Option(help="Candidates that a reranker looks at; NAME@DEPTH says it for one.")]
+Candidates = Annotated[
+    Path | None, typer.Option(help="A TREC run to rerank, or a folder with one per dataset.", show_default=False)
+]
 Concurrency = Annotated[int, typer.Option(help="LLM requests at once.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.")
+]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -93,22 +103,56 @@ def make_expansion(
     return ExpandOptions(chat, recorded or generations is not None, generations, prompts)
 
 
-def expanded(specs: list[str], methods: list[str] | None, llms: list[str] | None, samples: int) -> list[str]:
-    """Return every method × LLM × system, or the systems themselves where no method was named."""
+def expanded(
+    specs: list[str], methods: list[str] | None, llms: list[str] | None, samples: int, llms_used: bool = False
+) -> list[str]:
+    """Return every method × LLM × system, or the systems themselves where no method was named.
+
+    `llms_used` tells that a system takes the LLMs in any case, as a reranker does.
+    """
     from r2med.errors import UserError
-    from r2med.expand.feedback import METHODS as WITHOUT_LLM
+    from r2med.expand.typed import expansions
+    from r2med.spec import ARROW
 
     if not methods:
-        if llms:
+        if llms and not llms_used:
             raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
+        if samples != 1:
+            where = f"in a system it is written 'hyde(LLM, samples={samples}){ARROW}bm25'"
+            raise UserError(f"--samples goes with --expand; {where}")
         return specs
-    out = []
-    for method in methods:
-        if method in WITHOUT_LLM:
-            out += [f"{method} → {spec}" for spec in specs]
-            continue
-        if not llms:
-            raise UserError(f"--expand {method} needs an LLM: --llm NAME (r2med llms list)")
-        more = f", samples={samples}" if samples != 1 else ""
-        out += [f"{method}({llm}{more}) → {spec}" for llm in llms for spec in specs]
-    return out
+    calls = expansions(methods, llms or [], samples, llms_used=llms_used)
+    return [f"{call}{ARROW}{spec}" for call in calls for spec in specs]
+
+
+def reranked(specs: list[str], rerankers: list[str] | None) -> list[str]:
+    """Return every system with every reranker after it, or the systems themselves where none was named."""
+    from r2med.spec import ARROW
+
+    return [f"{spec}{ARROW}{reranker}" for spec in specs for reranker in rerankers or ()] or specs
+
+
+def with_llms(specs: list[str], llms: list[str] | None) -> tuple[list[str], bool]:
+    """Return the systems, those that need an LLM and name none once for each of --llm; and whether any was used."""
+    from r2med.expand.typed import checked_llms
+    from r2med.system.assembly import wants_llm, with_llm
+
+    found: list[str] = []
+    names, used = checked_llms(llms or ()), False
+    for spec in specs:
+        wanting = bool(names) and wants_llm(spec)
+        used |= wanting
+        found += [with_llm(spec, llm) for llm in names] if wanting else [spec]
+    return found, used
+
+
+def datasets(data: list[str] | None) -> list[str]:
+    """Return the names that --data means, each once: commas join several unless a path has them."""
+    from r2med.data import names
+    from r2med.errors import UserError
+
+    entries = [[entry] if entry and Path(entry).exists() else entry.split(",") for entry in data or ["demo"]]
+    words = [word.strip() for entry in entries for word in entry if word.strip()]
+    if not words:
+        raise UserError("--data names no dataset: r2med data list shows all")
+    return list(dict.fromkeys(name for word in words for name in names(word)))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from r2med.data import Dataset
+    from r2med.expand import Expander
+    from r2med.expand.generate import Generated
+    from r2med.models.chat.contracts import ChatRequest
+    from r2med.rerank import Reranker
     from r2med.store import Store
     from r2med.system import System
 
@@ -12,29 +18,63 @@ SHOWN = 3
 
 
 def show_plan(systems: list[System], datasets: list[str], store: Store) -> None:
-    """Print calls, tokens and cost of each expansion, and the first prompts; nothing is asked."""
-    from r2med.cli import printable
+    """Print what a run of these systems would ask; nothing is asked."""
     from r2med.data import load
+
+    stages = [stage for system in systems for stage in (system.expander, *system.rerankers) if stage is not None]
+    # Without such a stage nothing has to be read, let alone fetched, to know that nothing is asked.
+    show_stages(stages, [load(word, store) for word in datasets if stages], store)
+
+
+def show_stages(stages: Sequence[Expander | Reranker], datasets: Sequence[Dataset], store: Store) -> None:
+    """Print calls, tokens and cost of each stage, and the first prompts; what would stop one does so here too."""
+    from r2med.expand.contracts import check
     from r2med.expand.generate import Generated
+
+    distinct = {stage.name: stage for stage in stages}.values()
+    check(distinct, datasets)
+    asking = [stage for stage in distinct if not isinstance(getattr(stage, "llm", ""), str)]
+    if not asking:
+        print("no LLM would be asked")
+    shown: list[ChatRequest] = []
+    for stage in asking:
+        if isinstance(stage, Generated):
+            shown += _show(stage, datasets, store)
+        else:  # an agent or a reranker
+            count = sum(len(dataset.queries) for dataset in datasets)
+            print(f"{stage.name}: asks about what it finds, for {count:,} queries: how often cannot be told before")
+    _show_prompts(shown[:SHOWN])
+
+
+def _show(expander: Generated, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
+    from r2med.models.chat.contracts import Failure
     from r2med.models.chat.model import JournaledChat
     from r2med.models.chat.price import estimate
 
-    expanders = {s.expander.name: s.expander for s in systems if isinstance(s.expander, Generated)}
-    if not expanders:
-        print("no LLM would be asked")
-        return
-    prompts: list[str] = []
-    for name, expander in expanders.items():
-        requests = [r for word in datasets for r in expander.prepare(load(word, store), store).requests]
-        llm = expander.llm
-        missing = llm.unanswered(requests) if isinstance(llm, JournaledChat) else requests
-        about = estimate(missing, expander.card)
-        times = expander.settings.rounds + 1
-        rounds = f"; about {times} times that with its rounds of refinement" if times > 1 else ""
-        print(f"{name}: {about.calls:,} calls, {len(requests) - len(missing):,} answered already")
-        print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
-        print(f"  about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}{rounds}")
-        prompts += ["\n".join(f"[{m.role}]\n{m.content}" for m in request.messages) for request in requests[:SHOWN]]
-    for number, text in enumerate(prompts[:SHOWN], 1):
+    prepared = [expander.prepare(dataset, store) for dataset in datasets]
+    requests = list(dict.fromkeys(request for part in prepared for request in part.requests))
+    llm = expander.llm
+    missing = llm.unanswered(requests) if isinstance(llm, JournaledChat) else requests
+    about = estimate(missing, expander.card)
+    times = expander.settings.rounds + 1
+    rounds = f"; about {times} times that with its rounds of refinement" if times > 1 else ""
+    dollars = f"about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}"
+    priced = "price" in expander.card.model_fields_set
+    print(f"{expander.name}: {about.calls:,} calls, {len(requests) - len(missing):,} answered already")
+    print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
+    print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}{rounds}")
+    cut = sum(part.cut for part in prepared)
+    unfit = sum(isinstance(prompt, Failure) for part in prepared for prompt in part.prompts)
+    if cut or unfit:
+        room = f"{expander.card.context_length:,} tokens"
+        print(f"  {cut:,} prompts would be cut to fit {room}, {unfit:,} would not fit at all and not be asked")
+    return requests[:SHOWN]
+
+
+def _show_prompts(requests: Iterable[ChatRequest]) -> None:
+    from r2med.cli import printable
+
+    for number, request in enumerate(requests, 1):
+        text = "\n".join(f"[{message.role}]\n{message.content}" for message in request.messages)
         print(f"\n--- prompt {number} ---")
         print("\n".join(map(printable, text.split("\n"))))

@@ -72,7 +72,7 @@ def run(
     from r2med.cli.tables import run_report
     from r2med.errors import UserError
     from r2med.measure import DEFAULT, Measure
-    from r2med.results.batch import evaluate_all
+    from r2med.results.batch import Batch
     from r2med.store import default_store
     from r2med.system import Setup, System
     from r2med.system.suites import suite as read_suite
@@ -106,7 +106,7 @@ def run(
         return
     check_writable(out)
     with steps(len(datasets) * len(parsed)) as step:
-        cells = evaluate_all(parsed, datasets, out, k, store, fresh=fresh, keep_going=bool(of_suite), announce=step)
+        cells = Batch(out, k, store, fresh, keep_going=bool(of_suite), announce=step).evaluate(parsed, datasets)
     if as_json:
         print(json.dumps([_summary(cell) for row in cells for cell in row], indent=1))
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from r2med.data.model import Dataset
 from r2med.errors import UserError, nearest
@@ -61,6 +61,21 @@ class Expander(Protocol):
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return every query of the dataset, in its order."""
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """An expander that can tell beforehand what would stop it: templates, files of recorded texts."""
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise for what would stop an expansion of one of these datasets; nothing is asked."""
+
+
+def check(expanders: Iterable[object], datasets: Sequence[Dataset]) -> None:
+    """Raise for what would stop one of the expanders on one of the datasets: before the first call, not after many."""
+    for expander in expanders:
+        if isinstance(expander, Checked):
+            expander.check(datasets)
 
 
 def checked_copies(choice: str, method: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from r2med.errors import UserError, nearest
 from r2med.expand.contracts import Expansion, checked_copies
 from r2med.expand.passages import DEPTH, WORDS, top_passages
 from r2med.expand.templates import Prompts, open_prompts
-from r2med.models.chat.account import failure_kinds, usage_of
+from r2med.models.chat.account import failure_kinds, reasons, usage_of
 from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure, Generation
 from r2med.models.chat.open import sampling_of
 from r2med.models.llm_cards import LLMCard
 from r2med.prompts.fitting import Fitted, Fitter
-from r2med.prompts.templates import kind_of
+from r2med.prompts.templates import kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.contracts import Retriever, SearchQuery
 from r2med.spec import Call
@@ -108,6 +108,13 @@ class Generated:
             **between,
         }
 
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise for what would stop an expansion of one of these datasets, before the first question costs anything."""
+        kinds = {kind_of(dataset) for dataset in datasets}
+        open_templates(self.settings.prompts, kinds, every=True)
+        for dataset in datasets:
+            Fitter(self.card, self._prompts(dataset).system)
+
     def prepare(self, dataset: Dataset, store: Store) -> Prepared:
         """Return what would be asked first, for a dry run; candidates are searched, nothing is asked."""
         prompts = self._prompts(dataset)
@@ -138,12 +145,11 @@ class Generated:
             cut += prepared.cut
         size = len(dataset.queries)
         queries = [self._search_query(query, texts[place::size]) for place, query in enumerate(dataset.queries)]
-        kinds = failure_kinds(answers)
         return Expansion.of(
             queries,
             usage=usage_of(answers, self.card, cut),
-            failure_kinds=kinds,
-            notices=self._notices(queries, kinds, cut),
+            failure_kinds=failure_kinds(answers),
+            notices=self._notices(dataset.name, queries, answers, cut),
         )
 
     def _prompts(self, dataset: Dataset) -> Prompts:
@@ -187,16 +193,20 @@ class Generated:
         copies = checked_copies(self.settings.query, self.method)
         return SearchQuery(query, written, self.method, copies) if written else SearchQuery(query)
 
-    def _notices(self, queries: Sequence[SearchQuery], kinds: Mapping[str, int], cut: int) -> list[str]:
-        bare = sum(not query.generated for query in queries)
+    def _notices(
+        self, dataset: str, queries: Sequence[SearchQuery], answers: Sequence[Generation | Failure], cut: int
+    ) -> list[str]:
+        bare, kinds = sum(not query.generated for query in queries), failure_kinds(answers)
         why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        notices = [f"{self.name}: {sum(kinds.values())} answers failed ({why})"] if kinds else []
+        told = []
         if bare:
-            notices = [
-                f"{self.name}: {bare} of {len(queries)} queries got no text and are searched as they are ({why})"
-            ]
-        cuts = [f"{self.name}: {cut} prompts were cut at their passages to fit {self.card.context_length} tokens"]
-        return notices + (cuts if cut else [])
+            told.append(f"{bare} of {len(queries)} queries got no text and are searched as they are ({why})")
+        elif kinds:
+            told.append(f"{sum(kinds.values())} answers failed ({why})")
+        told += [f"{kind}: {reason}" for kind, reason in reasons(answers).items()]
+        if cut:
+            told.append(f"{cut} prompts were cut at their passages to fit {self.card.context_length} tokens")
+        return [f"{self.name} on {dataset}: {line}" for line in told]
 
 
 NO_DRAFT = Failure("empty", "there is no draft to refine", attempts=0)

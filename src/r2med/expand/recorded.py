@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from r2med.data.jsonl import Fields
 from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.model import Dataset
 from r2med.data.problems import Problems
-from r2med.errors import UserError, checked_name, nearest
+from r2med.errors import UserError, nearest
 from r2med.expand.cleaning import clean, is_cut_off, is_raw
 from r2med.expand.contracts import Expansion, checked_copies
-from r2med.expand.recorded_files import find
+from r2med.expand.llm_names import folder_name
+from r2med.expand.recorded_files import find, others
 from r2med.retrieve.contracts import SearchQuery
 from r2med.spec import Call
 from r2med.store import Store
@@ -35,11 +36,13 @@ class Recorded:
     """Keep or drop the original query in a search by words; empty: as the method has it."""
     folder: Path | None = None
     """Where the files are; None: beside the dataset. A folder of several datasets has one of their names in it."""
+    otherwise: str = field(default="", compare=False)
+    """What a user may do where there are no texts, if anything."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise UserError(f"no expansion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
-        checked_name(self.llm, "model")
+        folder_name(self.llm)
         checked_copies(self.query, self.method)
 
     @property
@@ -52,9 +55,14 @@ class Recorded:
         chosen = {"query": self.query} if self.query else {}
         return {"expansion": self.method, "llm": self.llm, "source": "recorded", **chosen}
 
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise for texts that are not there or are not these datasets'."""
+        for dataset in datasets:
+            self.expand(dataset)
+
     def expand(self, dataset: Dataset, store: Store | None = None) -> Expansion:
         """Return the dataset's queries with their recorded texts."""
-        files = find(self._roots(dataset), self.method, self.llm, dataset.name)
+        files = self._files(dataset)
         rows, notices = _read(files, dataset)
         texts, kinds = _cleaned(rows, [query.id for query in dataset.queries])
         copies = checked_copies(self.query, self.method)
@@ -68,6 +76,14 @@ class Recorded:
                 f"{files[0]}: {bare} of {len(queries)} queries have no text and are searched as they are ({why})"
             ]
         return Expansion.of(queries, failure_kinds=kinds, notices=notices)
+
+    def _files(self, dataset: Dataset) -> list[Path]:
+        roots = self._roots(dataset)
+        if files := find(roots, self.method, self.llm):
+            return files
+        where = f" in {self.folder}" if self.folder else ""
+        rest = f"{others(roots, self.method, self.llm)}{self.otherwise}"
+        raise UserError(f"{dataset.name} has no recorded {self.method} texts of {self.llm!r}{where}{rest}")
 
     def _roots(self, dataset: Dataset) -> list[Path]:
         if self.folder is not None:
@@ -94,11 +110,15 @@ def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
             problems.add(path, line, f"id {name!r} has another text than query {name!r} of {dataset.name}: {why}")
         elif texts.setdefault(name, parts) != parts:
             problems.add(path, line, f"id {name!r} was used before with another hy_doc: ids must be distinct")
-    problems.raise_first(str(files[0]))
+    if problems.problems:
+        more = len(problems.problems) - 1 + problems.dropped
+        raise UserError(f"{problems.problems[0]}{f' (and {more} more lines)' if more else ''}")
+    if not unknown and not texts and asked:
+        raise UserError(f"{files[0]}: it is empty: copy or generate it again")
     if unknown and not texts:
         raise UserError(f"{files[0]}: none of its {len(unknown)} ids is a query of {dataset.name}")
-    more = f"{files[0]}: {len(unknown)} texts for ids that {dataset.name} does not have, such as {unknown[:1]}"
-    return texts, [more] if unknown else []
+    more_ids = f"{files[0]}: {len(unknown)} texts for ids that {dataset.name} does not have, such as {unknown[:1]}"
+    return texts, [more_ids] if unknown else []
 
 
 def _parts(value: Any) -> tuple[str, ...] | None:

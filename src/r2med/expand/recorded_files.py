@@ -9,24 +9,36 @@ from pathlib import Path
 
 from r2med.data.layouts.hub_clone import config_files
 from r2med.errors import UserError, nearest
+from r2med.expand.llm_names import folder_name, llm_name
 
 FILE = "query_with_hydoc.jsonl"
 
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_PLAIN = re.compile(r"[A-Za-z0-9+][A-Za-z0-9._+-]*")
 _INCOMPLETE = re.compile(r"\d+ of \d+ files for config")
 
 
-def find(roots: list[Path], method: str, llm: str, dataset: str) -> list[Path]:
-    """Return the files of one LLM's texts by one method, however their names join words; roots in order."""
-    for root, config, split in product(roots, _spellings(method), _spellings(llm)):
+def find(roots: list[Path], method: str, llm: str) -> list[Path]:
+    """Return the files of one LLM's texts by one method, however their names join words, or none; roots in order."""
+    for root, config, split in product(roots, _spellings(method), _folders(llm)):
         file = root / config / split / FILE
         if file.is_file():
             return [file]
         if found := _of_clone(root, config, split):
             return found
+    return []
+
+
+def others(roots: list[Path], method: str, llm: str) -> str:
+    """Return what to tell of the LLMs that there are texts of, where there are none of one."""
     there = sorted({name for root in roots for name in _llms(root, method)})
-    hint = f"{nearest(llm, there)}: it has {', '.join(there) or 'none of this method'}"
-    raise UserError(f"{dataset} has no recorded {method} texts of {llm!r}{hint}")
+    return f"{nearest(llm, there)}: it has {', '.join(there) or f'none of this method, as {method}/LLM/{FILE}'}"
+
+
+def _folders(llm: str) -> list[str]:
+    """Return the folders that may hold an LLM's texts; a folder's own name may be typed as well."""
+    written = [folder_name(name) for name in _spellings(llm)]
+    return list(dict.fromkeys([*written, llm] if _PLAIN.fullmatch(llm) else written))
 
 
 def _spellings(name: str) -> list[str]:
@@ -63,6 +75,6 @@ def _belongs(file: Path, config: str, split: str) -> bool:
 def _llms(root: Path, method: str) -> Iterator[str]:
     for config in _spellings(method):
         folder = root / config
-        yield from (path.parent.name for path in folder.glob(f"*/{FILE}"))
+        yield from (llm_name(path.parent.name) for path in folder.glob(f"*/{FILE}"))
         for suffix in ("parquet", "jsonl"):
             yield from (_SHARD.sub("", path.stem) for path in folder.glob(f"*.{suffix}"))

@@ -18,6 +18,9 @@ from r2med.store import Store
 
 KNOWN = (*METHODS, *feedback.METHODS)
 
+ASKED = ("samples", "rounds", "by")
+"""Settings of how an LLM is asked, which texts that are there already cannot have."""
+
 AUTHOR = "author"
 """Whoever wrote a dataset's hand-written texts: no LLM, whatever endpoint is named beside it."""
 
@@ -37,6 +40,8 @@ class ExpandOptions:
 
 def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
     """Return the expander of a call."""
+    if call.depth is not None:
+        raise UserError(f"{call}: only rerankers have a depth")
     if call.name in feedback.METHODS:
         return _feedback(call)
     if call.name not in METHODS:
@@ -45,9 +50,23 @@ def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
         raise UserError(f"{call.name} needs the name of a model, such as {call.name}(author)")
     llm = call.arguments[0]
     if _is_recorded(call.name, llm, options):
-        settings = call.typed({"query": str})
-        return Recorded(call.name, llm, folder=options.generations, **settings)
+        return _recorded(call, llm, options)
     return _generated(call, llm, options, store)
+
+
+def _recorded(call: Call, llm: str, options: ExpandOptions) -> Expander:
+    for key, _ in call.settings:
+        if key in ASKED:
+            there = options.recorded or llm == AUTHOR
+            why = "its recorded texts are all searched, as they are" if there else no_such_llm(llm)
+            raise UserError(f"{call}: {key} is for an LLM that is asked: {why}")
+    otherwise = "" if options.recorded or llm == AUTHOR else f"; {no_such_llm(llm)}"
+    return Recorded(call.name, llm, folder=options.generations, otherwise=otherwise, **call.typed({"query": str}))
+
+
+def no_such_llm(llm: str) -> str:
+    """Return what to tell of an LLM that cannot be asked."""
+    return f"no LLM to ask has this name{nearest(llm, llms())}: r2med llms list, or --base-url URL for any endpoint's"
 
 
 def _is_recorded(method: str, llm: str, options: ExpandOptions) -> bool:
@@ -65,6 +84,8 @@ def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Ex
 
     settings = call.typed({"samples": int, "rounds": int, "query": str, "by": str})
     by = settings.pop("by", None)
+    if by and not settings.get("rounds"):
+        raise UserError(f"{call}: by={by} searches between rounds, and there are none: give rounds=1 or more")
     card: LLMCard = llm_card(llm) if llm in llms() else card_for_endpoint(llm, options.chat.base_url)
     searcher = {"by": _retriever(by)} if by else {}
     model = open_chat(card, options.chat, store)

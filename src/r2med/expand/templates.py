@@ -21,7 +21,7 @@ class Prompts:
 
 def open_prompts(method: str, kind: str, folder: Path | None = None, *, refine: bool = False) -> Prompts:
     """Return what is needed to ask; files in the user's own folder go before those of plugins and ours."""
-    templates = open_templates(folder)
+    templates = open_templates(folder, [kind])
     system = templates.template("system")
     ask = templates.template(method, kind)
     examples = templates.read(f"examples.{kind}")[1] if ask.names("examples") else ""

@@ -77,10 +77,10 @@ class CustomEncoder:
         the method itself comes back when dicts fail as well: then the first one is shown.
         """
         if name == METHODS["query"] or self._wants_dicts is False:
-            return _guarded(method, texts, f"{self._place}.{name}")
+            return guarded(method, texts, f"{self._place}.{name}")
         dicts = [{"text": text} for text in texts]
         if self._wants_dicts:
-            return _guarded(method, dicts, f"{self._place}.{name}")
+            return guarded(method, dicts, f"{self._place}.{name}")
         try:
             found = method(list(texts))
         except EXPECTED as error:
@@ -98,7 +98,8 @@ class CustomEncoder:
         return found
 
 
-def _guarded(method: Callable[[list[Any]], Any], inputs: list[Any], where: str) -> Any:
+def guarded(method: Callable[[list[Any]], Any], inputs: list[Any], where: str) -> Any:
+    """Return what a user's method returns; what it raises is one line that says where."""
     try:
         return method(inputs)
     except UserError:
@@ -113,7 +114,7 @@ def _failed(where: str, error: Exception) -> UserError:
     return UserError(f"{where} failed{at}: {type(error).__name__}: {error}")
 
 
-def load(place: str) -> Any:
+def load(place: str, methods: Sequence[str] = tuple(METHODS.values())) -> Any:
     """Return the object of MODULE:NAME, a class instantiated; the current folder is importable."""
     module_name, _, name = place.partition(":")
     with _current_folder():
@@ -140,9 +141,9 @@ def load(place: str) -> Any:
                 found = found()
             except Exception as error:
                 raise _failed(f"model {place}: creating it without arguments", error) from error
-    for method in METHODS.values():
+    for method in methods:
         if not callable(getattr(found, method, None)):
-            raise UserError(f"model {place}: it has no method {method}, it needs {' and '.join(METHODS.values())}")
+            raise UserError(f"model {place}: it has no method {method}, it needs {' and '.join(methods)}")
     return found
 
 

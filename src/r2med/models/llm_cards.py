@@ -47,6 +47,10 @@ class LLMCard(_Part):
     top_p: float | None = None
     top_k: int | None = None
     repetition_penalty: float | None = None
+    agent_repetition_penalty: float | None = None
+    """What search agents draw with instead."""
+    chat_template: str = "chatml"
+    """The form of a conversation where a raw text is sent: one of `r2med.agents.chat_templates`."""
     seed: int | None = 42
     max_tokens: int = 10240
     context_length: int = 32768

@@ -15,10 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from r2med.errors import MissingExtraError, UserError
-from r2med.models.cards import ModelCard
 from r2med.models.options import Options
 
 PATIENCE = 20
@@ -32,6 +31,26 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "s
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
+class Card(Protocol):
+    """Whatever names weights: the card of an encoder or of a reranker."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+
+    @property
+    def repository(self) -> str:
+        """Its repository on the hub, or an absolute folder."""
+
+    @property
+    def revision(self) -> str:
+        """A commit, branch or tag of it."""
+
+    @property
+    def package(self) -> str:
+        """An installed package that carries the weights."""
+
+
 @dataclass(frozen=True)
 class Weights:
     """Weights that are known by name and revision, and fetched when they are first needed."""
@@ -42,18 +61,19 @@ class Weights:
     revision: str
     """The hub's commit, or a fingerprint of a folder's contents."""
     folder: Path | None = None
+    kind: Literal["model", "adapter"] = "model"
 
     def fetch(self) -> Path:
         """Return the local folder, downloaded if it is not there yet."""
-        return self.folder or _download(self.name, self.repository, self.revision)
+        return self.folder or _download(self.name, self.repository, self.revision, self.kind)
 
 
-def locate(card: ModelCard, options: Options, repository: str = "") -> Path:
+def locate(card: Card, options: Options, repository: str = "") -> Path:
     """Return the local folder with a model's weights; `repository` names one tower of several."""
     return find(card, options, repository).fetch()
 
 
-def find(card: ModelCard, options: Options, repository: str = "", role: str = "", revision: str = "") -> Weights:
+def find(card: Card, options: Options, repository: str = "", role: str = "", revision: str = "") -> Weights:
     """Say which weights a card means here, without downloading them."""
     name, wanted = card.name, repository or card.repository
     if (folder := options.path_of(name)) is not None:
@@ -86,6 +106,15 @@ def checked_folder(folder: Path, name: str) -> Path:
         raise UserError(f"model {name}: {folder} has no weights (*.safetensors or *.bin)")
     if not any(path.name in TOKENIZERS for path in files):
         raise UserError(f"model {name}: {folder} has no tokenizer ({TOKENIZERS[0]} or {TOKENIZERS[1]}), copy it there")
+    return folder
+
+
+def checked_adapter(folder: Path, name: str) -> Path:
+    """Return a folder that has all that a LoRA adapter consists of; its tokenizer is the base model's."""
+    if not (folder / "adapter_config.json").is_file():
+        raise UserError(f"model {name}: {folder} has no adapter_config.json, is it an adapter saved by peft?")
+    if not any((folder / f"adapter_model{suffix}").is_file() for suffix in WEIGHTS):
+        raise UserError(f"model {name}: {folder} has no adapter_model.safetensors or adapter_model.bin")
     return folder
 
 
@@ -150,7 +179,7 @@ def commit_of(name: str, repository: str, revision: str) -> str:
         raise _unavailable(name, repository, revision, reason) from None
 
 
-def _download(name: str, repository: str, commit: str) -> Path:
+def _download(name: str, repository: str, commit: str, kind: str) -> Path:
     hub = _hub()
     reason = "HF_HUB_OFFLINE is set"
     if not is_offline():
@@ -165,7 +194,7 @@ def _download(name: str, repository: str, commit: str) -> Path:
                 raise _unavailable(name, repository, commit, reason) from None
     try:
         folder = Path(hub.snapshot_download(repository, revision=commit, local_files_only=True))
-        return checked_folder(folder, name)
+        return checked_adapter(folder, name) if kind == "adapter" else checked_folder(folder, name)
     except UserError:
         raise
     except Exception:
@@ -221,12 +250,12 @@ def _unavailable(name: str, repository: str, revision: str, reason: str) -> User
     )
 
 
-def own_code(folder: Path) -> list[str]:
+def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
     """Return the Python classes of its own that a model's files put in the place of the library's."""
     found: list[str] = []
     for path in (folder / "config.json", folder / "0_Transformer" / "config.json"):
         if path.is_file():
-            found += [str(name) for key, name in (_json(path).get("auto_map") or {}).items() if key == "AutoModel"]
+            found += [str(name) for key, name in (_json(path).get("auto_map") or {}).items() if key == kind]
     if (folder / "modules.json").is_file():
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         kinds = [str(module.get("type", "")) for module in modules]
@@ -247,9 +276,9 @@ def not_trusted(name: str) -> UserError:
     return UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
 
 
-def check_trust(folder: Path, name: str, options: Options) -> None:
+def check_trust(folder: Path, name: str, options: Options, kind: str = "AutoModel") -> None:
     """Stop before code runs that the user has not allowed, or that no revision pins."""
-    code = own_code(folder)
+    code = own_code(folder, kind)
     if code and not options.trust_remote_code:
         raise not_trusted(name)
     if elsewhere := [place for place in code if "--" in place]:

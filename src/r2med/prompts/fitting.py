@@ -44,9 +44,11 @@ class Fitter:
     ) -> Fitted | Failure:
         """Return the prompt; a failure where not even the bare query fits."""
 
+        system = [Message("system", self.system)] if self.system else []  # some servers refuse an empty one
+
         def messages(passages: str, draft: str) -> tuple[Message, ...]:
             values = {"query": query, "examples": examples, "passages": passages, "draft": draft}
-            return Message("system", self.system), Message("user", template.render(values))
+            return *system, Message("user", template.render(values))
 
         bare = prompt_tokens(messages("", ""))
         if bare > self.budget:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -11,6 +10,8 @@ from pathlib import Path
 from r2med import plugins
 from r2med.data.model import Dataset
 from r2med.errors import UserError, nearest
+from r2med.prompts.checking import FIELD, check_fields
+from r2med.prompts.own import SUFFIX, check_names, kind_in, own_files
 from r2med.store import digest
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -28,9 +29,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 """What the templates of each method may name. There is no field for anything else, so nothing else can be asked for."""
 
-DEFAULT_KIND = "case"
-
-_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
+EXAMPLES = "examples"
+"""Texts that templates show; they have no fields."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Template:
 
     def names(self, field: str) -> bool:
         """Tell whether the template has a field."""
-        return field in _FIELD.findall(self.text)
+        return field in FIELD.findall(self.text)
 
     def render(self, values: Mapping[str, str]) -> str:
         """Fill the fields in one pass: a query may contain braces, so what was filled in is not read again."""
-        return _FIELD.sub(lambda field: values[field[1]], self.text)
+        return FIELD.sub(lambda field: values[field[1]], self.text)
 
 
 @dataclass(frozen=True)
@@ -67,52 +67,42 @@ class Templates:
         if name not in self.files:
             hint = nearest(name, self.files)
             raise UserError(f"no template {name}.txt{hint}: write one and give its folder as --prompts")
-        file = self.files[name]
-        try:
-            self.texts[name] = file.read_text(encoding="utf-8").strip()
-        except UnicodeDecodeError:
-            raise UserError(f"{file}: a template must be UTF-8 text") from None
-        return str(file), self.texts[name]
+        self.texts[name] = _read(self.files[name])
+        return str(self.files[name]), self.texts[name]
 
     def template(self, method: str, kind: str = "") -> Template:
         """Return the template METHOD.KIND, or METHOD where it has no kinds, checked."""
         found = Template(*self.read(f"{method}.{kind}" if kind else method))
-        _check(found, method)
+        check_fields(found.file, found.text, method, FIELDS[method])
         return found
 
 
 def kind_of(dataset: Dataset) -> str:
     """Return a dataset's kind as templates are named: post, exam, case or similar-case."""
-    return (dataset.card.kind.replace(" ", "-") if dataset.card else "") or DEFAULT_KIND
+    return kind_in(dataset.card.kind if dataset.card else "")
 
 
-def open_templates(folder: Path | None = None) -> Templates:
-    """Return the templates; `folder` is the user's own."""
-    files = plugins.files("prompts", ".txt")
+def open_templates(folder: Path | None = None, kinds: Collection[str] = (), *, every: bool = False) -> Templates:
+    """Return the templates; `folder` is the user's own, whose files are all checked.
+
+    `kinds` are those that will be asked for, or, with `every`, all of them: then a template of another is an error.
+    """
+    files = plugins.files("prompts", SUFFIX)
     if folder is None:
         return Templates(files)
-    folder = folder.expanduser()
-    if not folder.is_dir():
-        raise UserError(f"--prompts {folder}: there is no such folder")
-    own: dict[str, Traversable] = {path.stem: path for path in sorted(folder.glob("*.txt"))}
-    if not own:
-        raise UserError(f"--prompts {folder}: it has no templates, such as hyde.case.txt")
+    own = own_files(folder, files)
+    check_names(own, files, (*FIELDS, EXAMPLES), kinds, every)
     for name, path in own.items():
-        # A misspelt name would leave the template it was to replace in use, and nobody would know.
-        if name not in files and name.partition(".")[0] not in (*FIELDS, "examples"):
-            raise UserError(
-                f"{path} has no template's name{nearest(name, files)}: METHOD.KIND.txt, such as hyde.case.txt"
-            )
+        if (method := name.partition(".")[0]) in FIELDS:
+            check_fields(str(path), _read(path), method, FIELDS[method])
     return Templates({**files, **own})
 
 
-def _check(template: Template, method: str) -> None:
-    allowed = FIELDS[method]
-    named = _FIELD.findall(template.text)
-    for name in named:
-        if name not in allowed:
-            words = ", ".join(f"{{{known}}}" for known in allowed) or "none"
-            hint = nearest(name, allowed)
-            raise UserError(f"{template.file}: unknown field {{{name}}}{hint}: fields of a {method} template: {words}")
-    if "query" in allowed and "query" not in named:
-        raise UserError(f"{template.file}: it does not name {{query}}: the model would not see the question")
+def _read(file: Traversable) -> str:
+    try:
+        # Some editors put a mark before the first letter, which the model would be shown.
+        return file.read_text(encoding="utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise UserError(f"{file}: a template must be UTF-8 text") from None
+    except OSError as error:
+        raise UserError(f"{file}: it cannot be read ({error.strerror})") from None

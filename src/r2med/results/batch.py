@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from r2med.data import Dataset, load
 from r2med.errors import UserError
-from r2med.expand.contracts import Checked, check
 from r2med.results.evaluation import DEPTH, evaluate, is_recorded
 from r2med.results.record import Record
 from r2med.store import Store, default_store
@@ -26,38 +26,45 @@ class Cell:
     error: str = ""
 
 
-def evaluate_all(
-    systems: Sequence[System],
-    datasets: Sequence[str],
-    out: Path | str,
-    k: int = DEPTH,
-    store: Store | None = None,
-    *,
-    fresh: bool = False,
-    keep_going: bool = False,
-    announce: Callable[[str], None] = lambda what: None,
-) -> list[list[Cell]]:
-    """Return a row of cells for each system; with `keep_going` an error of the user's making is told at the end."""
-    store = store or default_store()
-    opened: dict[str, Dataset] = {}
-    stages = [stage for system in systems for stage in (system.expander, *system.rerankers)]
-    if not keep_going and any(isinstance(stage, Checked) for stage in stages):
-        # A template that cannot be used for the last dataset is told before the first has cost anything.
-        opened = {name: load(name, store) for name in datasets}
-        check(stages, list(opened.values()))
-    rows = []
-    for system in systems:  # not datasets first: a model is then loaded once, however many systems there are
-        row = []
-        for name in datasets:
-            try:
-                dataset = opened[name] = opened.get(name) or load(name, store)
-                announce(f"{dataset.name} · {system.name}")
-                reused = not fresh and is_recorded(system, dataset, Path(out), k, store)
-                record = evaluate(system, dataset, out, k, store, fresh=fresh)
-                row.append(Cell(system.name, dataset.name, record, reused))
-            except UserError as error:
-                if not keep_going:
-                    raise
-                row.append(Cell(system.name, name, None, error=str(error)))
-        rows.append(row)
-    return rows
+@dataclass(frozen=True)
+class Batch:
+    """How every system is evaluated on every dataset."""
+
+    out: Path
+    k: int = DEPTH
+    store: Store | None = None
+    fresh: bool = False
+    keep_going: bool = False
+    """Tell of an error of the user's making in its cell, instead of raising it."""
+    announce: Callable[[str], None] = lambda what: None
+
+    def evaluate(self, systems: Sequence[System], names: Sequence[str]) -> list[list[Cell]]:
+        """Return a row of cells for each system."""
+        store = self.store or default_store()
+        datasets = [self._attempt(partial(load, name, store)) for name in names]
+        there = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
+        # What would stop a system late, after many calls were paid for, is to stop it now.
+        faults = [self._attempt(partial(system.check, there)) for system in systems]
+        return [  # not datasets first: a model is then loaded once, however many systems there are
+            [self._cell(system, fault, name, dataset, store) for name, dataset in zip(names, datasets, strict=True)]
+            for system, fault in zip(systems, faults, strict=True)
+        ]
+
+    def _cell(self, system: System, fault: object, name: str, dataset: object, store: Store) -> Cell:
+        found = fault if isinstance(fault, UserError) else dataset
+        if isinstance(found, Dataset):
+            self.announce(f"{found.name} · {system.name}")
+            reused = not self.fresh and is_recorded(system, found, self.out, self.k, store)
+            made = self._attempt(partial(evaluate, system, found, self.out, self.k, store, self.fresh))
+            if isinstance(made, Record):
+                return Cell(system.name, found.name, made, reused)
+            found = made
+        return Cell(system.name, name, None, error=str(found))
+
+    def _attempt(self, work: Callable[[], object]) -> object:
+        try:
+            return work()
+        except UserError as error:
+            if not self.keep_going:
+                raise
+            return error

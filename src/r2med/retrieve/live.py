@@ -1,4 +1,4 @@
-"""Searchers for questions that come once, as a server gets them: all is opened at the start, nothing asked is kept."""
+"""Searchers for questions that come one by one, as a server gets them: opened at the start, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from r2med.retrieve.contracts import Searcher
 
 
 @runtime_checkable
-class KeepsQueries(Protocol):
-    """A searcher that puts what it is asked into the store: right for a benchmark's queries, a leak for a server's."""
+class MadeForRuns(Protocol):
+    """A searcher made for the queries of a benchmark, asked all at once and again: it may put them into the store."""
 
     def live(self) -> Searcher:
-        """Return one that finds the same, opened in full, and keeps nothing."""
+        """Return one that finds the same, is opened in full, and keeps nothing of what it is asked."""
 
 
 def live(searcher: Searcher) -> Searcher:
-    """Return a searcher that finds the same and keeps nothing: itself, where it never does."""
-    return searcher.live() if isinstance(searcher, KeepsQueries) else searcher
+    """Return a searcher for a server that finds the same: itself, where it knows no other."""
+    return searcher.live() if isinstance(searcher, MadeForRuns) else searcher

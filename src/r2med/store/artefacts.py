@@ -18,7 +18,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,15 @@ class Store:
         again = Store(self.root)
         again._made = set()
         return again
+
+    def counts(self, key: str) -> bool:
+        """Say whether what was kept under a key may be used: all of it, unless this run redoes everything."""
+        return self._made is None or key in self._made
+
+    def made(self, keys: Iterable[str]) -> None:
+        """Take note of what this run kept somewhere else than in an artefact."""
+        if self._made is not None:
+            self._made.update(keys)
 
     def get(self, kind: str, key: str) -> Artefact | None:
         """Return the artefact if it is there and sound; a damaged one is put out of the way and counts as absent."""
@@ -133,15 +142,14 @@ class Store:
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None; unreadable ones count as forgotten."""
-        return self._note(key) if self._counts(key) else None
+        return self._note(key) if self.counts(key) else None
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Keep a small fact that can be found out again, such as the fingerprint of a file."""
         if self._note(key) != value:
             note = json.dumps({"value": value, "check": digest(value)})
             write_atomically(self.root / "notes" / f"{key}.json", note.encode())
-        if self._made is not None:
-            self._made.add(key)
+        self.made([key])
 
     def forget(self, key: str) -> None:
         """Drop a remembered fact that turned out not to hold."""
@@ -157,7 +165,7 @@ class Store:
     def _look(self, kind: str, key: str) -> Artefact | None:
         path = self.root / kind / key
         self._sweep(path.parent)
-        return _open(path) if self._counts(key) and path.is_dir() else None
+        return _open(path) if self.counts(key) and path.is_dir() else None
 
     def _sweep(self, folder: Path) -> None:
         """Remove what killed processes left of one kind: once, since a corpus may have thousands of shards."""
@@ -192,11 +200,7 @@ class Store:
                 _remove(place)
             folder.replace(place)
             sync(place.parent)
-        if self._made is not None:
-            self._made.add(place.name)
-
-    def _counts(self, key: str) -> bool:
-        return self._made is None or key in self._made
+        self.made([place.name])
 
     def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[None]:
         return exclusive(self.root / "locks" / f"{kind}-{key}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from r2med.data.cards import Instruction
 from r2med.data.model import Dataset
 from r2med.expand import Expander, Expansion
+from r2med.expand.contracts import check
 from r2med.rerank import Reranked, Reranker
 from r2med.retrieve.cached import Searched, cached_search
 from r2med.retrieve.candidates import Candidates
@@ -58,6 +60,12 @@ class System:
 
     def __str__(self) -> str:
         return self.name
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise for what would stop the system on one of the datasets; nothing is asked or searched."""
+        check([self.expander, *self.rerankers], datasets)
+        for dataset in datasets:
+            self._retriever(dataset)
 
     def describe(self, dataset: Dataset, store: Store) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""

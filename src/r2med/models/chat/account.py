@@ -9,8 +9,10 @@ from r2med.models.chat.contracts import Failure, Generation, RawAnswer
 from r2med.models.chat.price import cost_usd
 from r2med.models.llm_cards import LLMCard
 
-
 Answer = Generation | RawAnswer | Failure
+
+SHORT = 200
+"""Letters of a reason that are shown; servers have been seen to answer with whole pages."""
 
 
 def usage_of(answers: Sequence[Answer], card: LLMCard, cut: int) -> dict[str, float]:
@@ -34,6 +36,15 @@ def usage_of(answers: Sequence[Answer], card: LLMCard, cut: int) -> dict[str, fl
 def failure_kinds(answers: Sequence[Answer]) -> dict[str, int]:
     """Return how many answers failed, by kind."""
     return dict(sorted(Counter(answer.kind for answer in answers if isinstance(answer, Failure)).items()))
+
+
+def reasons(answers: Sequence[Answer]) -> dict[str, str]:
+    """Return why answers failed: for each kind what the first of them said, on one line."""
+    found: dict[str, str] = {}
+    for answer in answers:
+        if isinstance(answer, Failure):
+            found.setdefault(answer.kind, " ".join(answer.message.split()))
+    return {kind: why if len(why) <= SHORT else f"{why[: SHORT - 1].rstrip()}…" for kind, why in sorted(found.items())}
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -24,8 +25,10 @@ _ANSWERS = """
 CREATE TABLE IF NOT EXISTS answers
 (key BLOB PRIMARY KEY, model TEXT NOT NULL, answer BLOB NOT NULL, checksum BLOB NOT NULL)
 """
-_BURST = 0.1
-"""Seconds. Answers that come faster than this are not each flushed to the disk, only handed to the system."""
+_BURST = 0.5
+"""Seconds. Answers that come faster than this are not each flushed to the disk, only handed to the system: a flush
+takes milliseconds, and all other answers wait for it.
+"""
 
 
 def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
@@ -42,7 +45,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._db = Database(path, "journal of LLM answers", [_ANSWERS, LEASES])
         self._lock = threading.Lock()
-        self._flushed, self._unflushed = 0.0, False
+        self._flushed, self._unflushed, self._mode = -math.inf, False, "FULL"
         self.leases = Leases(self._db, self._lock)
 
     def __enter__(self) -> Journal:
@@ -78,7 +81,9 @@ class Journal:
         content = _encoded(answer)
         with self._lock, self._db.one_line():
             burst = time.monotonic() - self._flushed < _BURST
-            self._db.sql.execute(f"PRAGMA synchronous={'NORMAL' if burst else 'FULL'}")
+            if self._mode != (mode := "NORMAL" if burst else "FULL"):
+                self._db.sql.execute(f"PRAGMA synchronous={mode}")
+                self._mode = mode
             self._db.sql.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)",
                 (key, model, content, _checksum(key, model, content)),
@@ -90,7 +95,7 @@ class Journal:
 
 def _encoded(answer: RawAnswer | Failure) -> bytes:
     kind = "failure" if isinstance(answer, Failure) else "answer"
-    return json.dumps({kind: dataclasses.asdict(answer)}).encode("ascii")  # ASCII: lone surrogates have no UTF-8
+    return json.dumps({kind: vars(answer)}).encode("ascii")  # ASCII: lone surrogates have no UTF-8
 
 
 def _decoded(content: bytes) -> RawAnswer | Failure:

@@ -177,7 +177,7 @@ def _question(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
 
 def _read(said: dict[str, Any], seconds: float) -> RawAnswer | Failure:
     if (error := said.get("error")) is not None:
-        message = " ".join(str(error.get("message", error)).split())
+        message = " ".join(str(error.get("message", error)).split())[:200]
         if error.get("type") == "exceed_context_size_error":
             return Failure("context_length", message, seconds=seconds)
         return Failure("server" if error.get("code", 500) >= 500 else "bad_request", message, seconds=seconds)

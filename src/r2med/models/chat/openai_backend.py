@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from r2med.errors import MissingExtraError, UserError
 from r2med.models.chat.contracts import ChatRequest, Failure, RawAnswer
 from r2med.models.chat.openai_errors import Hopeless, Unreachable, status_failure, transport_failure
-from r2med.models.chat.openai_request import parameters
+from r2med.models.chat.openai_request import parameters, path
 from r2med.models.chat.options import ChatOptions
 from r2med.models.chat.price import cost_at_most, cost_usd
 from r2med.models.chat.reply import ErrorReply, MalformedReply, Reply
@@ -150,14 +150,15 @@ class _Run:
             self.answered = True
             self.done(place, replace(outcome, attempts=attempts))
         elif self._all_would_fail(outcome):
-            raise given_up(self.card.name, outcome, attempts)
+            raise given_up(outcome, attempts)
         else:
             self.done(place, Failure(outcome.kind, str(outcome), attempts, seconds=time.monotonic() - started))
 
     def _all_would_fail(self, failure: RequestFailed) -> bool:
-        # A gateway may forbid one question (403) or lose its connection for a while: that has to be seen first.
+        # A gateway may forbid one question (403), garble an answer or be away for a while: so only when it never
+        # answered any.
         return isinstance(failure, Hopeless) or (
-            not self.answered and (failure.kind == "auth" or isinstance(failure, Unreachable))
+            not self.answered and (failure.kind in ("auth", "invalid") or isinstance(failure, Unreachable))
         )
 
     async def _afford(self, cost: float) -> bool:
@@ -196,9 +197,10 @@ class _Run:
         if with_usage := self.tells_usage:
             settings["stream_options"] = {"include_usage": True}
         try:
-            api = self.client.chat.completions if request.prompt is None else self.client.completions
-            async with api.with_streaming_response.create(**settings) as response:
-                await _receive(response, reply, raw=request.prompt is not None)
+            # Not `chat.completions.create`, which takes longer to look at what is sent than all else does.
+            sent = {"body": settings, "cast_to": object, "stream": True, "stream_cls": openai.AsyncStream[object]}
+            async with await self.client.post(path(request), **sent) as stream:
+                await _receive(stream.response, reply, raw=request.prompt is not None)
             return None
         except openai.APIStatusError as error:
             status, headers, body = error.status_code, error.response.headers, error.response.text
@@ -220,12 +222,12 @@ class _Run:
 
 async def _receive(response: Any, reply: Reply, raw: bool) -> None:
     if "json" in (response.headers.get("content-type") or ""):  # a server that does not stream
-        reply.take(b"".join([chunk async for chunk in response.iter_bytes()]), "text" if raw else "message")
+        reply.take(b"".join([chunk async for chunk in response.aiter_bytes()]), "text" if raw else "message")
         if not reply.complete:
             raise MalformedReply("without choices or finish_reason")
         return
     pieces = 0
-    stream = events(response.iter_bytes())
+    stream = events(response.aiter_bytes())
     async for data in stream:
         if data.strip() == b"[DONE]":
             break

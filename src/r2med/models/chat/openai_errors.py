@@ -34,11 +34,11 @@ def status_failure(where: Endpoint, model: str, status: int, headers: Mapping[st
     """Return what an HTTP error means."""
     failure = refused(where, status, headers, body)
     if status == 401:
-        missing = f"{where.place} needs a key: set the environment variable {where.key_variable}"
-        return Hopeless(str(failure) if where.has_key else missing, again=False, kind="auth")
+        return Hopeless(str(failure), again=False, kind="auth")
     if status == 429 and not failure.again:
         return Hopeless(str(failure), again=False, limited=True, kind="rate_limit")
-    if status == 404 or (status in (400, 422) and _NO_MODEL.search(message(body))):
+    # 405 and 501: something that takes no questions at all.
+    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL.search(message(body))):
         reason = f"{failure} (asked for model {model!r}; is it one of this endpoint's, and the base URL right?)"
         return Hopeless(reason, again=False, kind="bad_request")
     if status in (400, 413, 422, 500) and _TOO_LONG.search(body):  # llama.cpp has answered 500

@@ -9,8 +9,13 @@ from r2med.models.chat.contracts import ChatRequest
 from r2med.models.llm_cards import LLMCard
 
 
+def path(request: ChatRequest) -> str:
+    """Return where a request goes: chat completions, or with a raw prompt completions."""
+    return "/chat/completions" if request.prompt is None else "/completions"
+
+
 def parameters(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
-    """Return the SDK's arguments for a request: to chat.completions, or with a raw prompt to completions."""
+    """Return the body of a request."""
     sampling, prompt = request.sampling, request.prompt
     reasons = card.api_style == "reasoning" and prompt is None  # completions are older than that style
     # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
@@ -22,23 +27,16 @@ def parameters(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
         "seed": None if sampling.seed is None else sampling.seed + request.sample,
         "stop": list(sampling.stop) or None,
         "max_completion_tokens" if reasons else "max_tokens": limit,
-    }
-    # No part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI refuses them, so only when set.
-    extra: dict[str, Any] = {
+        # No part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI refuses them, so only when set.
         "top_k": sampling.top_k,
         "repetition_penalty": sampling.repetition_penalty,
     }
     if prompt is None and card.thinking is not None:
-        extra["chat_template_kwargs"] = {"enable_thinking": card.thinking}
+        settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
     messages = [{"role": message.role, "content": sound(message.content)} for message in request.messages]
     return {
         "model": card.model,
         **({"messages": messages} if prompt is None else {"prompt": sound(prompt)}),
         "stream": True,
-        **_given(settings),
-        "extra_body": _given(extra) or None,
+        **{name: value for name, value in settings.items() if value is not None},
     }
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}

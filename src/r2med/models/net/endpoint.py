@@ -52,7 +52,7 @@ class Endpoint:
         for secret in (os.environ.get(self.key_variable, "").strip(), self.url, urlsplit(self.url).path):
             if len(secret) >= 6:  # "none" or "x", as local servers are given, would make holes in any sentence
                 text = text.replace(secret, "[hidden]")
-        text = " ".join(text.split())
+        text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
         return text if len(text) <= 200 else f"{text[:200]}…"
 
 

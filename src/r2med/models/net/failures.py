@@ -6,20 +6,31 @@ the key.
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Mapping
 
 from r2med.models.net.endpoint import Endpoint
 from r2med.models.net.retry import Kind, RequestFailed, retry_after
 
+# By status, and whether a key was sent.
+_AUTH = {
+    (401, True): "refuses the key in {variable}",
+    (401, False): "needs a key: set the environment variable {variable}",
+    (403, True): "forbids the request to the key in {variable}",
+    (403, False): "forbids the request, which had no key: {variable} is not set",
+}
+_MARKUP = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
+
 
 def refused(where: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
     """Return what an HTTP status means: wait for what may pass, give up on what will not."""
-    if status in (401, 403):
+    if (status, where.has_key) in _AUTH:
         # No word of the body: it is where servers echo a part of the key.
-        return RequestFailed(
-            f"{where.place} refuses the key in {where.key_variable} (HTTP {status})", again=False, kind="auth"
-        )
+        said = _AUTH[status, where.has_key].format(variable=where.key_variable)
+        return RequestFailed(f"{where.place} {said} (HTTP {status})", again=False, kind="auth")
     # An account without money is a 429 at OpenAI, and no waiting helps.
     again = status in (408, 409, 429) or status >= 500
     again = again and not (status == 429 and "insufficient_quota" in body)
@@ -46,11 +57,19 @@ def message(body: str) -> str:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        return body
+        return _title(body)
     for name in ("error", "detail", "message"):
         if isinstance(content, dict) and content.get(name):
             content = content[name]
     return content if isinstance(content, str) else json.dumps(content)
+
+
+def _title(body: str) -> str:
+    """Return a text; of a page, as proxies send it, its title alone."""
+    if not _MARKUP.match(body):
+        return body
+    found = _TITLE.search(body)
+    return html.unescape(found[1]) if found else ""
 
 
 def stalled(where: Endpoint, idle: float) -> RequestFailed:

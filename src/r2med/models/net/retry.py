@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import random
 import time
@@ -14,8 +13,6 @@ from typing import Literal, TypeVar
 
 from r2med.errors import UserError
 from r2med.models.net.throttle import Throttle
-
-log = logging.getLogger("r2med")
 
 T = TypeVar("T")
 
@@ -40,7 +37,7 @@ Kind = Literal["timeout", "connection", "rate_limit", "server", "bad_request", "
 
 
 class RequestFailed(Exception):  # noqa: N818 - reads as what happened
-    """A request that brought no answer. Its text is fit for a user: one line, no secrets."""
+    """A request that brought no answer. Its text is fit for a user: one line, who failed, no secrets."""
 
     def __init__(
         self,
@@ -84,7 +81,7 @@ async def persistently(
     """Return what `send` returns, tried again after failures that may pass; a one-line error when they do not."""
     outcome, attempts = await attempted(send, provider, policy, throttle, retrying)
     if isinstance(outcome, RequestFailed):
-        raise given_up(provider, outcome, attempts)
+        raise given_up(outcome, attempts)
     return outcome
 
 
@@ -101,31 +98,25 @@ async def attempted(
             if throttle.stopped.is_set():
                 raise UserError(f"{provider}: stopped, since another request failed")
             started = time.monotonic()
-            outcome = await _attempt(send, policy.deadline - spent)
+            outcome = await _attempt(send, provider, policy.deadline - spent)
         finally:
             throttle.leave()
         if not isinstance(outcome, RequestFailed):
             throttle.answered()
             return outcome, attempt
         spent += time.monotonic() - started
-        wait = _wait(outcome, attempt, policy)
+        wait, most = _wait(outcome, attempt, policy), outcome.worth or policy.attempts
         if outcome.limited:
             throttle.limited(started, outcome.retry_after or 0.0)
-        if (
-            not outcome.again
-            or attempt >= (outcome.worth or policy.attempts)
-            or spent + wait > policy.deadline
-            or throttle.stopped.is_set()
-        ):
+        if not outcome.again or attempt >= most or spent + wait > policy.deadline or throttle.stopped.is_set():
             return outcome, attempt
         retrying()
-        level = logging.WARNING if wait >= 5 else logging.INFO
-        log.log(level, "%s: %s: trying again in %.1f s (%d of %d)", provider, outcome, wait, attempt, policy.attempts)
-        await throttle.sleep(wait)
+        with throttle.notices.waiting(str(outcome), wait, attempt, most):
+            await throttle.sleep(wait)
         spent += wait
 
 
-async def _attempt(send: Callable[[], Awaitable[T]], seconds: float) -> T | RequestFailed:
+async def _attempt(send: Callable[[], Awaitable[T]], provider: str, seconds: float) -> T | RequestFailed:
     # Returned, not raised: an exception from inside an `except` would carry the SDK's own, with its request and key.
     try:
         async with asyncio.timeout(seconds):
@@ -133,7 +124,7 @@ async def _attempt(send: Callable[[], Awaitable[T]], seconds: float) -> T | Requ
     except RequestFailed as failure:
         return failure
     except TimeoutError:
-        return RequestFailed(f"no whole answer within {seconds:.3g} s", again=True, kind="timeout")
+        return RequestFailed(f"{provider} gave no whole answer within {seconds:.3g} s", again=True, kind="timeout")
 
 
 def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:
@@ -143,9 +134,11 @@ def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:
     return random.uniform(0, min(policy.cap, policy.base * 2 ** (attempt - 1)))
 
 
-def given_up(provider: str, failure: RequestFailed, attempts: int) -> UserError:
+def given_up(failure: RequestFailed, attempts: int) -> UserError:
     """Return the line that tells what failed, how often it was tried, and whether later may be better."""
     tried = f" ({attempts} attempts)" if attempts > 1 else ""
     asked = f"; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else ""
-    later = "; what was paid for is kept: run again to continue" if failure.again else ""
-    return UserError(f"{provider}: {failure}{tried}{asked}{later}")
+    # An answer that is none comes from a wrong address: the same command would find no better one.
+    passing = failure.again and failure.kind != "invalid"
+    later = "; what was paid for is kept: run again to continue" if passing else ""
+    return UserError(f"{failure}{tried}{asked}{later}")

@@ -7,6 +7,8 @@ import math
 import time
 from collections import deque
 
+from r2med.models.net.notices import Notices
+
 
 class Throttle:
     """A limit that a provider's answers move. Whoever sends keeps to it."""
@@ -18,6 +20,7 @@ class Throttle:
         self._free_at = -math.inf
         self.stopped = asyncio.Event()
         """Set when the run has failed: nobody need try again."""
+        self.notices = Notices()
 
     @property
     def limit(self) -> int:

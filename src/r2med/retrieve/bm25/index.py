@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from r2med.data.corpus import Corpus
-from r2med.retrieve.bm25.postings import SEGMENT, Segment, build_segment
+from r2med.retrieve.bm25.postings import SEGMENT, Ints, Segment, build_segment
 from r2med.retrieve.bm25.scorers import Collection
 from r2med.store import Store, digest
 
 VERSION = 1
 """Raised whenever analysis or the files change, so that an older index is not taken for a new one."""
+
+
+FEW = 200
+"""One term in so many of a vocabulary is found by halving it as soon as by hashing all of it (measured: 127 to 205)."""
+
+Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -27,21 +34,45 @@ class Index:
     segments: tuple[Segment, ...]
     collection: Collection
     seconds: float
+    orders: tuple[Ints, ...] = ()
+    """Each segment's terms in ascending order, by their places; only where single queries have to be fast."""
 
-    def df(self, terms: pa.Array) -> npt.NDArray[np.int64]:
+    def sorted(self) -> Index:
+        """Return it for queries that come one by one: its vocabulary is sorted now, not hashed for each."""
+        orders = [pc.sort_indices(segment.terms).to_numpy().astype(np.int32) for segment in self.segments]
+        return replace(self, orders=tuple(orders))
+
+    def places(self, terms: pa.Array) -> list[Places]:
+        """Return for each segment where each term stands in it, -1 for those it does not have."""
+        found = []
+        for number, segment in enumerate(self.segments):
+            if self.orders and len(terms) * FEW <= len(segment.terms):
+                found.append(_sought(terms.to_pylist(), segment.terms, self.orders[number]))
+            else:
+                found.append(_hashed(terms, segment.terms))
+        return found
+
+    def df(self, terms: pa.Array, places: list[Places] | None = None) -> npt.NDArray[np.int64]:
         """Return in how many documents each term stands; 0 for those the corpus does not have."""
         total = np.zeros(len(terms), dtype=np.int64)
-        for segment in self.segments:
-            places = places_of(terms, segment)
-            known = places >= 0
-            total[known] += np.diff(segment.offsets)[places[known]]
+        for segment, here in zip(self.segments, places or self.places(terms), strict=True):
+            known = here >= 0
+            total[known] += segment.offsets[here[known] + 1] - segment.offsets[here[known]]
         return total
 
 
-def places_of(terms: pa.Array, segment: Segment) -> npt.NDArray[np.int64]:
-    """Return where each term stands in a segment, -1 for those it does not have."""
-    found = pc.fill_null(pc.index_in(terms, value_set=segment.terms), -1)
-    return np.asarray(found, dtype=np.int64)
+def _hashed(terms: pa.Array, vocabulary: pa.Array) -> Places:
+    return np.asarray(pc.fill_null(pc.index_in(terms, value_set=vocabulary), -1), dtype=np.int64)
+
+
+def _sought(words: list[str], vocabulary: pa.Array, order: Ints) -> Places:
+    found = np.full(len(words), -1, dtype=np.int64)
+    for number, word in enumerate(words):
+        # Arrow sorts bytes of UTF-8, Python compares code points: the same order.
+        rank = bisect_left(order, word, key=lambda place: vocabulary[int(place)].as_py())
+        if rank < len(order) and vocabulary[int(order[rank])].as_py() == word:
+            found[number] = order[rank]
+    return found
 
 
 def open_index(corpus: Corpus, store: Store) -> Index:

@@ -17,7 +17,7 @@ from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
 from r2med.engine import map_threads
 from r2med.errors import UserError, nearest
-from r2med.retrieve.bm25.index import VERSION, Index, open_index, places_of
+from r2med.retrieve.bm25.index import VERSION, Index, open_index
 from r2med.retrieve.bm25.postings import Segment
 from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.contracts import SearchQuery
@@ -105,8 +105,8 @@ class BM25Searcher:
         bags = [_bag(query) for query in queries]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
         number_of = {term: number for number, term in enumerate(terms.to_pylist())}
-        df = self._index.df(terms)
-        places = [places_of(terms, segment) for segment in self._index.segments]
+        places = self._index.places(terms)
+        df = self._index.df(terms, places)
         ranks = self._corpus.id_ranks()
 
         def search_one(place: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
@@ -122,12 +122,17 @@ class BM25Searcher:
             kept = best(scores, k, ranks[rows])
             return rows[kept], scores[kept]
 
-        found = list(map_threads(search_one, range(len(bags))))
+        several = len(bags) > 1  # for one, a pool of threads would take longer to start than the search
+        found = list(map_threads(search_one, range(len(bags))) if several else map(search_one, range(len(bags))))
         return Run.ranked([query.query.id for query in queries], found, self._corpus)
 
     def usage(self) -> dict[str, float]:
         """Return what models used: nothing."""
         return {}
+
+    def live(self) -> BM25Searcher:
+        """Return one that is quick with queries that come one by one."""
+        return BM25Searcher(self._settings, self._corpus, self._index.sorted(), self._matrices)
 
     def _weights(
         self, amounts: Sequence[float], df: npt.NDArray[np.int64], query: SearchQuery

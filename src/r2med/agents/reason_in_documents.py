@@ -1,0 +1,78 @@
+"""Reason-in-documents: before results enter the reasoning of Search-o1, the model reads them in a call apart.
+
+It sees its earlier reasoning in short, what it searched for, and the documents, and writes down what helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from r2med.agents.contracts import Document, Said
+from r2med.agents.limits import WORDS
+from r2med.models.chat.tokens import approximate_tokens
+from r2med.prompts.fitting import first_words
+from r2med.prompts.templates import Template
+from r2med.retrieve.contents import title_and_text
+
+BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
+BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
+
+MARK = "**Final Information**"
+NOTHING = "No helpful information found."
+
+ALL, LAST = 5, 4
+"""So many steps are shown whole; of more, the first, the last four, and those with a query or a result."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How documents are put before the model."""
+
+    template: Template
+    room: int
+    """Tokens that the prompt may have."""
+
+    def prompt(self, reasoning: str, search: str, documents: Sequence[Document]) -> tuple[str, int]:
+        """Return the prompt, and how many documents are in it; where not all fit, the worst are left out."""
+        values = {"reasoning": shortened(reasoning), "search": search}
+        bare = approximate_tokens(self.template.render({**values, "passages": ""}))
+        room = self.room - bare
+        kept = []
+        for entry in entries(documents):
+            room -= approximate_tokens(entry) + 1  # the blank line between two
+            if room < 0:
+                break
+            kept.append(entry)
+        return self.template.render({**values, "passages": "\n\n".join(kept)}), len(kept)
+
+
+def entries(documents: Sequence[Document]) -> Iterator[str]:
+    """Yield each document as it stands in the prompt."""
+    for number, document in enumerate(documents, 1):
+        title, text = title_and_text(document.contents)
+        yield f"Document {number}{f' ({title})' if title else ''}: {first_words(text, WORDS)}"
+
+
+def shortened(reasoning: str) -> str:
+    """Return reasoning in numbered steps, one a line of it; a long one without most of its middle."""
+    lines = [line.strip() for line in reasoning.splitlines() if line.strip()]
+    steps = [f"Step {number}: {line}" for number, line in enumerate(lines, 1)]
+    if len(steps) <= ALL:
+        return "\n\n".join(steps)
+    kept: list[str] = []
+    for place, step in enumerate(steps):
+        if place == 0 or place >= len(steps) - LAST or BEGIN_QUERY in step or BEGIN_RESULT in step:
+            kept.append(step)
+        elif kept[-1] != "...":
+            kept.append("...")
+    return "\n\n".join(kept)
+
+
+def final_information(said: Said) -> str:
+    """Return what the model found helpful; its thoughts about the documents are none of it."""
+    text = said.text.rpartition("</think>")[2]
+    if MARK not in text or "<think>" in text or said.finish_reason == "length":
+        return NOTHING
+    # One line, so that it stays one step of the reasoning.
+    return " ".join(text.rpartition(MARK)[2].strip().strip("`").split()) or NOTHING

@@ -1,0 +1,70 @@
+"""`r2med serve`: a corpus behind HTTP, for agents."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from r2med.cli import options as flags
+from r2med.serve.limits import Limits
+
+LIMITS = Limits()
+
+
+def serve(
+    dataset: Annotated[str, typer.Argument(help="What to search: a dataset, demo/NAME or a folder.")],
+    retriever: Annotated[str, typer.Option(help="What searches it, e.g. bm25, minilm or bm25+minilm.")] = "bm25",
+    host: Annotated[
+        str, typer.Option(help="Where to listen; beyond this machine needs R2MED_SERVE_TOKEN.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    max_body: Annotated[int, typer.Option(help="Bytes of a request.")] = LIMITS.body,
+    max_queries: Annotated[int, typer.Option(help="Queries of a request.")] = LIMITS.queries,
+    max_characters: Annotated[int, typer.Option(help="Characters of a query.")] = LIMITS.characters,
+    max_topk: Annotated[int, typer.Option(help="Documents for a query.")] = LIMITS.topk,
+    max_documents: Annotated[int, typer.Option(help="Documents of an answer: queries × topk.")] = LIMITS.documents,
+    max_waiting: Annotated[int, typer.Option(help="Requests that may wait; one more gets 503.")] = LIMITS.waiting,
+    batch: Annotated[int, typer.Option(help="Queries of waiting requests searched together.")] = LIMITS.batch,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
+    model_path: flags.ModelPaths = None,
+    device: flags.Device = "auto",
+    dtype: flags.DType = "auto",
+    backend: flags.Backend = "torch",
+    trust_remote_code: flags.TrustRemoteCode = False,
+    memory: flags.Memory = "2G",
+    budget: flags.Budget = None,
+) -> None:
+    """Answer POST /retrieve in the protocol of Search-R1's retrieval server, until it is stopped."""
+    import os
+
+    from r2med.cli.progress import steps
+    from r2med.data import load
+    from r2med.errors import MissingExtraError
+    from r2med.store import default_store
+
+    try:
+        from r2med.serve.address import TOKEN, take
+        from r2med.serve.app import create_app
+        from r2med.serve.server import serve as serve_at
+        from r2med.serve.shelf import open_shelf
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
+            raise
+        raise MissingExtraError("r2med serve", "serve") from None
+
+    limits = Limits(max_body, max_queries, max_characters, max_topk, max_documents, max_waiting, batch)
+    options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
+    token = os.environ.get(TOKEN, "").strip() or None
+    place = take(host, port, token)
+    store = default_store()
+    with steps(1) as step:
+        step(f"{dataset} · {retriever}")
+        shelf = open_shelf(load(dataset, store), retriever, options, store)
+    app = create_app(shelf, limits, token)
+
+    def ready() -> None:
+        about = f"{shelf.dataset}, {len(shelf.corpus):,} documents, {shelf.retriever}"
+        print(f"{place.url}/retrieve · {about} · Ctrl-C stops", flush=True)
+
+    serve_at(app, place, ready, access_log=access_log)

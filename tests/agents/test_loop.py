@@ -1,0 +1,224 @@
+"""All conversations advance together, none is another's trouble, and what was said once is never asked again."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.agents.sources import Ours
+from r2med.data import Query
+from r2med.models.chat.contracts import Failure
+from r2med.models.chat.model import JournaledChat
+from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.lexical import lexical_text
+from r2med.store import Store
+from support import chat_server as api
+from support.agents import CARD, agent, dataset, said, scripted
+from support.datasets import r2med_folder
+from support.keys import KEY
+from support.processes import environment, wait_for
+
+SEARCH, ANSWER = "<search>angioedema</search>", "<answer>the passage</answer>"
+
+
+class Counted(Ours):
+    """A search that remembers how many were asked at a time, and all that it was told."""
+
+    def open(self, dataset, store, topk):
+        real, seen = super().open(dataset, store, topk), SEEN
+        seen.clear()
+
+        class Source:
+            def search(self, wanted):
+                seen.append(list(wanted))
+                return real.search(wanted)
+
+            notices, usage = real.notices, real.usage
+
+        return Source()
+
+
+SEEN: list[list[Any]] = []
+
+
+class Calls:
+    """An LLM that remembers how many were asked at a time."""
+
+    def __init__(self, llm):
+        self.llm, self.sizes, self.name = llm, [], llm.name
+
+    def describe(self):
+        return self.llm.describe()
+
+    def answers(self, requests):
+        self.sizes.append(len(requests))
+        return self.llm.answers(requests)
+
+
+def test_one_call_and_one_search_for_all_that_wait(store):
+    llm = Calls(
+        scripted(
+            {
+                "swollen face": [SEARCH, "<search>hives</search>", ANSWER],
+                "blue lips": [ANSWER],
+                "itching": ["prose", "<search>itching</search>", ANSWER],
+            }
+        )
+    )
+    expansion = agent("search-r1", llm, Counted(BM25())).expand(dataset(), store)
+    assert llm.sizes == [3, 2, 2]
+    assert [[wanted.text for wanted in batch] for batch in SEEN] == [["angioedema"], ["hives", "itching"]]
+    assert expansion.failures == 0
+
+
+def test_readings_and_turns_are_asked_in_one_call(store):
+    query = "<|begin_search_query|>angioedema"
+    llm = Calls(
+        scripted(
+            {
+                "swollen face": [query, "**Final Passage** a"],
+                "blue lips": ["<|begin_search_query|>zzz", query, "**Final Passage** b"],
+                "itching": ["**Final Passage** c"],
+            }
+        )
+    )
+    expansion = agent("search-o1", llm).expand(dataset(), store)
+    # Three turns; a reading and the turn after a search without results; a turn and a reading; a turn.
+    assert llm.sizes == [3, 2, 2, 1]
+    assert [query.generated for query in expansion.queries] == [("a",), ("b",), ("c",)]
+
+
+def test_a_conversation_that_fails_is_no_matter_of_the_others(store):
+    llm = scripted(
+        {
+            "swollen face": [SEARCH, Failure("timeout", "slow")],
+            "blue lips": [SEARCH, ANSWER],
+            "itching": [said("no", "refusal")],
+        }
+    )
+    expansion = agent("search-r1", llm).expand(dataset(), store)
+    assert [lexical_text(query) for query in expansion.queries] == ["swollen face", "the passage", "itching"]
+    assert (expansion.failures, expansion.failure_kinds) == (2, {"refused": 1, "timeout": 1})
+    assert "2 of 3 queries got no answer and are searched as they are (1 refused, 1 timeout)" in expansion.notices[0]
+
+
+def test_what_it_took_is_told(store):
+    llm = scripted({"swollen face": [SEARCH, ANSWER], "blue lips": [ANSWER], "itching": [Failure("server", "no")]})
+    usage = agent("search-r1", llm).expand(dataset(), store).usage
+    assert (usage["requests"], usage["prompt_tokens"], usage["completion_tokens"]) == (4, 30, 15)
+    assert usage["cost_usd"] == pytest.approx((30 * 1 + 15 * 2) / 1e6)
+    assert (usage["turns"], usage["searches"]) == (3, 1)
+    assert (usage["turns_per_query"], usage["searches_per_query"]) == (1, pytest.approx(1 / 3))
+    assert usage["seconds_per_query"] > 0 and usage["search_seconds"] > 0
+
+
+def test_nothing_of_the_gold_data_reaches_a_prompt_or_a_search(store):
+    gold = Query("1", "swollen face", answer="GOLDANSWER", body_system="GOLDSYSTEM")
+    for method, turns in (("search-r1", [SEARCH, ANSWER]), ("search-o1", ["<|begin_search_query|>lips", "done"])):
+        llm = scripted({"swollen face": turns})
+        expansion = agent(method, llm, Counted(BM25())).expand(dataset((gold,)), store)
+        assert expansion.failures == 0
+        assert "GOLD" not in f"{llm.asked}{SEEN}{expansion.traces}"
+
+
+def test_a_dataset_without_queries_asks_nothing(store):
+    llm = scripted({})
+    assert agent("search-r1", llm).expand(dataset(()), store).queries == ()
+    assert not llm.asked
+
+
+def test_another_corpus_can_be_searched(store, tmp_path):
+    elsewhere = r2med_folder(tmp_path / "other", [{"id": "x", "text": "Gluten and angioedema."}])
+    llm = scripted({"swollen face": [SEARCH, ANSWER]})
+    found = agent("search-r1", llm, Ours(BM25(), str(elsewhere), store))
+    data = dataset((Query("1", "swollen face"),))
+    trace = found.expand(data, store).traces["1"]
+    assert [document["id"] for document in trace["turns"][0]["documents"]] == ["x"]
+    assert found.describe(data)["search"]["corpus"] != data.corpus.fingerprint
+
+
+class Backend:
+    """Takes the turns of every question by how far its conversation is; may stop dead before a turn."""
+
+    def __init__(self, dead_at: int | None = None) -> None:
+        self.asked: list[tuple[str, int]] = []
+        self.dead_at = dead_at
+
+    def describe(self) -> dict[str, Any]:
+        return {"backend": "test"}
+
+    def answer(self, requests, done):
+        for place, request in enumerate(requests):
+            turn = sum(message.role == "assistant" for message in request.messages) + 1
+            if turn == self.dead_at:
+                raise KeyboardInterrupt
+            self.asked.append((request.messages[1].content[-12:], turn))
+            done(place, said([SEARCH, "<search>hives</search>", ANSWER][turn - 1]))
+
+
+@pytest.mark.parametrize("dead_at", [2, 3])
+def test_a_run_that_stopped_goes_on_inside_its_conversations(store, dead_at):
+    first, second, third = Backend(dead_at), Backend(), Backend()
+    with pytest.raises(KeyboardInterrupt):
+        agent("search-r1", JournaledChat(CARD, first, store)).expand(dataset(), store)
+    resumed = agent("search-r1", JournaledChat(CARD, second, store)).expand(dataset(), store)
+    assert len(first.asked) == 3 * (dead_at - 1)
+    assert not set(first.asked) & set(second.asked) and len(first.asked) + len(second.asked) == 9
+    again = agent("search-r1", JournaledChat(CARD, third, store)).expand(dataset(), store)
+    assert not third.asked
+    assert again == resumed and again.traces == resumed.traces and again.usage == resumed.usage
+
+
+CHILD = """
+import sys
+from r2med.agents.registry import build
+from r2med.data import load
+from r2med.expand.registry import ExpandOptions
+from r2med.models.chat.options import ChatOptions
+from r2med.spec import parse_stage
+from r2med.store import Store
+
+options, store = ExpandOptions(chat=ChatOptions(base_url=sys.argv[1])), Store(sys.argv[2])
+expansion = build(parse_stage("search-r1(any)")[0], options, store).expand(load("demo/Biology", store), store)
+print(expansion.failures, *{query.generated for query in expansion.queries})
+"""
+
+
+def child(server: api.Server, home: Path) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", CHILD, server.address, str(home)]
+    settings = environment(OPENAI_API_KEY=KEY)
+    return subprocess.Popen(arguments, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_run_that_was_killed_in_turn_three_asks_no_turn_twice(tmp_path):
+    turns = ["<search>light and rods</search>", "<search>cones</search>", ANSWER]
+    hanging = True
+
+    async def take_a_turn(exchange):
+        done = sum(message["role"] == "assistant" for message in exchange.request.body["messages"])
+        step = api.hang if done == 2 and hanging else api.answer(turns[done])
+        await step(exchange)
+
+    with api.serve(take_a_turn) as server:
+        with child(server, tmp_path) as first:
+            wait_for(lambda: sum(server.served.values()) == 16 and server.at_once == 8)
+            first.send_signal(signal.SIGKILL)
+            first.communicate()
+        hanging = False
+        asked = len(server.requests)
+        with child(server, tmp_path) as second:
+            out, err = second.communicate()
+        assert second.returncode == 0, err
+        assert out.split(maxsplit=1) == ["0", "('the passage',)\n"]
+        assert asked == 24 and len(server.requests) == 32, "eight more: the third turns, which had no answer"
+
+
+def test_a_store_that_is_new_asks_again(tmp_path):
+    for number in range(2):
+        backend = Backend()
+        chat = JournaledChat(CARD, backend, Store(tmp_path / str(number)))
+        agent("search-r1", chat).expand(dataset(), Store(tmp_path / str(number)))
+        assert len(backend.asked) == 9

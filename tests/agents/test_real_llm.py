@@ -1,0 +1,57 @@
+"""Both agents with a real LLM, SmolLM2 with 135M parameters: it seldom answers, and that is counted."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from r2med import load
+from r2med.agents.contracts import Conversation, Part
+from r2med.agents.dialogue import Dialogue
+from r2med.models.chat.contracts import Sampling
+from r2med.models.chat.local import LocalBackend
+from r2med.models.chat.model import JournaledChat
+from r2med.models.llm_cards import llm_card
+from support.agents import agent
+
+CARD = llm_card("smollm2").model_copy(update={"max_tokens": 8})
+SHORT = {
+    "search-r1.post.txt": "Write <search>query</search> or <answer>text</answer>.\n{query}",
+    "search-o1.post.txt": "Search {limit} times, then write a passage.\n{query}",
+}
+"""A prompt of ours takes a minute to read on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def backend():
+    return LocalBackend(CARD, SimpleNamespace(threads=1))
+
+
+@pytest.mark.parametrize(("method", "via"), [("search-r1", "completion"), ("search-o1", "chat")])
+def test_a_conversation_ends_with_an_answer_or_a_counted_failure(backend, store, tmp_path, method, via):
+    for name, text in SHORT.items():
+        (tmp_path / name).write_text(text)
+    whole = load("demo/Biology", store)
+    one = replace(whole, queries=whole.queries[:1])
+    settings = {"turns": 1, "topk": 1, "via": via, "prompts": tmp_path}
+    llm = JournaledChat(CARD, backend, store)
+    expansion = agent(method, llm, card=CARD, **settings).expand(one, store)
+    trace = expansion.traces[one.queries[0].id]
+    assert len(expansion.queries[0].generated) + expansion.failures == 1
+    assert sum(expansion.failure_kinds.values()) == expansion.failures
+    assert 1 <= len(trace["turns"]) <= 2 and trace["total"]["completion_tokens"] > 0
+    assert bool(trace["text"]) == (trace["failure"] is None)
+    asked = llm.usage()["calls"]
+    assert agent(method, llm, card=CARD, **settings).expand(one, store).traces == expansion.traces
+    assert llm.usage()["calls"] == asked, "a second run asks nothing"
+
+
+def test_our_rendering_of_a_chat_is_the_model_s_own(backend):
+    conversation = Conversation((Part("user", "Name a symptom of gout."),))
+    greedy = Sampling(temperature=0.0, max_tokens=8, seed=1)
+    requests = [Dialogue("Be brief.", greedy, 2048, (), template).request(conversation) for template in ("", "chatml")]
+    answers = {}
+    backend.answer(requests, answers.__setitem__)
+    chat, raw = answers[0], answers[1]
+    assert chat.content.strip() and chat.content == raw.content
+    assert chat.prompt_tokens == raw.prompt_tokens

@@ -1,0 +1,241 @@
+"""A search server elsewhere: its protocol, its answers kept, and whatever may be wrong with it."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from r2med import UserError
+from r2med.agents.remote import Remote
+from r2med.agents.remote_answer import MalformedAnswer, read_answer
+from r2med.agents.sources import Wanted
+from r2med.data import Query, load
+from r2med.models.chat.contracts import Failure
+from r2med.models.net.retry import Policy
+from support import retrieve_server as api
+from support.agents import agent, dataset, scripted
+from support.loopback import nobody_listening
+from support.serving import serving
+
+FAST = Policy(concurrency=4, attempts=3, base=0.01, cap=0.02, deadline=60, idle=20)
+HASTY = Policy(concurrency=4, attempts=2, base=0.01, cap=0.02, deadline=60, idle=1.0)
+ANSWER = "<answer>the passage</answer>"
+
+
+@pytest.fixture
+def server() -> Iterator[api.RetrieveServer]:
+    with api.serve() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def no_token(monkeypatch):
+    monkeypatch.delenv("R2MED_SERVE_TOKEN", raising=False)
+
+
+def opened(server, store, topk=3, policy=FAST, data=None):
+    return Remote(server.url, policy).open(data or dataset(), store, topk)
+
+
+def wants(*texts, excluded=()):
+    return [Wanted(str(place), text, excluded) for place, text in enumerate(texts)]
+
+
+def lead(server, store, policy=FAST, more=()):
+    searches = {query.text: [f"<search>{query.text}</search>", ANSWER] for query in dataset().queries}
+    for text in more:
+        searches[text].insert(1, f"<search>more about {text}</search>")
+    return agent("search-r1", scripted(searches), Remote(server.url, policy)).expand(dataset(), store)
+
+
+def test_a_batch_is_asked_in_the_protocol_of_search_r1(server, store):
+    found = opened(server, store).search(wants("gout", "lips", "gout"))
+    assert server.asked == [{"queries": ["gout", "lips"], "topk": 3, "return_scores": True}]
+    assert [[document.id for document in documents] for documents in found] == [["a", "elsewhere-1", "elsewhere-2"]] * 3
+    assert found[0][0].contents == "Title\ngout in version 1" and found[0][0].score == 1.0
+
+
+def test_many_queries_go_in_several_requests(server, store):
+    found = opened(server, store).search(wants(*(f"q{number}" for number in range(40))))
+    assert sorted(len(body["queries"]) for body in server.asked) == [8, 16, 16]
+    assert [documents[0].contents for documents in found] == [f"Title\nq{number} in version 1" for number in range(40)]
+
+
+def test_documents_that_a_query_was_made_from_are_left_out(server, store):
+    data = dataset((Query("1", "x", excluded=("a", "nowhere")), Query("2", "y")))
+    source = opened(server, store, topk=2, data=data)
+    (found,) = source.search(wants("gout", excluded=("a", "nowhere")))
+    assert [document.id for document in found] == ["elsewhere-1", "elsewhere-2"]
+    assert server.asked[0]["topk"] == 4
+    (found,) = source.search(wants("gout"))
+    assert [document.id for document in found] == ["a", "elsewhere-1"]
+    assert len(server.asked) == 1, "whoever asks, it is the same question"
+
+
+def test_an_address_without_a_path_means_the_usual_one():
+    assert Remote("http://127.0.0.1:8000").where.url == "http://127.0.0.1:8000/retrieve"
+    assert Remote("http://127.0.0.1:8000/").where.url == "http://127.0.0.1:8000/retrieve"
+    assert Remote("http://127.0.0.1:8000/other").where.url == "http://127.0.0.1:8000/other"
+
+
+def test_the_token_of_the_environment_is_sent_and_shown_nowhere(server, store, monkeypatch):
+    monkeypatch.setenv("R2MED_SERVE_TOKEN", "marked-token-93")
+    opened(server, store).search(wants("gout"))
+    assert server.headers[0]["authorization"] == "Bearer marked-token-93"
+    server.otherwise = api.status(403, '{"detail": "marked-token-93 is wrong"}')
+    with pytest.raises(UserError) as error:
+        opened(server, store).search(wants("lips"))
+    assert "R2MED_SERVE_TOKEN" in str(error.value) and "marked" not in str(error.value)
+    monkeypatch.delenv("R2MED_SERVE_TOKEN")
+    server.otherwise = None
+    opened(server, store).search(wants("knee"))
+    assert "authorization" not in server.headers[-1]
+
+
+def test_what_was_found_is_kept_so_that_a_run_started_again_sees_the_same(server, store):
+    first = opened(server, store).search(wants("gout"))
+    server.version = 2
+    assert opened(server, store).search(wants("gout", "lips"))[0] == first[0]
+    assert [body["queries"] for body in server.asked] == [["gout"], ["lips"]]
+    assert opened(server, store, topk=2).search(wants("gout")) != first, "another depth is another question"
+    (fresh,) = opened(server, store.starting_over()).search(wants("gout"))
+    assert fresh[0].contents.endswith("version 2"), "a run that starts over asks again"
+
+
+def test_an_agent_searches_there_and_is_told_of_foreign_documents(server, store):
+    expansion = lead(server, store)
+    assert expansion.failures == 0 and len(server.asked) == 1
+    documents = expansion.traces["1"]["turns"][0]["documents"]
+    assert [document["id"] for document in documents] == ["a", "elsewhere-1", "elsewhere-2"]
+    (notice,) = expansion.notices
+    assert "returned 2 of 3 documents that are not of tiny's corpus" in notice
+    again = lead(server, store)
+    assert again.traces == expansion.traces and len(server.asked) == 1
+
+
+@pytest.mark.parametrize("step", [api.status(503), api.status(429, Retry_After="0"), api.drop, api.status(500)])
+def test_what_may_pass_is_tried_again(server, store, step):
+    server.script = [step]
+    (found,) = opened(server, store).search(wants("gout"))
+    assert found[0].id == "a" and len(server.asked) == 2
+
+
+def test_a_server_that_went_away_between_two_runs_is_one_line_too(server, store):
+    lead(server, store)
+    server.otherwise = api.status(404)
+    with pytest.raises(UserError, match="r2med serve"):
+        lead(server, store, more=["itching"])
+
+
+def test_no_server_at_the_start_is_one_line_that_names_it(store):
+    with nobody_listening() as address, pytest.raises(UserError) as error:
+        Remote(address, FAST).open(dataset(), store, 3).search(wants("gout"))
+    said = str(error.value)
+    assert f"remote={address}/retrieve" in said and "r2med serve DATASET --retriever bm25" in said
+    assert "\n" not in said
+
+
+MALFORMED = {
+    "not JSON": (b"<html>", "it is not JSON"),
+    "nested too deep": (b'{"result":' + b"[" * 200_000, "it is not JSON"),
+    "no object": (b"[]", "it has no list 'result'"),
+    "no result": (b'{"results": []}', "it has no list 'result'"),
+    "too few lists": (b'{"result": []}', "it has 0 lists for 1 queries"),
+    "no list": (b'{"result": [{}]}', "a query's documents are no list"),
+    "without scores": (b'{"result": [[{"id": "a", "contents": "t"}]]}', "an entry has no object 'document'"),
+    "no id": (b'{"result": [[{"document": {"contents": "t"}, "score": 1}]]}', "lacks 'id' or 'contents'"),
+    "no contents": (b'{"result": [[{"document": {"id": "a"}, "score": 1}]]}', "lacks 'id' or 'contents'"),
+    "no number": (b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": "x"}]]}', "no number 'score'"),
+    "NaN": (b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": NaN}]]}', "no number 'score'"),
+    "10 MB": (b" " * 10_000_000, "it is larger than 1 MB"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_an_answer_that_is_none_is_one_line_if_there_never_was_another(server, store, name):
+    body, says = MALFORMED[name]
+    server.otherwise = api.raw(body)
+    with pytest.raises(UserError) as error:
+        opened(server, store).search(wants("gout"))
+    assert says in str(error.value) and "\n" not in str(error.value)
+    assert server.url in str(error.value)
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_and_a_counted_failure_if_it_had_answered_before(server, store, name):
+    body, says = MALFORMED[name]
+    source = opened(server, store)
+    source.search(wants("lips"))
+    server.otherwise = api.raw(body)
+    (found,) = source.search(wants("gout"))
+    assert isinstance(found, Failure) and found.kind == "invalid" and says in found.message
+    server.otherwise = None
+    (found,) = source.search(wants("gout"))
+    assert not isinstance(found, Failure), "a failure is not kept"
+
+
+@pytest.mark.parametrize(
+    ("step", "policy", "kind"),
+    [
+        (api.hang, HASTY, "timeout"),
+        (api.status(503), FAST, "server"),
+        (api.drop, FAST, "connection"),
+        (api.status(400), FAST, "bad_request"),
+        (api.shaped([[]]), FAST, "invalid"),
+    ],
+)
+def test_conversations_whose_search_failed_are_counted_and_the_query_is_searched_as_it_is(
+    server, store, step, policy, kind
+):
+    server.script, server.otherwise = [api.answer], step
+    expansion = lead(server, store, policy, more=["blue lips", "itching"])
+    assert expansion.failure_kinds == {kind: 2}
+    assert [query.generated for query in expansion.queries] == [("the passage",), (), ()]
+    assert expansion.traces["2"]["failure"]["message"].startswith(
+        ("the search server at 127.0.0.1", "the connection to the search server at 127.0.0.1")
+    )
+
+
+def test_a_server_that_is_slow_from_the_start_is_no_crash_either(server, store):
+    server.otherwise = api.hang
+    expansion = lead(server, store, HASTY)
+    assert expansion.failure_kinds == {"timeout": 3}
+
+
+@pytest.mark.parametrize("code", [301, 400, 401, 404, 405, 422])
+def test_an_address_that_takes_no_questions_is_one_line(server, store, code):
+    server.otherwise = api.status(code)
+    with pytest.raises(UserError, match=f"HTTP {code}"):
+        opened(server, store).search(wants("gout"))
+    assert len(server.asked) == 1, "asking again would not help"
+
+
+def test_numbers_as_ids_are_names_and_more_documents_than_asked_for_are_cut(server, store):
+    entry = {"document": {"id": 7, "contents": "t"}, "score": 2}
+    server.otherwise = api.shaped([[entry] * 9])
+    (found,) = opened(server, store).search(wants("gout"))
+    assert [document.id for document in found] == ["7"] * 3
+
+
+def test_an_answer_is_read_or_refused_never_guessed():
+    whole = {"result": [[{"document": {"id": "a", "contents": "T\nt"}, "score": 1}], []]}
+    assert [len(found) for found in read_answer(json.dumps(whole).encode(), 2)] == [1, 0]
+    with pytest.raises(MalformedAnswer):
+        read_answer(json.dumps(whole).encode(), 1)
+
+
+def test_our_own_server_gives_what_searching_here_gives(store, home):
+    queries = (Query("0", "painfully bright light after the cinema"),)
+    biology = load("demo/Biology", store)
+    script = {queries[0].text: ["<search>dark adaptation of rods</search>", ANSWER]}
+    data = type(biology)("x", queries, biology.corpus, biology.qrels)
+    here = agent("search-r1", scripted(script)).expand(data, store)
+    with serving("demo/Biology", "--retriever", "bm25", R2MED_HOME=home) as served:
+        remote = Remote(f"{served.url}/retrieve", FAST)
+        there = agent("search-r1", scripted(script), remote).expand(data, store)
+    found = [expansion.traces["0"]["turns"][0] for expansion in (here, there)]
+    assert found[0]["documents"] and there.notices == ()
+    assert [document["id"] for document in found[0]["documents"]] == [
+        document["id"] for document in found[1]["documents"]
+    ]
+    assert found[0]["information"] == found[1]["information"]

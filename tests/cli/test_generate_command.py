@@ -1,0 +1,181 @@
+"""`r2med generate`, `--dry-run` and the flags of expansion, as typed: against an endpoint on loopback."""
+
+import json
+import logging
+
+import pytest
+
+from r2med import UserError
+from r2med.cli.app import app
+from support.chat_server import answer, refuse, serve
+
+OFFENDED = '{"error": {"message": "the prompt offends a policy"}}'
+HYDE = ("generate", "hyde", "--llm", "org/m:free")
+BIOLOGY = ("--data", "demo/Biology")
+TEXTS = "demo/Biology/hyde/org--m++free/query_with_hydoc.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    caplog.set_level(logging.INFO, "r2med")
+
+
+@pytest.fixture
+def server():
+    with serve() as state:
+        yield state
+
+
+def r2med(*arguments):
+    """Run a verb in this process; an error of the user's making is raised."""
+    return app([str(argument) for argument in arguments], standalone_mode=False) or 0
+
+
+def lines(file):
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_texts_of_an_llm_with_a_slash_in_its_name_are_written_and_searched_without_it(server, tmp_path, capsys):
+    asked = (*HYDE, "--base-url", server.address, "--data", "demo/Biology,demo/MedQA-Diag")
+    assert r2med(*asked) == 0
+    assert f"generations/{TEXTS}: 8 of 8 queries" in capsys.readouterr().out
+    assert all(row["hy_doc"] for row in lines(tmp_path / "generations" / TEXTS))
+    assert (tmp_path / "generations" / TEXTS.replace("Biology", "MedQA-Diag")).is_file()
+    expand = ("run", "bm25", "--expand", "hyde", "--llm", "org/m:free", "--generations", "generations")
+    assert r2med(*expand, *BIOLOGY, "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["system"] == "hyde(org/m:free) → bm25"
+    assert len(server.requests) == 16
+
+
+def test_an_agent_s_answers_are_texts_like_any_other(tmp_path, capsys):
+    with serve(answer("<answer>coeliac disease</answer>")) as server:
+        assert r2med("generate", "search-r1", "--llm", "m", "--base-url", server.address, *BIOLOGY) == 0
+    rows = lines(tmp_path / "generations/demo/Biology/search-r1/m/query_with_hydoc.jsonl")
+    assert {row["hy_doc"] for row in rows} == {"coeliac disease"}
+    capsys.readouterr()
+    assert r2med("run", "search-r1(m) → bm25", "--generations", "generations", *BIOLOGY, "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["failures"] == 0
+
+
+def test_a_dataset_that_gets_no_texts_is_told_with_the_reason_and_keeps_those_it_had(tmp_path, capsys, caplog):
+    with serve(refuse(400, OFFENDED)) as bad:
+        assert r2med(*HYDE, "--base-url", bad.address, *BIOLOGY) == 1
+        assert not (tmp_path / "generations").joinpath("demo").exists()
+        with serve() as good:
+            assert r2med(*HYDE, "--base-url", good.address, *BIOLOGY) == 0
+        before = (tmp_path / "generations" / TEXTS).read_bytes()
+        assert r2med(*HYDE, "--base-url", bad.address, *BIOLOGY, "--overwrite") == 1
+    assert (tmp_path / "generations" / TEXTS).read_bytes() == before
+    assert "was not written: none of 8 queries got a text" in capsys.readouterr().err
+    assert "8 of 8 queries got no text" in caplog.text
+    assert "the prompt offends a policy" in caplog.text
+
+
+def test_fewer_texts_do_not_replace_more_unless_told_to(server, tmp_path, capsys):
+    asked = (*HYDE, "--base-url", server.address, *BIOLOGY)
+    file = tmp_path / "generations" / TEXTS
+    assert r2med(*asked, "--samples", "2") == 0
+    assert r2med(*asked) == 1
+    assert "has 16 texts and there are 8 now" in capsys.readouterr().err
+    assert isinstance(lines(file)[0]["hy_doc"], list)
+    assert r2med(*asked, "--overwrite") == 0
+    assert isinstance(lines(file)[0]["hy_doc"], str)
+    assert len(server.requests) == 16  # samples of the first time are used again
+
+
+def test_a_budget_that_ends_is_told_with_what_to_do(server, caplog):
+    assert r2med(*HYDE, "--base-url", server.address, *BIOLOGY, "--budget", "0") == 1
+    assert "8 of 8 queries got no text and are searched as they are (8 budget)" in caplog.text
+    assert "the budget of $0 allows no further request" in caplog.text
+    assert "run again with a larger budget" in caplog.text
+    assert not server.requests
+
+
+@pytest.mark.parametrize("verb", [HYDE, ("run", "bm25", "--expand", "hyde", "--llm", "org/m:free")])
+def test_a_template_of_the_last_dataset_is_checked_before_the_first_is_asked_about(server, tmp_path, verb):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/hyde.case.txt").write_text("{query} {answer}")
+    with pytest.raises(UserError, match=r"hyde\.case\.txt: unknown field \{answer\}"):
+        r2med(*verb, "--base-url", server.address, "--prompts", "mine", "--data", "demo")
+    (tmp_path / "mine/hyde.case.txt").rename(tmp_path / "mine/hyde.trial.txt")
+    (tmp_path / "mine/hyde.trial.txt").write_text("{query}")
+    with pytest.raises(UserError, match="no dataset is of kind 'trial'"):
+        r2med(*verb, "--base-url", server.address, "--prompts", "mine", "--data", "demo")
+    assert not server.requests
+
+
+def test_recorded_texts_that_lack_one_dataset_are_told_before_any_is_evaluated(server, tmp_path):
+    r2med(*HYDE, "--base-url", server.address, *BIOLOGY)
+    with pytest.raises(UserError, match="demo/MedQA-Diag has no recorded hyde texts"):
+        r2med(
+            *("run", "bm25", "--expand", "hyde", "--llm", "org/m:free", "--generations", "generations"),
+            *("--data", "demo/Biology,demo/MedQA-Diag"),
+        )
+    assert not list(tmp_path.glob("results/**/*.json"))
+
+
+def test_a_dry_run_of_generate_asks_and_writes_nothing(server, tmp_path, capsys):
+    asked = (*HYDE, "--base-url", server.address, *BIOLOGY)
+    assert r2med(*asked, "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "hyde(org/m:free): 8 calls, 0 answered already" in out
+    assert "what it costs is not known" in out
+    assert out.count("--- prompt ") == 3
+    assert not server.requests
+    assert not (tmp_path / "generations").exists()
+    r2med(*asked)
+    capsys.readouterr()
+    r2med(*asked, "--dry-run")
+    assert "hyde(org/m:free): 0 calls, 8 answered already" in capsys.readouterr().out
+
+
+def test_a_dry_run_does_not_call_stages_that_ask_as_they_go_free(capsys):
+    r2med("run", "bm25", "--expand", "rm3", "--rerank", "listwise", "--llm", "gpt4", *BIOLOGY, "--dry-run")
+    assert "listwise(gpt4)@100: asks about what it finds, for 8 queries" in capsys.readouterr().out
+
+
+def test_expansions_with_settings_run_from_their_flag(capsys):
+    assert r2med("run", "bm25", "--expand", "rm3(documents=3)", *BIOLOGY, "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["system"] == "rm3(documents=3) → bm25"
+    assert r2med("run", "bm25", "--expand", "hyde(samples=2)", "--llm", "gpt4", *BIOLOGY, "--dry-run") == 0
+    assert "hyde(gpt4, samples=2): 16 calls" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--dry-run"], "did you mean gpt4"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--dry-run"], "it has author"),
+        (["run", "hyde(gpt4) → bm25", "--samples", "2"], "'hyde(LLM, samples=2) → bm25'"),
+        (["run", "bm25", "--samples", "2"], "--samples goes with --expand"),
+        (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "author", "--samples", "2"], "recorded texts are all searched"),
+        (["run", "bm25(k1=1, k1=2)", *BIOLOGY], "bm25(k1=1, k1=2): k1 is given twice"),
+        (["run", "bm25", "--data", " , "], "--data names no dataset"),
+        (["generate", "hyd", "--llm", "gpt4"], "did you mean hyde"),
+        (["generate", "hyde(gpt4)", "--llm", "gpt4"], "the LLM is named by --llm"),
+        (["generate", "hyde(rounds=1)", "--llm", "gpt4", "--rounds", "2"], "rounds is given twice"),
+        (["generate", "hyde", "--llm", "author"], "no LLM 'author'"),
+        (["generate", "hyde", "--llm", "gpt4,o3-mini"], "the texts of one LLM are generated at a time"),
+        (["generate", "hyde(query=keep)", "--llm", "gpt4"], "query says how texts are searched"),
+        (["generate", "hyde", "--llm", "gpt4", "--data", "demo/Biology,demo/Nowhere"], "no dataset or folder"),
+    ],
+)
+def test_what_cannot_be_followed_is_one_line(arguments, says):
+    with pytest.raises(UserError) as error:
+        r2med(*arguments)
+    assert says in str(error.value)
+
+
+def test_two_datasets_of_one_name_are_not_written_into_one_folder(tmp_path):
+    for parent in ("a", "b"):
+        folder = tmp_path / parent / "set"
+        folder.mkdir(parents=True)
+        (folder / "query.jsonl").write_text(json.dumps({"id": "0", "text": "Why?"}) + "\n")
+        (folder / "corpus.jsonl").write_text(json.dumps({"id": "d", "text": parent}) + "\n")
+        (folder / "qrels.jsonl").write_text(json.dumps({"q_id": "0", "p_id": "d", "score": 1}) + "\n")
+    with pytest.raises(UserError, match="2 datasets are named set"):
+        r2med(*HYDE, "--base-url", "http://127.0.0.1:9/v1", "--data", "a/set,b/set")

@@ -1,0 +1,275 @@
+"""Cross-encoders as rerankers: the order of the scores, each pair scored once, whatever happens in between."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from r2med.data.corpus import Corpus
+from r2med.data.model import Dataset, Qrels, Query
+from r2med.engine.progress import listening
+from r2med.errors import UserError
+from r2med.models.options import Options
+from r2med.rerank import cross, pair_scores
+from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.run import Run
+from r2med.spec import parse_stage
+from r2med.store import Store
+from support.processes import PATIENCE, started
+
+MODULE = '''
+"""A reranker that writes down what it was asked, and stops where it is told to."""
+import os
+from pathlib import Path
+
+LOG = Path(__file__).with_name("asked.txt")
+
+class Length:
+    def predict(self, pairs):
+        with LOG.open("a") as log:
+            log.writelines(f"{query}|{document}\\n" for query, document in pairs)
+        if (fatal := os.environ.get("FATAL")) and any(fatal in document for _, document in pairs):
+            os.kill(os.getpid(), 9)
+        if (stop := os.environ.get("STOP")) and any(stop in document for _, document in pairs):
+            raise RuntimeError("told to stop")
+        return [float("nan") if "odd" in document else len(query) * len(document) for query, document in pairs]
+'''
+
+LENGTHS = [3, 9, 1, 7, 9, 5, 2, 8]
+DOCUMENTS = [(f"d{place}", f"{place}" * length) for place, length in enumerate(LENGTHS)]
+BY_LENGTH = ["d4", "d1", "d7", "d3", "d5", "d0", "d6", "d2"]  # d1 and d4 tie: the higher id first
+
+
+def dataset(documents=DOCUMENTS, queries=("q one", "q two")):
+    asked = [Query(f"q{place}", text) for place, text in enumerate(queries)]
+    return Dataset("tiny", asked, Corpus.of(documents), Qrels({}))
+
+
+def first_stage(data, widths=None):
+    """Return a run that lists the documents of each query by row."""
+    count = len(data.corpus)
+    found = [
+        (np.arange(width, dtype=np.int32), np.arange(width, 0, -1, dtype=np.float32))
+        for width in widths or [count] * len(data.queries)
+    ]
+    return Run.ranked([query.id for query in data.queries], found, data.corpus)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Make a folder with the user's module the current one."""
+    (tmp_path / "own_reranker.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_reranker", raising=False)
+    monkeypatch.setattr(pair_scores, "CHUNK", 3)
+    return tmp_path
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def built(spec="py:own_reranker:Length", depth=100):
+    (call,) = parse_stage(spec)
+    return cross.build(call, Options(device="cpu"), depth)
+
+
+def rerank(data, store, reranker=None, run=None, queries=None):
+    queries = queries or [SearchQuery(query) for query in data.queries]
+    return (reranker or built()).rerank(data, queries, run or first_stage(data), store)
+
+
+def order(found, line=0):
+    return [identifier for identifier, _ in list(found.run)[line][1]]
+
+
+def pairs_asked(folder):
+    file = folder / "asked.txt"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_documents_are_sorted_by_their_scores_and_ties_by_id(folder, store):
+    found = rerank(dataset(), store)
+    assert order(found, 0) == order(found, 1) == BY_LENGTH
+    assert found.usage == {"pairs": 16.0, "tokens": 0.0, "truncated": 0.0}
+    assert found.seconds > 0 and found.failures == 0
+
+
+def test_what_lies_below_the_depth_keeps_its_order(folder, store):
+    found = rerank(dataset(), store, built(depth=3))
+    assert order(found) == ["d1", "d0", "d2", "d3", "d4", "d5", "d6", "d7"]
+    assert found.usage["pairs"] == 6
+    scores = [score for _, score in next(iter(found.run))[1]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_run_shorter_than_the_depth_is_reranked_as_far_as_it_goes(folder, store):
+    data = dataset()
+    found = rerank(data, store, run=first_stage(data, [3, 0]))
+    assert (order(found, 0), order(found, 1)) == (["d1", "d0", "d2"], [])
+
+
+def test_an_empty_run_comes_back_with_a_notice(folder, store):
+    data = dataset()
+    run = first_stage(data, [0, 0])
+    found = rerank(data, store, run=run)
+    assert found.run is run and "nothing to rerank" in found.notices[0] and not pairs_asked(folder)
+
+
+def test_a_pair_is_scored_once_whatever_run_it_is_in(folder, store):
+    data = dataset()
+    first = rerank(data, store, built(depth=3))
+    assert len(pairs_asked(folder)) == 6
+    second = rerank(data, store)
+    assert sorted(pairs_asked(folder)) == sorted(f"{q.text}|{text}" for q in data.queries for _, text in DOCUMENTS)
+    again = rerank(data, store)
+    assert len(pairs_asked(folder)) == 16
+    assert (again.usage, again.seconds) == (second.usage, second.seconds), "as if they were scored now"
+    np.testing.assert_array_equal(again.run.rows, second.run.rows)
+    assert first.usage["pairs"] == 6
+
+
+def test_the_same_texts_under_other_ids_are_the_same_pair(folder, store):
+    rerank(dataset(), store)
+    other = dataset([(f"x{identifier}", text) for identifier, text in [*DOCUMENTS, ("copy", "0" * 3)]])
+    found = rerank(other, store)
+    assert len(pairs_asked(folder)) == 16 and found.usage["pairs"] == 18
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was(folder, store, monkeypatch):
+    data = dataset()
+    monkeypatch.setenv("STOP", "77777777")
+    with pytest.raises(UserError, match="RuntimeError: told to stop"):
+        rerank(data, store)
+    assert len(pairs_asked(folder)) == 9
+    monkeypatch.delenv("STOP")
+    (folder / "asked.txt").unlink()
+    done = []
+    with listening(done.append):
+        found = rerank(data, store)
+    assert len(pairs_asked(folder)) == 10, "six were kept, of the ten left none twice"
+    assert order(found) == BY_LENGTH
+    assert (done[-1].what, done[-1].before, done[-1].done, done[-1].total) == ("pairs", 6, 16, 16)
+
+
+CHILD = """
+import os, sys
+from r2med.rerank import pair_scores
+from r2med.store import Store
+folder, store, tests = sys.argv[1:]
+os.chdir(folder)
+sys.path += [tests, os.path.dirname(tests)]
+import test_cross
+pair_scores.CHUNK = 3
+print(test_cross.order(test_cross.rerank(test_cross.dataset(), Store(store))))
+"""
+
+
+def child(folder, store, **variables):
+    return started(["-c", CHILD, folder, store.root, Path(__file__).parent], **variables)
+
+
+def test_a_process_that_is_killed_loses_only_what_it_was_at(folder, store):
+    with child(folder, store, FATAL="77777777") as first:
+        assert first.wait(PATIENCE) == -9, first.communicate()
+    asked = pairs_asked(folder)
+    assert len(asked) == 9
+    (folder / "asked.txt").unlink()
+    assert order(rerank(dataset(), store)) == BY_LENGTH
+    assert len(pairs_asked(folder)) == 10 and not set(asked[:6]) & set(pairs_asked(folder))
+
+
+def test_two_processes_score_each_pair_once_between_them(folder, store):
+    with child(folder, store) as one, child(folder, store) as two:
+        answers = [process.communicate(timeout=PATIENCE) for process in (one, two)]
+    assert {answer.strip() for answer, _ in answers} == {str(BY_LENGTH)}, answers
+    assert len(pairs_asked(folder)) == 16
+
+
+def test_a_run_that_starts_over_scores_again_but_once(folder, store):
+    data = dataset()
+    rerank(data, store)
+    fresh = store.starting_over()
+    rerank(data, fresh)
+    assert len(pairs_asked(folder)) == 32
+    rerank(data, fresh)
+    rerank(data, store)
+    assert len(pairs_asked(folder)) == 32
+
+
+def test_a_changed_model_does_not_take_anothers_scores(folder, store):
+    rerank(dataset(), store)
+    (folder / "own_reranker.py").write_text(MODULE + "\n# changed\n")
+    rerank(dataset(), store)
+    assert len(pairs_asked(folder)) == 32
+
+
+def test_a_score_that_is_no_number_names_the_query_and_the_document(folder, store):
+    data = dataset([*DOCUMENTS, ("d8", "an odd one")])
+    with pytest.raises(UserError, match=r"the score of query q0 and document d8 is NaN or infinite \(from .*predict\)"):
+        rerank(data, store)
+
+
+def test_the_query_may_be_the_expanded_one(folder, store):
+    data = dataset(queries=("q",))
+    queries = [SearchQuery(data.queries[0], ("a generated text",), "hyde")]
+    rerank(data, store, built(depth=1), queries=queries)
+    rerank(data, store, built("py:own_reranker:Length(query=expanded)", 1), queries=queries)
+    assert pairs_asked(folder) == ["q|000", "q", "", "a generated text|000"]
+
+
+def test_names_say_all_that_one_types(folder):
+    assert built(depth=20).name == "py:own_reranker:Length@20"
+    expanded = built("bge-reranker(query=expanded)")
+    assert (expanded.name, expanded.depth) == ("bge-reranker(query=expanded)@100", 100)
+    assert built("bge-reranker(query=original)", 10).name == "bge-reranker@10"
+    assert {"bge-reranker", "monobert", "rankllama"} <= set(cross.known())
+
+
+def test_a_description_holds_the_models_the_query_and_the_depth(folder):
+    found = built("py:own_reranker:Length(query=expanded)", 7).describe(dataset())
+    assert (found["reranker"], found["query"], found["depth"]) == ("cross-encoder", "expanded", 7)
+    assert found["model"] == "own_reranker:Length" and found["source"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("monobird", r"no reranker 'monobird' \(did you mean monobert\?\)"),
+        ("monobert(qery=original)", r"has no setting 'qery' \(did you mean query\?\)"),
+        ("monobert(query=orignal)", r"no query=orignal \(did you mean original\?\)"),
+        ("monobert(o3-mini)", r"does not know what 'o3-mini' is"),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(spec, message):
+    with pytest.raises(UserError, match=message):
+        built(spec)
+
+
+def test_a_depth_of_nothing_is_one_line():
+    with pytest.raises(UserError, match="looks at one candidate or more"):
+        built("monobert", 0)
+
+
+def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, monkeypatch):
+    from r2med.models.cross import encoder
+    from r2med.models.loaded import forget
+    from support import tiny_rerankers
+
+    data = dataset([("a", "heart attack"), ("b", "tax law"), ("c", tiny_rerankers.LONG)])
+    spec = f"path:{tiny_rerankers.bert(tmp_path / 'bert')}"
+    first = rerank(data, store, built(spec))
+    assert first.usage["pairs"] == 6 and first.usage["truncated"] == 2 and first.usage["tokens"] > 6
+
+    def no_loading(*_):
+        raise AssertionError("loaded again")
+
+    forget()
+    monkeypatch.setattr(encoder, "load_model", no_loading)
+    again = rerank(data, store, built(spec))
+    assert (again.usage, again.seconds) == (first.usage, first.seconds)
+    np.testing.assert_array_equal(again.run.scores, first.run.scores)
+    with pytest.raises(AssertionError, match="loaded again"):
+        rerank(dataset([("a", "another")]), store, built(spec))

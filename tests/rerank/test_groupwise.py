@@ -1,0 +1,180 @@
+"""Groupwise reranking: groups, shuffles, the mixing with the first stage, and what becomes of failed calls."""
+
+import json
+
+import pytest
+
+from r2med import UserError
+from r2med.models.chat.contracts import Failure
+from r2med.rerank.llm.groupwise import GroupwiseSettings, dealt
+from support.judging import in_scores, judged, permutation, places, rerank, scores, shown, true_order, worths
+
+
+@pytest.mark.parametrize("count", [2, 7, 20, 21, 25, 41, 95])
+def test_scores_mean_the_same_in_every_group_so_the_order_is_the_true_one(tmp_path, count):
+    worth = permutation(count)
+    reranked, llm = rerank("groupwise(judge, weight=1)", in_scores, judged(worth), tmp_path)
+    assert places(reranked.run) == true_order(worth)
+    assert len(llm.asked) == -(-count // 20)
+    assert (reranked.failures, reranked.repairs, reranked.notices) == (0, {}, ())
+
+
+def test_documents_with_equal_scores_stay_in_the_order_of_the_first_stage(tmp_path):
+    worth = [3.0, 9.0, 3.0, 9.0, 9.0, 3.0]
+    for spec in ("groupwise(judge, weight=1)", "groupwise(judge)"):
+        reranked, _ = rerank(spec, in_scores, judged(worth), tmp_path)
+        assert places(reranked.run) == [1, 3, 4, 0, 2, 5]
+        assert scores(reranked.run) == sorted(set(scores(reranked.run)), reverse=True)
+
+
+def test_one_candidate_and_none_need_no_call_and_fewer_than_the_depth_are_all_there_are(tmp_path):
+    reranked, llm = rerank("groupwise(judge, weight=1)@50", in_scores, judged([1.0], [], permutation(3)), tmp_path)
+    assert [len(shown(request)) for request in llm.asked] == [3]
+    assert places(reranked.run, 2) == true_order(permutation(3))
+    assert [len(found) for _, found in reranked.run] == [1, 0, 3]
+
+
+def test_an_empty_run_is_told(tmp_path):
+    reranked, llm = rerank("groupwise(judge)", in_scores, judged([], []), tmp_path)
+    assert not llm.asked
+    assert "nothing to rerank" in reranked.notices[0]
+
+
+def test_what_lies_below_the_depth_stays_after_the_reranked_part(tmp_path):
+    worth = permutation(30)
+    reranked, _ = rerank("groupwise(judge, weight=1)@12", in_scores, judged(worth), tmp_path)
+    assert places(reranked.run) == true_order(worth[:12]) + list(range(12, 30))
+
+
+def test_the_score_is_weight_times_the_llm_s_and_the_rest_the_first_stage_s(tmp_path):
+    """The first stage's scores are 9, 5 and 1: from 0 to 1 that is 1, 0.5 and 0."""
+    reranked, _ = rerank("groupwise(judge, weight=0.3)", in_scores, judged([0.0, 10.0, 5.0]), tmp_path)
+    assert places(reranked.run) == [0, 1, 2]
+    assert scores(reranked.run) == pytest.approx([0.7, 0.3 + 0.35, 0.15])
+
+
+def test_by_default_the_first_stage_is_worth_two_and_a_half_points(tmp_path):
+    reranked, _ = rerank("groupwise(judge)", in_scores, judged([5.0, 7.4]), tmp_path)
+    assert places(reranked.run) == [0, 1]
+    reranked, _ = rerank("groupwise(judge)", in_scores, judged([5.0, 7.6]), tmp_path)
+    assert places(reranked.run) == [1, 0]
+
+
+def test_weight_0_is_the_first_stage(tmp_path):
+    reranked, _ = rerank("groupwise(judge, weight=0)", in_scores, judged(permutation(9)), tmp_path)
+    assert places(reranked.run) == list(range(9))
+
+
+def pools(*lists):
+    """Return the pools that a reranker makes of candidates."""
+    from r2med.rerank.llm.build import _WAYS
+    from r2med.rerank.llm.reranker import LLMReranker
+    from r2med.retrieve.contracts import SearchQuery
+    from support.judging import CARD
+    from support.scripted_chat import ScriptedChat
+
+    dataset, run = judged(*lists)
+    method = _WAYS["groupwise"]
+    reranker = LLMReranker("groupwise", method, ScriptedChat(in_scores), CARD, GroupwiseSettings(), 100)
+    return reranker._pools(dataset, [SearchQuery(query) for query in dataset.queries], run, 300)
+
+
+def test_groups_are_of_nearly_equal_sizes_and_hold_everything_once():
+    for count, sizes in ((21, [10, 11]), (100, [20] * 5), (41, [13, 14, 14]), (3, [3]), (20, [20])):
+        [pool] = pools([0.0] * count)
+        groups = dealt(pool, GroupwiseSettings(), 0)
+        assert [len(group) for group in groups] == sizes
+        assert sorted(place for group in groups for place in group) == list(range(count))
+
+
+def test_a_shuffle_is_the_seed_s_the_query_s_and_its_number_s_and_the_same_everywhere():
+    one, other = pools([0.0] * 6, [0.0] * 6)
+    plain = GroupwiseSettings(size=3)
+    assert dealt(one, plain, 0) == [[0, 3, 4], [5, 1, 2]]  # on every machine, in every version
+    assert dealt(pools([0.0] * 6)[0], plain, 0) == dealt(one, plain, 0)  # whatever other queries there are
+    others = [dealt(one, plain, 1), dealt(one, GroupwiseSettings(size=3, seed=1), 0), dealt(other, plain, 0)]
+    assert all(groups != dealt(one, plain, 0) for groups in others)
+
+
+def test_the_same_candidates_in_another_order_are_the_same_questions(tmp_path):
+    """So that after another first stage the journal has the answers."""
+    dataset, run = judged(permutation(30))
+    turned = type(run)(run.queries, run.rows[:, ::-1].copy(), run.scores, run.documents)
+    asked = [rerank("groupwise(judge)", in_scores, (dataset, each), tmp_path)[1].asked for each in (run, turned)]
+    assert asked[0] == asked[1]
+
+
+def test_sorted_groups_are_neighbours_in_the_order_so_far(tmp_path):
+    _, llm = rerank("groupwise(judge, groups=sorted, size=2)", in_scores, judged([1.0, 2.0, 3.0]), tmp_path)
+    assert [list(worths(request).values()) for request in llm.asked] == [[1.0], [2.0, 3.0]]
+
+
+def test_several_shuffles_are_averaged(tmp_path):
+    def reply(request):
+        return json.dumps(dict.fromkeys(shown(request), request.sample * 2 + 2))
+
+    reranked, llm = rerank("groupwise(judge, shuffles=3, weight=1)", reply, judged([0.0] * 25), tmp_path)
+    assert sorted(request.sample for request in llm.asked) == [0, 0, 1, 1, 2, 2]
+    assert len({tuple(shown(request).values()) for request in llm.asked}) == 6
+    assert scores(reranked.run) == pytest.approx([0.4] * 25, abs=1e-5)
+
+
+def test_a_failed_group_stays_where_the_first_stage_had_it(tmp_path):
+    worth = permutation(25)
+
+    def reply(request):
+        return Failure("timeout", "no answer") if 0.0 in worths(request).values() else in_scores(request)
+
+    reranked, llm = rerank("groupwise(judge, weight=1)", reply, judged(worth), tmp_path)
+    [failed] = [request for request in llm.asked if 0.0 in worths(request).values()]
+    unscored = {worth.index(value) for value in worths(failed).values()}
+    found = places(reranked.run)
+    assert all(found[place] == place for place in unscored)
+    scored = [place for place in found if place not in unscored]
+    assert scored == sorted(scored, key=lambda place: -worth[place])
+    assert (reranked.failures, reranked.failure_kinds) == (1, {"timeout": 1})
+    assert scores(reranked.run) == list(range(25, 0, -1))
+
+
+def test_with_several_shuffles_the_mean_is_of_those_that_were_scored(tmp_path):
+    worth = permutation(25)
+
+    def reply(request):
+        return "no idea" if request.sample == 1 else in_scores(request)
+
+    reranked, _ = rerank("groupwise(judge, shuffles=3, weight=1)", reply, judged(worth), tmp_path)
+    assert places(reranked.run) == true_order(worth)
+    assert (reranked.failures, reranked.failure_kinds) == (2, {"invalid": 2})
+
+
+def test_a_document_that_an_answer_leaves_out_keeps_its_place_and_is_counted(tmp_path):
+    def reply(request):
+        return json.dumps({number: worth for number, worth in worths(request).items() if worth != 4.0} | {77: 3})
+
+    reranked, _ = rerank("groupwise(judge, weight=1)", reply, judged([1.0, 4.0, 9.0]), tmp_path)
+    assert places(reranked.run) == [2, 1, 0]
+    assert (reranked.failures, reranked.repairs) == (0, {"invented": 1, "missing": 1})
+
+
+def test_when_every_call_fails_the_run_is_as_it_was(tmp_path):
+    reranked, _ = rerank(
+        "groupwise(judge)", lambda _: Failure("budget", "used up", 0), judged(permutation(25)), tmp_path
+    )
+    assert places(reranked.run) == list(range(25))
+    assert (reranked.failures, reranked.llm["requests"]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("groupwise(judge, size=0)", "size must be 1 or more"),
+        ("groupwise(judge, shuffles=0)", "shuffles must be 1 or more"),
+        ("groupwise(judge, weight=1.5)", "weight must be from 0 to 1"),
+        ("groupwise(judge, weight=nan)", "weight must be from 0 to 1"),
+        ("groupwise(judge, groups=sort)", "did you mean sorted"),
+        ("groupwise(judge, seed=x)", "not a whole number"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, spec, says):
+    with pytest.raises(UserError, match=says):
+        rerank(spec, in_scores, judged([1.0]), tmp_path)

@@ -1,0 +1,27 @@
+"""A shelf that real requests are put to: BM25 over four small documents."""
+
+import pytest
+
+from r2med.data import Corpus
+from r2med.models.options import Options
+from r2med.serve import Shelf, open_shelf
+from r2med.store import Store
+from support.shelves import dataset_of
+
+DOCUMENTS = [
+    ("gluten", "Gluten harms the small bowel in coeliac disease."),
+    ("ärzte", "Ärzte und 漢字 und 😀 in one line."),
+    ("titled", "Iron deficiency\nIron deficiency has many causes.\nCoeliac disease is one."),
+    ("marked", '<script>alert("1")</script> "quoted" iron\tand\u2028separators'),
+]
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    return Corpus.of(DOCUMENTS)
+
+
+@pytest.fixture(scope="session")
+def shelf(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    store = Store(tmp_path_factory.mktemp("store"))
+    return open_shelf(dataset_of(corpus), "bm25", Options(), store)

@@ -1,0 +1,63 @@
+"""Agents with an LLM that follows a script: for each question the turns it takes, one after the other."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from r2med.agents.expander import SearchAgent
+from r2med.agents.settings import DEFAULTS
+from r2med.agents.sources import Ours, Searchable
+from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.models.chat.contracts import ChatRequest, Failure, RawAnswer
+from r2med.models.llm_cards import LLMCard, Price
+from r2med.retrieve.bm25 import BM25
+from support.scripted_chat import ScriptedChat
+
+CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
+DOCUMENTS = [
+    ("a", "Angioedema\nangioedema of the face and lips"),
+    ("b", "swollen knee after a fall"),
+    ("c", "lips turn blue in the cold"),
+    ("d", "hives and itching and angioedema"),
+]
+QUERIES = (Query("1", "swollen face"), Query("2", "blue lips"), Query("3", "itching"))
+
+Turn = str | RawAnswer | Failure
+Script = Mapping[str, Sequence[Turn]]
+
+READING = "Documents:\n"
+"""What only the prompt has in which documents are read."""
+
+
+def dataset(queries: Sequence[Query] = QUERIES, documents: Sequence[tuple[str, str]] = DOCUMENTS) -> Dataset:
+    return Dataset("tiny", tuple(queries), Corpus.of(documents), Qrels({"1": {"a": 1}}))
+
+
+def said(text: str, finish: str = "stop", reasoning: str = "") -> RawAnswer:
+    return RawAnswer(text, reasoning, finish, 10, 5, 0.5)
+
+
+def read_as(text: str) -> Callable[[ChatRequest], Turn]:
+    return lambda request: text
+
+
+def scripted(script: Script, reading: Turn = "**Final Information** it fits") -> ScriptedChat:
+    """Return an LLM that takes the turns of whichever question a request begins with; documents it reads alike."""
+    taken = dict.fromkeys(script, 0)
+
+    def reply(request: ChatRequest) -> Turn:
+        opening = request.messages[1].content if request.prompt is None else request.prompt
+        if READING in opening:
+            return reading
+        (key,) = [key for key in script if f":\n{key}" in opening]
+        taken[key] += 1
+        return script[key][taken[key] - 1]
+
+    return ScriptedChat(reply)
+
+
+def agent(
+    method: str, llm: Any, source: Searchable | None = None, card: LLMCard = CARD, **settings: Any
+) -> SearchAgent:
+    from dataclasses import replace
+
+    return SearchAgent(method, llm, card, source or Ours(BM25()), replace(DEFAULTS[method], **settings))
