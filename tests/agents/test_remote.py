@@ -6,10 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from r2med import UserError
+from r2med.agents import remote_client
 from r2med.agents.remote import Remote
 from r2med.agents.remote_answer import MalformedAnswer, read_answer
 from r2med.agents.sources import Wanted
 from r2med.data import Query, load
+from r2med.errors import MissingExtraError
 from r2med.models.chat.contracts import Failure
 from r2med.models.net.retry import Policy
 from support import retrieve_server as api
@@ -215,6 +217,15 @@ def test_numbers_as_ids_are_names_and_more_documents_than_asked_for_are_cut(serv
     server.otherwise = api.shaped([[entry] * 9])
     (found,) = opened(server, store).search(wants("gout"))
     assert [document.id for document in found] == ["7"] * 3
+
+
+def test_without_an_http_library_it_is_one_line(server, store, monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(remote_client, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"a remote search needs an optional part: pip install 'r2med\[llm\]'"):
+        opened(server, store).search(wants("gout"))
 
 
 def test_an_answer_is_read_or_refused_never_guessed():

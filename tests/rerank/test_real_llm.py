@@ -15,7 +15,7 @@ from r2med.retrieve.contracts import SearchQuery
 from r2med.spec import parse_stage
 from r2med.store import Store
 
-CARD = llm_card("smollm2").model_copy(update={"max_tokens": 16})
+CARD = llm_card("smollm2").model_copy(update={"max_tokens": 12})
 ONE_THREAD = SimpleNamespace(threads=1)  # on a busy machine several threads wait for each other at every layer
 
 # Ours are longer than a model of this size can follow, or a test should take.
@@ -32,14 +32,14 @@ def smollm2():
     return LocalBackend(CARD, ONE_THREAD)
 
 
-@pytest.fixture(scope="module")
-def small():
+@pytest.fixture
+def small(tmp_path):
     """One query of the demo with four of its documents, one of them gold."""
-    demo = load("demo/Medical-Sciences")
+    demo = load("demo/Biology")
     query = min(demo.queries, key=lambda query: len(query.text))
     gold = next(document for document, grade in demo.qrels[query.id].items() if grade > 0)
-    found = BM25().index(demo.corpus, Store(), None).search([SearchQuery(query)], 4)
-    ids = sorted({gold, *demo.corpus.ids(found.rows[0])})[:4]
+    found = BM25().index(demo.corpus, Store(tmp_path / "store"), None).search([SearchQuery(query)], 4)
+    ids = [gold, *(document for document in demo.corpus.ids(found.rows[0]) if document != gold)][:4]
     corpus = Corpus.of([*zip(ids, demo.corpus.texts(demo.corpus.rows(ids)), strict=True)])
     return Dataset("small", (query,), corpus, Qrels({query.id: {gold: 1}}), demo.card)
 

@@ -102,7 +102,17 @@ def test_stopped_it_ends_with_0_and_no_word(demo):
 def test_a_busy_server_sends_away_whom_it_cannot_serve_and_finishes_what_runs_when_stopped(tmp_path):
     folder, secret = r2med_folder(tmp_path / "set"), "s3cret-token"
     model, gate = gated_model(tmp_path), tmp_path / "gate"
-    command = (folder, "--retriever", "py:gated_model:Gated", "--max-waiting", "1", "--host", "0.0.0.0")
+    command = (
+        folder,
+        "--retriever",
+        "py:gated_model:Gated",
+        "--max-waiting",
+        "1",
+        "--host",
+        "0.0.0.0",
+        "--grace",
+        "60",
+    )
     with serving(*command, R2MED_HOME=tmp_path / "home", R2MED_SERVE_TOKEN=secret, **model) as server:
         url, headers, answers = "/retrieve", {"Authorization": f"Bearer {secret}"}, {}
         with server.client() as http, server.client(headers=headers) as known:
@@ -184,7 +194,7 @@ def assert_one_line(done, says):
 
 def test_stopped_it_waits_neither_for_a_search_that_hangs_nor_for_a_request_that_does_not_come(tmp_path):
     model = gated_model(tmp_path)  # and nobody opens the gate
-    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated")
+    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated", "--grace", "1")
     with serving(*command, R2MED_HOME=tmp_path / "home", **model) as server:
         answers = []
 

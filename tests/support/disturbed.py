@@ -33,6 +33,7 @@ _FORKED = multiprocessing.get_context("forkserver")
 _PRELOADED = "pytest rich.console rich.table r2med.cli.app r2med.cli.tables r2med.cli.progress r2med.retrieve.bm25"
 _FORKED.set_forkserver_preload([*_PRELOADED.split(), __name__])
 
+TIMES = {"created", "timings", "checksum", "seconds", "seconds_per_query"}
 WRITES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir"}
 
 
@@ -160,8 +161,16 @@ def _write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
 def _content(path: Path) -> Any:
     if path.suffix != ".json":
         return path.read_bytes()
-    record = json.loads(path.read_bytes())
-    return {name: value for name, value in record.items() if name not in ("created", "timings", "checksum")}
+    return _lasting(json.loads(path.read_bytes()))
+
+
+def _lasting(value: Any) -> Any:
+    """Return a part of a record without its times, which no two runs share."""
+    if isinstance(value, list):
+        return [_lasting(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _lasting(part) for name, part in value.items() if name not in TIMES}
 
 
 def _child(place: Place, words: list[str], fault: Fault | None, answer: Connection) -> None:

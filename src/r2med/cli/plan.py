@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from r2med.expand import Expander
     from r2med.expand.generate import Generated
     from r2med.models.chat.contracts import ChatRequest
+    from r2med.models.llm_cards import LLMCard
     from r2med.rerank import Reranker
     from r2med.store import Store
     from r2med.system import System
@@ -29,7 +30,6 @@ def show_plan(systems: list[System], datasets: list[str], store: Store) -> None:
 def show_stages(stages: Sequence[Expander | Reranker], datasets: Sequence[Dataset], store: Store) -> None:
     """Print calls, tokens and cost of each stage, and the first prompts; what would stop one does so here too."""
     from r2med.expand.contracts import check
-    from r2med.expand.generate import Generated
 
     distinct = {stage.name: stage for stage in stages}.values()
     check(distinct, datasets)
@@ -38,37 +38,61 @@ def show_stages(stages: Sequence[Expander | Reranker], datasets: Sequence[Datase
         print("no LLM would be asked")
     shown: list[ChatRequest] = []
     for stage in asking:
-        if isinstance(stage, Generated):
-            shown += _show(stage, datasets, store)
-        else:  # an agent or a reranker
-            count = sum(len(dataset.queries) for dataset in datasets)
-            print(f"{stage.name}: asks about what it finds, for {count:,} queries: how often cannot be told before")
+        shown += _show(stage, datasets, store)
     _show_prompts(shown[:SHOWN])
 
 
-def _show(expander: Generated, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
+def _show(stage: Expander | Reranker, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
+    """Print what one stage would ask; return its first requests."""
+    from r2med.agents.expander import SearchAgent
+    from r2med.expand.generate import Generated
+    from r2med.rerank.llm.preview import would_ask
+    from r2med.rerank.llm.reranker import LLMReranker
+
+    if isinstance(stage, Generated):
+        return _show_generated(stage, datasets, store)
+    if isinstance(stage, LLMReranker):
+        requests = [request for dataset in datasets for request in would_ask(stage, dataset, store)]
+        print(
+            f"{stage.name}: about {len(requests):,} calls, measured on documents that stand in for what will be found"
+        )
+        _show_estimate(requests, stage.card)
+        return requests[:SHOWN]
+    count = sum(len(dataset.queries) for dataset in datasets)
+    turns = stage.settings.turns if isinstance(stage, SearchAgent) else 0
+    print(f"{stage.name}: a conversation of up to {turns} turns for each of {count:,} queries")
+    return []
+
+
+def _show_generated(expander: Generated, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
     from r2med.models.chat.contracts import Failure
     from r2med.models.chat.model import JournaledChat
-    from r2med.models.chat.price import estimate
 
     prepared = [expander.prepare(dataset, store) for dataset in datasets]
     requests = list(dict.fromkeys(request for part in prepared for request in part.requests))
     llm = expander.llm
     missing = llm.unanswered(requests) if isinstance(llm, JournaledChat) else requests
-    about = estimate(missing, expander.card)
+    print(f"{expander.name}: {len(missing):,} calls, {len(requests) - len(missing):,} answered already")
     times = expander.settings.rounds + 1
-    rounds = f"; about {times} times that with its rounds of refinement" if times > 1 else ""
-    dollars = f"about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}"
-    priced = "price" in expander.card.model_fields_set
-    print(f"{expander.name}: {about.calls:,} calls, {len(requests) - len(missing):,} answered already")
-    print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
-    print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}{rounds}")
+    _show_estimate(
+        missing, expander.card, f"; about {times} times that with its rounds of refinement" if times > 1 else ""
+    )
     cut = sum(part.cut for part in prepared)
     unfit = sum(isinstance(prompt, Failure) for part in prepared for prompt in part.prompts)
     if cut or unfit:
         room = f"{expander.card.context_length:,} tokens"
         print(f"  {cut:,} prompts would be cut to fit {room}, {unfit:,} would not fit at all and not be asked")
     return requests[:SHOWN]
+
+
+def _show_estimate(requests: Sequence[ChatRequest], card: LLMCard, more: str = "") -> None:
+    from r2med.models.chat.price import estimate
+
+    about = estimate(requests, card)
+    dollars = f"about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}"
+    priced = "price" in card.model_fields_set
+    print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
+    print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}{more}")
 
 
 def _show_prompts(requests: Iterable[ChatRequest]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.serve.limits import Limits
+from r2med.serve.limits import GRACE, Limits
 
 LIMITS = Limits()
 
@@ -26,6 +26,7 @@ def serve(
     max_documents: Annotated[int, typer.Option(help="Documents of an answer: queries × topk.")] = LIMITS.documents,
     max_waiting: Annotated[int, typer.Option(help="Requests that may wait; one more gets 503.")] = LIMITS.waiting,
     batch: Annotated[int, typer.Option(help="Queries of waiting requests searched together.")] = LIMITS.batch,
+    grace: Annotated[int, typer.Option(min=0, help="Seconds that a running search has to finish at a stop.")] = GRACE,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
     model_path: flags.ModelPaths = None,
     device: flags.Device = "auto",
@@ -67,4 +68,4 @@ def serve(
         about = f"{shelf.dataset}, {len(shelf.corpus):,} documents, {shelf.retriever}"
         print(f"{place.url}/retrieve · {about} · Ctrl-C stops", flush=True)
 
-    serve_at(app, place, ready, access_log=access_log)
+    serve_at(app, place, ready, grace=grace, access_log=access_log)

@@ -34,5 +34,7 @@ class Limits:
                 raise UserError(f"the limit of {field.name} must be at least 1, not {value}")
 
 
+GRACE = 5
+"""Seconds that a running search has to finish after a stop; whoever waits for it is then sent away."""
 TOPK = 3
 """Documents for a query that says nothing: what Search-R1 asks for."""

@@ -15,13 +15,13 @@ import uvicorn
 from fastapi import FastAPI
 
 from r2med.serve.address import BACKLOG, Place
+from r2med.serve.limits import GRACE
 from r2med.serve.line import Line
 
-GRACE = 5
-"""Seconds that a running search has to finish after a stop; whoever waits for it is then sent away."""
 
-
-def serve(app: FastAPI, place: Place, ready: Callable[[], None], *, access_log: bool = False) -> None:
+def serve(
+    app: FastAPI, place: Place, ready: Callable[[], None], *, grace: int = GRACE, access_log: bool = False
+) -> None:
     """Serve until SIGINT or SIGTERM, then return: what runs is finished, what waits is sent away with 503."""
     config = uvicorn.Config(
         app,
@@ -35,13 +35,13 @@ def serve(app: FastAPI, place: Place, ready: Callable[[], None], *, access_log: 
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=GRACE + 2,
+        timeout_graceful_shutdown=grace + 2,
     )
     if access_log:
         _show(logging.getLogger("uvicorn.access"))
     line: Line = app.state.line
     place.listen()
-    _Server(config, line, ready).run(sockets=[place.socket])
+    _Server(config, line, ready, grace).run(sockets=[place.socket])
     if line.is_searching:
         # Python must not tear down what a library's threads are using: that ends in a crash now and then.
         sys.stdout.flush()
@@ -50,9 +50,9 @@ def serve(app: FastAPI, place: Place, ready: Callable[[], None], *, access_log: 
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, line: Line, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, line: Line, ready: Callable[[], None], grace: int) -> None:
         super().__init__(config)
-        self._line, self._ready = line, ready
+        self._line, self._ready, self._grace = line, ready, grace
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -72,7 +72,7 @@ class _Server(uvicorn.Server):
 
     def _stop(self) -> None:
         self._line.close()
-        asyncio.get_running_loop().call_later(0 if self.force_exit else GRACE, self._line.abandon)
+        asyncio.get_running_loop().call_later(0 if self.force_exit else self._grace, self._line.abandon)
 
 
 def _show(logger: logging.Logger) -> None:

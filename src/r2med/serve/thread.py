@@ -39,8 +39,9 @@ class WorkThread:
             outcome: tuple[Callable[[Any], None], Any]
             try:
                 outcome = done.set_result, work()
-            except Exception as error:
-                outcome = done.set_exception, error
+            except BaseException as error:  # a model that calls sys.exit() must not end the only thread there is
+                plain = isinstance(error, Exception) and not isinstance(error, StopIteration)  # no future takes that
+                outcome = done.set_exception, error if plain else RuntimeError(repr(error))
             with contextlib.suppress(RuntimeError):  # the loop is closed: the server has stopped
                 loop.call_soon_threadsafe(settle, *outcome)
 
