@@ -46,6 +46,7 @@ ORDER_3_1_2 = [
     "[1] is irrelevant, [2] too.\n[3] > [1] > [2]",
     "[3] > [1] > [2]\n\nExplanation: [3] is best, and [1] > [2] because of [2].\n[1]",
     "The pressure was 120 > 90 > 60.\n[3] > [1] > [2]",
+    "- [1] is irrelevant\n- [2] too\n- [3] names lupus\nScore: 7\n[3] > [1] > [2]",
     "[1] - irrelevant\n[2] - irrelevant\n[3] - names lupus\n\nRanking: [3], [1], [2]",
 ]
 
@@ -87,6 +88,10 @@ NO_ANSWERS = [
     "null",
     "Fever for 3, 4 days; the pressure was 120 > 90.",
     "1. Fever\n2. Cough",
+    "- [1] is irrelevant\n- [2] too",
+    '{"confidence": 2}',
+    "Confidence: 2",
+    "As reviewed [1], [2] elsewhere.",
     "[99] > [98]",
     "<think>[",
 ]
@@ -113,7 +118,7 @@ SCORES_7_0_10 = [
     "[1]: 7\n[2]: 0\n[3]: 10",
     "Passage 1: 7/10\nPassage 2: 0/10\nPassage 3: 10/10",
     "1: 7, 2: 0, 3: 10",
-    "1. [1]: 7 - a step\n"[3:] + "[2]: 0 - nothing\n[3]: 10 (the answer)",
+    "[1]: 7 - a step\n[2]: 0 - nothing\n[3]: 10 (the answer)",
     "| 1 | 7 |\n| 2 | 0 |\n| 3 | 10 |",
     # The last counts, and remarks do not.
     '{"1": 1, "2": 1, "3": 1}\nOn reflection:\n{"1": 7, "2": 0, "3": 10}',
@@ -147,8 +152,8 @@ def test_scores_with_faults_are_mended_and_what_was_mended_is_counted(text, scor
 
 
 def test_a_ranking_is_not_taken_for_scores():
-    assert read_scores("[3, 1, 2]", 3) is None
-    assert read_scores("[3] > [1] > [2]", 3) is None
+    for text in ("[3, 1, 2]", "[2, 1]", "[3] > [1] > [2]", '{"ranking": [2, 1]}', "as reviewed [1, 2]"):
+        assert read_scores(text, 3) is None
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from r2med import UserError
 from r2med.models.chat.contracts import Failure
 from r2med.rerank.llm.groupwise import GroupwiseSettings, dealt
+from r2med.rerank.llm.reranker import Pool
 from support.judging import in_scores, judged, permutation, places, rerank, scores, shown, true_order, worths
 
 
@@ -65,35 +67,29 @@ def test_weight_0_is_the_first_stage(tmp_path):
     assert places(reranked.run) == list(range(9))
 
 
-def pools(*lists):
-    """Return the pools that a reranker makes of candidates."""
-    from r2med.rerank.llm.build import _WAYS
-    from r2med.rerank.llm.reranker import LLMReranker
-    from r2med.retrieve.contracts import SearchQuery
-    from support.judging import CARD
-    from support.scripted_chat import ScriptedChat
-
-    dataset, run = judged(*lists)
-    method = _WAYS["groupwise"]
-    reranker = LLMReranker("groupwise", method, ScriptedChat(in_scores), CARD, GroupwiseSettings(), 100)
-    return reranker._pools(dataset, [SearchQuery(query) for query in dataset.queries], run, 300)
+def pool(count, text="what is it?"):
+    ids = tuple(f"d{place}" for place in range(count))
+    return Pool(text, f"<query>{text}</query>", ids, ids, np.zeros(count))
 
 
 def test_groups_are_of_nearly_equal_sizes_and_hold_everything_once():
     for count, sizes in ((21, [10, 11]), (100, [20] * 5), (41, [13, 14, 14]), (3, [3]), (20, [20])):
-        [pool] = pools([0.0] * count)
-        groups = dealt(pool, GroupwiseSettings(), 0)
+        groups = dealt(pool(count), GroupwiseSettings(), 0)
         assert [len(group) for group in groups] == sizes
         assert sorted(place for group in groups for place in group) == list(range(count))
 
 
 def test_a_shuffle_is_the_seed_s_the_query_s_and_its_number_s_and_the_same_everywhere():
-    one, other = pools([0.0] * 6, [0.0] * 6)
-    plain = GroupwiseSettings(size=3)
-    assert dealt(one, plain, 0) == [[0, 3, 4], [5, 1, 2]]  # on every machine, in every version
-    assert dealt(pools([0.0] * 6)[0], plain, 0) == dealt(one, plain, 0)  # whatever other queries there are
-    others = [dealt(one, plain, 1), dealt(one, GroupwiseSettings(size=3, seed=1), 0), dealt(other, plain, 0)]
+    plain, one = GroupwiseSettings(size=3), pool(6)
+    assert dealt(one, plain, 0) == [[2, 5, 0], [3, 4, 1]]  # on every machine, in every version
+    others = [dealt(one, plain, 1), dealt(one, GroupwiseSettings(size=3, seed=1), 0), dealt(pool(6, "who?"), plain, 0)]
     assert all(groups != dealt(one, plain, 0) for groups in others)
+
+
+def test_a_query_is_asked_the_same_whatever_other_queries_there_are(tmp_path):
+    alone = rerank("groupwise(judge)", in_scores, judged(permutation(30)), tmp_path)[1].asked
+    among = rerank("groupwise(judge)", in_scores, judged(permutation(30), permutation(9)), tmp_path)[1].asked
+    assert among[: len(alone)] == alone
 
 
 def test_the_same_candidates_in_another_order_are_the_same_questions(tmp_path):

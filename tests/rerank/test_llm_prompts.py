@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from r2med import UserError, load
@@ -23,12 +24,11 @@ KINDS = ("post", "exam", "case", "similar-case")
 PLAIN = {"listwise": "[1] > [2]", "groupwise": '{"1": 3, "2": 8}', "pointwise": '{"score": 5}'}
 
 
-def data_of(*texts, query="what is it?", name="d", **fields):
-    corpus = Corpus.of([(f"{name}{place}", text) for place, text in enumerate(texts)])
-    found = [(corpus.rows([f"{name}{place}" for place in range(len(texts))]), [float(-p) for p in range(len(texts))])]
-    found = [(rows, __import__("numpy").array(scores, dtype="float32")) for rows, scores in found]
-    asked = Query("0", query, **fields)
-    return Dataset("own", (asked,), corpus, Qrels({}), None), Run.ranked(["0"], found, corpus)
+def data_of(*texts, query="what is it?", name="d"):
+    corpus = Corpus.of([(f"{name}{place:02}", text) for place, text in enumerate(texts)])
+    rows = np.arange(len(texts), dtype=np.int32)
+    run = Run.ranked(["0"], [(rows, -rows.astype(np.float32))], corpus)
+    return Dataset("own", (Query("0", query),), corpus, Qrels({}), None), run
 
 
 def prompt_of(spec, data, tmp_path, **more):
@@ -49,10 +49,11 @@ def test_every_kind_has_a_template_that_names_all_there_is_and_says_that_passage
 
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(METHODS, KINDS)])
 def test_no_prompt_holds_anything_of_the_gold_data(tmp_path, method, kind):
-    data, run = data_of("a swollen knee", "red eyes", query="swollen face", name="GOLDDOC", answer="GOLDANSWER")
-    query = Query("0", "swollen face", "GOLDANSWER", "GOLDSYSTEM", ("GOLDEXCLUDED",))
+    data, found = data_of("a swollen knee", "red eyes", name="GOLDDOC")
+    run = Run(("GOLDID",), found.rows, found.scores, found.documents)
+    query = Query("GOLDID", "swollen face", "GOLDANSWER", "GOLDSYSTEM", ("GOLDEXCLUDED",))
     card = cards()["MedQA-Diag"].model_copy(update={"kind": kind.replace("-", " ")})
-    dataset = Dataset("GOLDNAME", (query,), data.corpus, Qrels({"0": {"GOLDDOC0": 1}}), card)
+    dataset = Dataset("GOLDNAME", (query,), data.corpus, Qrels({"GOLDID": {"GOLDDOC00": 1}}), card)
     _, llm = rerank(f"{method}(judge, scores=show, query=expanded)", lambda _: PLAIN[method], (dataset, run), tmp_path)
     assert llm.asked
     for message in (message for request in llm.asked for message in request.messages):

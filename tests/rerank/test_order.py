@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus
-from r2med.rerank.order import candidates, kept_in_place, permuted, reranked
+from r2med.rerank.order import candidates, kept_in_place, ordered, permuted, reranked
 from r2med.retrieve.run import Run
 
 CORPUS = Corpus.of([(letter, letter) for letter in "abcdef"])
@@ -39,6 +39,13 @@ def test_the_order_survives_single_precision_whatever_the_scale_of_scores(scale:
 
 def test_an_order_without_scores():
     assert order_of(permuted(run_of("abcdef", "ab"), [[2, 0, 1], [1, 0]], 3)) == ["cabdef", "ba"]
+
+
+def test_scores_that_tie_are_put_apart_so_that_their_order_survives_a_file():
+    new = ordered(run_of("abcdef", "ab"), [[0, 2, 1], [1, 0]], [np.array([1.0, 0.5, 1.0]), None], 3)
+    assert order_of(new) == ["acbdef", "ba"]
+    assert [score for _, score in next(iter(new))[1]][:3] == pytest.approx([1.0, 1.0, 0.5])
+    assert order_of(ordered(run_of("abcdef"), [range(6)], [np.zeros(6)], 6)) == ["abcdef"]
 
 
 def test_documents_nobody_scored_keep_their_places():

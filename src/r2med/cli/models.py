@@ -1,14 +1,20 @@
-"""`r2med models`: which embedding models there are, what their cards say, whether one runs here."""
+"""`r2med models`: which embedding models and rerankers there are, what their cards say, whether one runs here."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from r2med.cli import options as flags
 
-models = typer.Typer(help="List, show and try embedding models.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from r2med.models.options import Options
+
+models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A name of the list, hf:ORG/NAME, path:DIR or py:MODULE:NAME.")]
 
@@ -20,31 +26,47 @@ SAMPLES = (
 
 @models.command("list")
 def list_() -> None:
-    """Show every model that has a card."""
-    from rich.box import SIMPLE_HEAD
+    """Show every model and reranker that has a card."""
     from rich.console import Console
-    from rich.table import Table
 
     from r2med.models.cards import models as cards
+    from r2med.models.reranker_cards import rerankers
+
+    encoders = (
+        (card.spec, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
+        for card in cards().values()
+    )
+    cross = (
+        (card.name, card.repository, card.parameters, card.max_tokens, card.licence) for card in rerankers().values()
+    )
+    console = Console()
+    _print_table(console, "model", encoders)
+    console.print()
+    _print_table(console, "reranker", cross)
+
+
+def _print_table(console: Console, kind: str, rows: Iterable[tuple[str, str, str, int, str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for head in ("name", "model", "size", "tokens", "licence"):
+    for head in ("name", kind, "size", "tokens", "licence"):
         table.add_column(head, no_wrap=head == "name", overflow="fold")
-    for card in cards().values():
-        repository = card.repository or card.query.repository
-        tokens = f"{card.document.max_tokens:,}"
-        table.add_row(card.spec, repository, card.parameters, tokens, card.licence)
-    Console().print(table)
+    for name, repository, size, tokens, licence in rows:
+        table.add_row(name, repository, size, f"{tokens:,}", licence)
+    console.print(table)
 
 
 @models.command()
 def show(name: Name) -> None:
-    """Print all that a model's card says."""
+    """Print all that the card of a model or a reranker says."""
     import json
 
     from r2med.models.open import card_of
+    from r2med.models.reranker_cards import rerankers
 
-    print(json.dumps(card_of(name).model_dump(exclude_defaults=True), indent=1, ensure_ascii=False))
+    card = rerankers()[name] if name in rerankers() else card_of(name)
+    print(json.dumps(card.model_dump(exclude_defaults=True), indent=1, ensure_ascii=False))
 
 
 @models.command()
@@ -57,16 +79,19 @@ def check(
     trust_remote_code: flags.TrustRemoteCode = False,
     budget: flags.Budget = None,
 ) -> None:
-    """Load a model, encode two texts, print dimension, norm and speed."""
+    """Load a model, encode two texts, print dimension, norm and speed; of a reranker, score two pairs."""
     import time
 
     import numpy as np
 
     from r2med.models.cards import ANY_DATASET
     from r2med.models.open import card_of, open_encoder
+    from r2med.models.reranker_cards import rerankers
     from r2med.store import default_store
 
     options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, "2G", budget)
+    if name in rerankers():
+        return _check_reranker(name, options)
     started = time.perf_counter()
     encoder = open_encoder(card_of(name), ANY_DATASET, options, default_store())
     query = encoder.encode(SAMPLES[:1], "query")
@@ -79,4 +104,22 @@ def check(
     print(f"cosine of a case and its diagnosis: {cosine:.4f}")
     print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
     for key, value in encoder.describe("document").items():
+        print(f"  {key}: {value!r}")
+
+
+def _check_reranker(name: str, options: Options) -> None:
+    import time
+
+    from r2med.models.cards import ANY_DATASET
+    from r2med.models.cross.open import card_of, open_scorer
+
+    scorer = open_scorer(card_of(name), ANY_DATASET, options)
+    started = time.perf_counter()
+    right = scorer.score([SAMPLES])[0]
+    loaded = time.perf_counter()
+    wrong = scorer.score([(SAMPLES[0], "Income tax is due at the end of the month.")])[0]
+    seconds = time.perf_counter() - loaded
+    print(f"{name}: {right.score:.4f} for a case and its diagnosis, {wrong.score:.4f} for the case and a tax notice")
+    print(f"loaded and first pair in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} pairs/s one by one")
+    for key, value in scorer.describe().items():
         print(f"  {key}: {value!r}")

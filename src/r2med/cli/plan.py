@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def show_stages(stages: Sequence[Expander | Reranker], datasets: Sequence[Datase
     asking = [stage for stage in distinct if not isinstance(getattr(stage, "llm", ""), str)]
     if not asking:
         print("no LLM would be asked")
-    shown: list[ChatRequest] = []
-    for stage in asking:
-        shown += _show(stage, datasets, store)
+    by_stage = [_show(stage, datasets, store) for stage in asking]
+    # One of each stage first: three of the first would show nothing of the others.
+    shown = [request for together in zip_longest(*by_stage) for request in together if request is not None]
     _show_prompts(shown[:SHOWN])
 
 
@@ -53,9 +54,7 @@ def _show(stage: Expander | Reranker, datasets: Sequence[Dataset], store: Store)
         return _show_generated(stage, datasets, store)
     if isinstance(stage, LLMReranker):
         requests = [request for dataset in datasets for request in would_ask(stage, dataset, store)]
-        print(
-            f"{stage.name}: about {len(requests):,} calls, measured on documents that stand in for what will be found"
-        )
+        print(f"{stage.name}: about {len(requests):,} calls, with documents that stand in for what will be found")
         _show_estimate(requests, stage.card)
         return requests[:SHOWN]
     count = sum(len(dataset.queries) for dataset in datasets)

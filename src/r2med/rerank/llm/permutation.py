@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LABEL = re.compile(r"^[^\d\[\]<>:：\n]{0,60}[:：]")
-_ENUMERATED = re.compile(r"^[ *_>]{0,4}(?:[-*•]|\d{1,3}[.):])[*_]{0,2}\s+")
+_BULLET = re.compile(r"^[ *_>]{0,4}(?:[-*•]|(\d{1,3})[.):])[*_]{0,2}\s+")
 _UNFINISHED = re.compile(r"([\d\]】)>\"'] ?[>,;，、→]) ?\n\s*(?=[\[【(<\d\"'])")
 _RANKING = re.compile(r"rank|order|permut|answer|result", re.IGNORECASE)
 
@@ -112,19 +112,23 @@ def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
 
 def _listed(line: str) -> int | None:
     """Return the passage of a line that is an entry of a list: `2. [3] because …`, `- passage 3`, or a bare `3`."""
-    entry = _ENUMERATED.sub("", line)
-    tokens = _tokens(entry)
+    bullet = _BULLET.match(line)
+    tokens = _tokens(line[bullet.end() :] if bullet else line)
     if len(tokens) == 1 and tokens[0][0] in ("strong", "bare"):
         return tokens[0][1]
-    return tokens[0][1] if entry != line and tokens and tokens[0][0] == "strong" and not _above(tokens) else None
+    # Remarks on each passage stand in lists too; only with a number before it is the passage's rank told.
+    ranked = bullet and bullet[1] and tokens and tokens[0][0] == "strong"
+    return tokens[0][1] if ranked and all(kind != "above" for kind, _ in tokens) else None
 
 
 def _chains(line: str) -> Iterator[list[int]]:
     """Yield the orders within a line: all of it is one, or passages stand in it with a > between them."""
-    tokens = _tokens(_LABEL.sub("", _ENUMERATED.sub("", line)))
-    if tokens and not any(kind == "other" for kind, _ in tokens):
-        if ids := [number for kind, number in tokens if kind in ("strong", "bare")]:
-            yield ids
+    tokens = _tokens(_LABEL.sub("", _BULLET.sub("", line)))
+    if not any(kind == "other" for kind, _ in tokens):
+        named = [(kind, number) for kind, number in tokens if kind in ("strong", "bare")]
+        # One bare number after a word may be anything: a score, an age.
+        if len(named) > 1 or (named and named[0][0] == "strong"):
+            yield [number for _, number in named]
         return
     chain: list[tuple[str, int]] = []
     for kind, number in [*tokens, ("other", 0)]:
@@ -136,10 +140,6 @@ def _chains(line: str) -> Iterator[list[int]]:
         if "above" in kinds and len(ids) >= (3 if "bare" in kinds else 2):
             yield ids
         chain = [(kind, number)] if kind in ("strong", "bare") else []
-
-
-def _above(tokens: Sequence[tuple[str, int]]) -> bool:
-    return any(kind == "above" for kind, _ in tokens)
 
 
 def _tokens(line: str) -> list[tuple[str, int]]:

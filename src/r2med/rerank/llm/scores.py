@@ -101,12 +101,17 @@ def _pairs(value: Any, depth: int = 20) -> Pairs:
         if ids and score is not None:
             return [(ids[0], score)]
         return [pair for key, entry in value for pair in _member(key, entry, depth)]
-    if isinstance(value, list):
-        if len(value) == 2 and (number := _id(value[0])) is not None and (score := _score(value[1])) is not None:
-            return [(number, score)]
-        # A bare list of numbers may be a ranking as well as scores: it is neither.
-        return [pair for entry in value if isinstance(entry, (Members, list)) for pair in _pairs(entry, depth - 1)]
-    return []
+    # A bare list of numbers may be a ranking or a citation as well as scores: it is none of them.
+    entries = value if isinstance(value, list) else ()
+    return [pair for entry in entries for pair in _couple(entry) or _pairs(entry, depth - 1)]
+
+
+def _couple(entry: Any) -> Pairs:
+    """Return what [1, 7] says inside of another list."""
+    if not isinstance(entry, list) or len(entry) != 2:
+        return []
+    number, score = _id(entry[0]), _score(entry[1])
+    return [(number, score)] if number is not None and score is not None else []
 
 
 def _member(key: str, entry: Any, depth: int) -> Pairs:
@@ -125,16 +130,18 @@ def _in_lines(text: str) -> Iterator[Pairs]:
     for line in filter(str.strip, text.split("\n")):
         found = [(int(match[1]), float(match[2].replace(",", "."))) for match in _PAIR.finditer(line)]
         first = _PAIR.search(line)
-        if first and not re.search(r"\w", _FILLING.sub("", _PAIR.sub("", line))):
+        if first and not _says_more(_PAIR.sub("", line)):
             together = together + found
-        elif (
-            first and not re.search(r"\w", _FILLING.sub("", line[: first.start()])) and _REMARK.match(line, first.end())
-        ):
+        elif first and not _says_more(line[: first.start()]) and _REMARK.match(line, first.end()):
             together = [*together, found[0]]
         else:
             yield together
             together = []
     yield together
+
+
+def _says_more(text: str) -> bool:
+    return bool(re.search(r"\w", _FILLING.sub("", text)))
 
 
 def _score_in(value: Any) -> float | None:
