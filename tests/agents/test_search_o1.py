@@ -69,6 +69,7 @@ def test_documents_are_read_apart_and_what_helps_enters_the_reasoning(store):
     )
     assert [document["id"] for document in turn["documents"]] == ["a", "d"]
     assert (turn["prompt_tokens"], turn["completion_tokens"]) == (20, 10), "both calls count"
+    assert turn["seconds"] > 1
     assert lexical_text(expansion.queries[0]) == "angioedema swells the face"
     assert expansion.queries[0].method == "search-o1"
 

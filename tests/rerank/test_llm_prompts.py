@@ -180,7 +180,7 @@ def test_an_llm_whose_answers_take_all_of_its_context_is_one_line(tmp_path):
         "listwise(judge, query=expanded, window=10, step=5, rounds=2)@30",
         "groupwise(judge, shuffles=3, weight=0.3)@20",
         "groupwise(judge, words=50, scores=show, size=10, groups=sorted, seed=7)@5",
-        "pointwise(judge, samples=4, weight=1.0)@10",
+        "pointwise(judge, samples=4, weight=1)@10",
     ],
 )
 def test_a_name_is_what_one_types_to_get_it(name):

@@ -61,7 +61,7 @@ class Settings:
     def changed(self) -> tuple[tuple[str, str], ...]:
         """The settings that are not at their defaults, as one types them."""
         values = [(field, getattr(self, field.name)) for field in fields(self)]
-        return tuple((field.name, str(value)) for field, value in values if value != field.default)
+        return tuple((field.name, str(value).removesuffix(".0")) for field, value in values if value != field.default)
 
     def words_for(self, kind: str) -> int:
         """Return how many words of a document are shown."""
