@@ -25,6 +25,7 @@ class Corpus:
     def __init__(self, batches: Batches, order: Rows, fingerprint: str) -> None:
         self._batches = batches
         self._order = order
+        self._ranks: Rows | None = None
         self.fingerprint = fingerprint
 
     @classmethod
@@ -111,10 +112,13 @@ class Corpus:
         return self._order
 
     def id_ranks(self) -> Rows:
-        """Return for every row its place in `id_order`: what ties are broken by."""
-        ranks = np.empty(len(self), dtype=np.int32)
-        ranks[self._order] = np.arange(len(self), dtype=np.int32)
-        return ranks
+        """Return for every row its place in `id_order`: what ties are broken by. Kept: a server asks at every search."""
+        if self._ranks is None:
+            ranks = np.empty(len(self), dtype=np.int32)
+            ranks[self._order] = np.arange(len(self), dtype=np.int32)
+            ranks.flags.writeable = False
+            self._ranks = ranks
+        return self._ranks
 
     def _take(self, column: int, rows: Sequence[int] | Rows) -> list[str]:
         wanted = np.asarray(rows, dtype=np.int64)
