@@ -1,6 +1,7 @@
 """Agents with an LLM that follows a script: for each question the turns it takes, one after the other."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from r2med.agents.expander import SearchAgent
@@ -36,10 +37,6 @@ def said(text: str, finish: str = "stop", reasoning: str = "") -> RawAnswer:
     return RawAnswer(text, reasoning, finish, 10, 5, 0.5)
 
 
-def read_as(text: str) -> Callable[[ChatRequest], Turn]:
-    return lambda request: text
-
-
 def scripted(script: Script, reading: Turn = "**Final Information** it fits") -> ScriptedChat:
     """Return an LLM that takes the turns of whichever question a request begins with; documents it reads alike."""
     taken = dict.fromkeys(script, 0)
@@ -58,6 +55,4 @@ def scripted(script: Script, reading: Turn = "**Final Information** it fits") ->
 def agent(
     method: str, llm: Any, source: Searchable | None = None, card: LLMCard = CARD, **settings: Any
 ) -> SearchAgent:
-    from dataclasses import replace
-
     return SearchAgent(method, llm, card, source or Ours(BM25()), replace(DEFAULTS[method], **settings))

@@ -112,7 +112,7 @@ class Corpus:
         return self._order
 
     def id_ranks(self) -> Rows:
-        """Return for every row its place in `id_order`: what ties are broken by. Kept: a server asks at every search."""
+        """Return for every row its place in `id_order`: what ties are broken by. Kept, since servers ask often."""
         if self._ranks is None:
             ranks = np.empty(len(self), dtype=np.int32)
             ranks[self._order] = np.arange(len(self), dtype=np.int32)

@@ -9,7 +9,7 @@ from r2med.agents.registry import build as build_agent
 from r2med.errors import UserError, nearest
 from r2med.expand import Expander
 from r2med.expand.generate import GENERATED
-from r2med.expand.registry import KNOWN, ExpandOptions
+from r2med.expand.registry import AUTHOR, KNOWN, ExpandOptions
 from r2med.expand.registry import build as build_expander
 from r2med.models.llm_cards import llms
 from r2med.rerank import registry as rerank
@@ -117,4 +117,4 @@ def _expander(call: Call, setup: Setup) -> Expander:
 
 def _asked(llm: str, options: ExpandOptions) -> bool:
     """Tell whether there is such an LLM to ask; all others may have left recorded texts."""
-    return not options.recorded and (llm in llms() or bool(options.chat.base_url))
+    return not options.recorded and llm != AUTHOR and (llm in llms() or bool(options.chat.base_url))
