@@ -11,11 +11,12 @@ from r2med.store import Store
 
 def test_one_that_cannot_run_does_not_stop_a_suite(tmp_path: Path) -> None:
     batch = Batch(tmp_path / "out", store=Store(tmp_path / "store"), keep_going=True)
-    systems = [System.parse("bm25"), System.parse("hyde(nobody) → bm25")]
-    good, bad = batch.evaluate(systems, ["demo/Biology", "no-such-set"])
+    systems = [System.parse("bm25"), System.parse("hyde(nobody) → bm25"), System.parse("nv")]
+    good, bad, untrusted = batch.evaluate(systems, ["demo/Biology", "no-such-set"])
     assert good[0].record and good[0].record.mean["nDCG@10"] > 0
     assert good[1].record is None and "no dataset or folder 'no-such-set'" in good[1].error
     assert bad[0].record is None and "nobody" in bad[0].error
+    assert "--trust-remote-code" in untrusted[0].error
     assert not good[0].reused and batch.evaluate(systems[:1], ["demo/Biology"])[0][0].reused
 
 

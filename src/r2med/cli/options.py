@@ -23,7 +23,9 @@ TrustRemoteCode = Annotated[
 Memory = Annotated[str, typer.Option(help="Memory for blocks of vectors, such as 512M or 4G.")]
 Budget = Annotated[float | None, typer.Option(help="Dollars that API calls may cost.", show_default=False)]
 
-LLMs = Annotated[list[str] | None, typer.Option("--llm", metavar="NAME", help="The LLM that expands; may be repeated.")]
+LLMs = Annotated[
+    list[str] | None, typer.Option("--llm", metavar="NAME", help="The LLM of what needs one; may be repeated.")
+]
 BaseURL = Annotated[str, typer.Option(help="An OpenAI-compatible endpoint for any model.", show_default=False)]
 Generations = Annotated[Path | None, typer.Option(help="Where recorded generations lie.", show_default=False)]
 Samples = Annotated[int, typer.Option(help="Texts for each query.")]

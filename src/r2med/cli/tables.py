@@ -114,9 +114,8 @@ def _closing(console: Console, cells: Rows, out: Path, demo: bool) -> None:
     records = [cell.record for cell in every if cell.record]
     for line in _failures(records):
         console.print(Text(line, style="yellow"), soft_wrap=True)
-    for cell in every:
-        if not cell.record:
-            console.print(Text(f"{cell.dataset} · {cell.system}: {cell.error}", style="red"), soft_wrap=True)
+    for line in _errors(every):
+        console.print(Text(line, style="red"), soft_wrap=True)
     reused = sum(cell.reused for cell in every)
     told = f", {reused} of them reused (--fresh redoes)" if reused else ""
     # Not wrapped: a path that is broken over two lines cannot be copied.
@@ -146,6 +145,21 @@ def _failures(records: Sequence[Record]) -> list[str]:
     return [
         f"{name}: {_count(failures, *FAILED[kind][:2])} {FAILED[kind][2]}." for (name, kind), failures in totals.items()
     ]
+
+
+def _errors(cells: Sequence[Cell]) -> list[str]:
+    """Return a line for each distinct error: a model that is not here is missing in many systems on many datasets."""
+    by_error: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if not cell.record:
+            by_error.setdefault(cell.error, []).append(cell)
+    lines = []
+    for error, of in by_error.items():
+        systems, datasets = list(dict.fromkeys(c.system for c in of)), list(dict.fromkeys(c.dataset for c in of))
+        who = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
+        where = datasets[0] if len(datasets) == 1 else _count(len(datasets), "dataset")
+        lines.append(f"not evaluated: {who}, on {where}: {error}")
+    return lines
 
 
 def _described(cells: Rows) -> str:

@@ -54,12 +54,15 @@ class Batch:
         found = fault if isinstance(fault, UserError) else dataset
         if isinstance(found, Dataset):
             self.announce(f"{found.name} · {system.name}")
-            reused = not self.fresh and is_recorded(system, found, self.out, self.k, store)
-            made = self._attempt(partial(evaluate, system, found, self.out, self.k, store, self.fresh))
-            if isinstance(made, Record):
-                return Cell(system.name, found.name, made, reused)
-            found = made
+            found = self._attempt(partial(self._evaluated, system, found, store))
+        if isinstance(found, Cell):
+            return found
         return Cell(system.name, name, None, error=str(found))
+
+    def _evaluated(self, system: System, dataset: Dataset, store: Store) -> Cell:
+        reused = not self.fresh and is_recorded(system, dataset, self.out, self.k, store)
+        record = evaluate(system, dataset, self.out, self.k, store, self.fresh)
+        return Cell(system.name, dataset.name, record, reused)
 
     def _attempt(self, work: Callable[[], object]) -> object:
         try:
