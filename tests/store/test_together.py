@@ -25,7 +25,7 @@ def assert_sound(place: Place, alone: Place) -> None:
     assert place.outcome() == alone.outcome()
     assert place.leftovers() == []
     for path in place.out.rglob("*.json"):
-        assert Record.read(path).run_is_sound(path.parent)
+        assert Record.read(path).files_are_sound(path.parent)
 
 
 @pytest.mark.parametrize("processes", [2, 4])
