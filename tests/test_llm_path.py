@@ -11,7 +11,7 @@ from r2med import evaluate
 from r2med.expand.registry import ExpandOptions
 from r2med.models.chat.local import gguf_file
 from r2med.models.chat.options import ChatOptions
-from r2med.models.llm_cards import llm_card
+from r2med.models.llm_cards import llm_card, llms
 from r2med.results import Record
 from r2med.store import Store
 from r2med.system import Setup, System
@@ -120,6 +120,11 @@ def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path,
         (["generate", "hyde", "--llm", "gtp4"], "did you mean gpt4"),
         (["generate", "rm3", "--llm", "gpt4"], "asks no LLM"),
         (["llms", "show", "gtp4"], "did you mean gpt4"),
+        (["run", "bm25", "--recorded"], "--recorded is about texts of an LLM"),
+        (["run", "bm25", "--base-url", "http://localhost:8000/v1"], "--base-url is about texts of an LLM"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vlm"], "did you mean vllm"),
+        (["generate", "hyde", "--llm", "gpt4", "--llm-backend", "vlm"], "did you mean vllm"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vllm", "--base-url", "http://a"], "vllm runs gpt4 in this"),
     ],
 )
 def test_mistakes_about_llms_are_one_line(arguments, says, forked, monkeypatch):
@@ -129,6 +134,21 @@ def test_mistakes_about_llms_are_one_line(arguments, says, forked, monkeypatch):
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_the_list_of_llms_breaks_no_name_on_a_narrow_screen(forked, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    listed = forked("llms", "list").stdout
+    assert all(card.model in listed for card in llms().values())
+
+
+def test_an_llm_is_shown_with_what_is_sent_to_it(forked):
+    chat = json.loads(forked("llms", "show", "qwen-7b").stdout)
+    assert (chat["temperature"], chat["seed"], chat["max_tokens"]) == (0.7, 42, 10240)
+    assert "price" not in chat
+    reasoning = json.loads(forked("llms", "show", "o3-mini").stdout)
+    assert reasoning["price"] == {"prompt": 1.1, "completion": 4.4}
+    assert "temperature" not in reasoning
 
 
 def test_feedback_without_an_llm_runs_from_the_command_line(tmp_path):

@@ -7,7 +7,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from r2med.errors import UserError
+from r2med.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -31,4 +31,7 @@ def validated(card: type[CardType], content: dict[str, Any], file: Traversable |
         return card(**content)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        field = ".".join(map(str, first["loc"]))
+        said = first["msg"].replace("a valid tuple", "a list")  # TOML knows no other
+        hint = nearest(field, card.model_fields) if first["type"] == "extra_forbidden" else ""
+        raise UserError(f"{file}: {field}: {said}{hint}") from None

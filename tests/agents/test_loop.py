@@ -102,7 +102,17 @@ def test_a_conversation_that_fails_is_no_matter_of_the_others(store):
     expansion = agent("search-r1", llm).expand(dataset(), store)
     assert [lexical_text(query) for query in expansion.queries] == ["swollen face", "the passage", "itching"]
     assert (expansion.failures, expansion.failure_kinds) == (2, {"refused": 1, "timeout": 1})
-    assert "2 of 3 queries got no answer and are searched as they are (1 refused, 1 timeout)" in expansion.notices[0]
+    assert [notice.removeprefix("search-r1(scripted) on tiny: ") for notice in expansion.notices] == [
+        "2 of 3 queries got no answer and are searched as they are (1 refused, 1 timeout)",
+        "refused: the model declined to answer: no",
+        "timeout: slow",
+    ]
+
+
+def test_a_reason_that_many_conversations_share_is_told_once(store):
+    llm = scripted({query.text: [Failure("server", "answered HTTP 500")] for query in dataset().queries})
+    expansion = agent("search-o1", llm).expand(dataset(), store)
+    assert sum("answered HTTP 500" in notice for notice in expansion.notices) == 1
 
 
 def test_what_it_took_is_told(store):

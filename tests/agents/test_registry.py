@@ -11,6 +11,7 @@ from r2med.expand.contracts import Checked, Expander
 from r2med.expand.registry import ExpandOptions
 from r2med.models.chat.options import ChatOptions
 from r2med.models.llm_cards import llm_card, llms
+from r2med.models.options import Options
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.lexical import QUERY_COPIES
 from r2med.spec import parse_stage
@@ -169,3 +170,9 @@ def test_a_sound_agent_passes_the_check():
     found = agent("search-o1", scripted({}))
     assert isinstance(found, Checked)
     found.check([dataset()])
+
+
+def test_what_it_searches_with_runs_as_the_flags_say(store):
+    chosen = Options(device="cpu", trust_remote_code=True)
+    found = built("search-r1(qwen-7b, by=bge)", store, ExpandOptions(models=chosen))
+    assert found.source.by.options == chosen

@@ -109,6 +109,7 @@ def test_an_agent_searches_there_and_is_told_of_foreign_documents(server, store)
     assert expansion.failures == 0 and len(server.asked) == 1
     documents = expansion.traces["1"]["turns"][0]["documents"]
     assert [document["id"] for document in documents] == ["a", "elsewhere-1", "elsewhere-2"]
+    assert documents[1]["contents"] == "Title\nswollen face in version 1", "nobody could look it up here"
     (notice,) = expansion.notices
     assert "returned 2 of 3 documents that are not of tiny's corpus" in notice
     again = lead(server, store)
@@ -134,6 +135,7 @@ def test_no_server_at_the_start_is_one_line_that_names_it(store):
         Remote(address, FAST).open(dataset(), store, 3).search(wants("gout"))
     said = str(error.value)
     assert f"remote={address}/retrieve" in said and "r2med serve DATASET --retriever bm25" in said
+    assert "base URL" not in said, "that is an LLM's"
     assert "\n" not in said
 
 
@@ -211,7 +213,27 @@ def test_an_address_that_takes_no_questions_is_one_line(server, store, code):
     server.otherwise = api.status(code)
     with pytest.raises(UserError, match=f"HTTP {code}"):
         opened(server, store).search(wants("gout"))
-    assert len(server.asked) == 1, "asking again would not help"
+    assert len(server.asked) <= 2, "a plain query, too, is refused: asking again would not help"
+
+
+def picky(server, handler, body):
+    """Refuse a whole request for one query that is too long, as `r2med serve` does."""
+    fine = all(len(query) < 100 for query in body["queries"])
+    (api.answer if fine else api.status(422))(server, handler, body)
+
+
+LONG = "angioedema " * 20
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_query_that_a_server_does_not_take_costs_its_own_conversation_alone(server, store, before):
+    server.otherwise = picky
+    source = opened(server, store)
+    source.search(wants("lips") * before)
+    found = source.search(wants("gout", LONG, "hives"))
+    assert [getattr(one, "kind", "found") for one in found] == ["found", "bad_request", "found"]
+    again = opened(server, store).search(wants("gout", LONG))
+    assert [getattr(one, "kind", "found") for one in again] == ["found", "bad_request"], "nor does it stop a second run"
 
 
 def test_numbers_as_ids_are_names_and_more_documents_than_asked_for_are_cut(server, store):

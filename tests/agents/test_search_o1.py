@@ -152,6 +152,9 @@ PLAIN, THOUGHT = "plain", "think"
         (THOUGHT, said("", reasoning="nothing but thoughts"), "", "no_marker"),
         (THOUGHT, said("I cannot.", "content_filter"), "", "refused"),
         (PLAIN, "Let me see. It is clear.\n**Final Passage**\nthe passage", "the passage", ""),
+        (PLAIN, "It is clear.\n\n### Final Passage\n\nthe passage", "the passage", ""),
+        (PLAIN, "It is clear.\nFinal passage: the passage", "the passage", ""),
+        (PLAIN, "The final passage of the gut", "The final passage of the gut", ""),
         (PLAIN, "the passage", "the passage", ""),
         (PLAIN, "<think>hm</think>the passage", "the passage", ""),
         (PLAIN, "<think>never closed", "", "no_marker"),
@@ -182,6 +185,7 @@ def test_reasoning_that_outgrows_the_context_is_finished_without_search(store):
     ramble = f"<think>{'and then ' * 400}<|begin_search_query|>angioedema"
     expansion, llm, trace = lead(store, ramble, ANSWER, card=small)
     assert llm.asked[-1].messages[-1].content == shown(SEARCH_IS_OFF)
+    assert (trace["turns"][0]["notice"], trace["turns"][0]["information"]) == (SEARCH_IS_OFF, "")
     assert llm.asked[-1].sampling.max_tokens < 1000
     assert expansion.failures == 0
     expansion, _, trace = lead(store, ramble, asks("hives"), card=small)

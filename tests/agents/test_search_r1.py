@@ -5,7 +5,7 @@ import json
 import pytest
 
 from r2med.agents.contracts import Document
-from r2med.agents.search_r1 import NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, listed
+from r2med.agents.search_r1 import NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
 from r2med.data import Query
 from r2med.models.chat.contracts import Failure
 from r2med.models.chat.tokens import prompt_tokens
@@ -46,6 +46,10 @@ def lead(store, *turns, card=CARD, data=None, **settings):
         ("<search>never</answer>", "stop", ("", "")),
         ("prose", "stop", ("", "")),
         ("", "stop", ("", "")),
+        ("I write <search>your query</search>", "stop", ("", "")),
+        ("To finish, I will write <answer>answer</answer>", "stop", ("", "")),
+        ("<answer>Passage</answer>", "stop", ("", "")),
+        ("<search>query expansion</search>", "stop", ("search", "query expansion")),
     ],
 )
 def test_an_action_is_what_the_text_up_to_its_first_closing_tag_ends_with(text, finish, action):
@@ -126,22 +130,28 @@ def test_after_the_last_turn_comes_one_generation_with_the_search_off(store):
 
 
 @pytest.mark.parametrize(
-    ("last", "kind"),
+    ("last", "kind", "why"),
     [
-        ("<search>once more</search>", "no_marker"),
-        ("only prose", "no_marker"),
-        (said("<think>on and on", "length"), "truncated"),
-        ("<answer></answer>", "empty"),
+        ("<search>once more</search>", "no_marker", "the model searched again when the search was off"),
+        ("only prose", "no_marker", "the model gave no answer when the search was off"),
+        (
+            said("<think>on and on", "length"),
+            "truncated",
+            "the model gave no answer when the search was off: it reached its limit of tokens",
+        ),
+        ("<answer></answer>", "empty", "the answer is empty"),
     ],
 )
-def test_without_an_answer_then_the_query_is_searched_as_it_is(store, last, kind):
+def test_without_an_answer_then_the_query_is_searched_as_it_is(store, last, kind, why):
     expansion, llm, trace = lead(store, "<search>angioedema</search>", last, turns=1)
     assert len(llm.asked) == 2
     assert lexical_text(expansion.queries[0]) == "swollen face"
     assert (expansion.failures, expansion.failure_kinds) == (1, {kind: 1})
     assert trace["failure"]["kind"] == kind and trace["total"]["searches"] == 1
+    where = "search-r1(scripted, turns=1) on tiny"
     assert expansion.notices == (
-        f"search-r1(scripted, turns=1): 1 of 1 queries got no answer and are searched as they are (1 {kind})",
+        f"{where}: 1 of 1 queries got no answer and are searched as they are (1 {kind})",
+        f"{where}: {kind}: {why}",
     )
 
 
@@ -189,8 +199,8 @@ def test_documents_that_no_longer_fit_end_the_search(store):
     small = CARD.model_copy(update={"context_length": 1000, "max_tokens": 300})
     data = dataset(ONE, LONG)
     expansion, llm, trace = lead(store, "<search>angioedema</search>", ANSWER, card=small, data=data)
-    assert llm.asked[1].messages[-1].content == SEARCH_IS_OFF
-    assert trace["turns"][0]["notice"] == SEARCH_IS_OFF
+    assert llm.asked[1].messages[-1].content == information(SEARCH_IS_OFF).strip()
+    assert (trace["turns"][0]["notice"], trace["turns"][0]["information"]) == (SEARCH_IS_OFF, ""), "what it was shown"
     assert expansion.failures == 0
     expansion, _, _ = lead(store, *["<search>angioedema</search>"] * 2, card=small, data=data)
     assert expansion.failure_kinds == {"no_marker": 1}, "with the search off there is no other"
@@ -209,7 +219,7 @@ def test_a_question_that_fills_the_context_is_asked_while_an_answer_fits(store, 
 def test_a_server_that_counts_tokens_otherwise_is_asked_once_more_without_search(store):
     too_long = Failure("context_length", "too long")
     expansion, llm, _ = lead(store, "<search>angioedema</search>", too_long, ANSWER)
-    assert llm.asked[2].messages[-1].content == SEARCH_IS_OFF and expansion.failures == 0
+    assert llm.asked[2].messages[-1].content == information(SEARCH_IS_OFF).strip() and expansion.failures == 0
     expansion, llm, _ = lead(store, "<search>angioedema</search>", too_long, too_long)
     assert len(llm.asked) == 3 and expansion.failure_kinds == {"context_length": 1}
 
@@ -220,6 +230,7 @@ def test_the_whole_trace_is_json(store):
     assert trace["text"] == "angioedema swells the face" and trace["failure"] is None
     assert trace["turns"][0]["text"] == "<think>swelling</think><search>angioedema</search>"
     assert trace["turns"][0]["information"].startswith("Doc 1(Title: Angioedema)")
+    assert [sorted(document) for document in trace["turns"][0]["documents"]] == [["id", "score"]] * 2
     assert trace["total"] == {
         "turns": 3,
         "searches": 1,

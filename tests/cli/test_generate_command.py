@@ -132,6 +132,23 @@ def test_a_dry_run_of_generate_asks_and_writes_nothing(server, tmp_path, capsys)
     assert "hyde(org/m:free): 0 calls, 8 answered already" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("agent", "calls", "shows"),
+    [
+        ("search-r1", 5, "[system]"),
+        ("search-r1(turns=2, via=completion)", 3, "<|im_start|>system"),
+        ("search-o1", 25, "[system]"),
+        ("search-o1(turns=2)", 3, "[system]"),
+    ],
+)
+def test_a_dry_run_of_an_agent_shows_how_conversations_begin(capsys, agent, calls, shows):
+    r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--dry-run")
+    told = capsys.readouterr().out
+    assert f"a conversation of up to {calls} calls for each of 8 queries" in told
+    assert "about $" in told and "for the first calls alone" in told
+    assert told.count("--- prompt") == told.count(shows) == 3
+
+
 def test_a_dry_run_does_not_call_stages_that_ask_as_they_go_free(capsys):
     r2med("run", "bm25", "--expand", "rm3", "--rerank", "listwise", "--llm", "gpt4", *BIOLOGY, "--dry-run")
     assert "listwise(gpt4)@100: about 48 calls, with documents that stand in" in capsys.readouterr().out

@@ -190,7 +190,8 @@ def test_a_path_is_read_although_a_dataset_bears_its_name(tmp_path: Path, monkey
         ("~nobody-of-this-name/x", "no dataset or folder"),
         ("\0", "no dataset or folder"),
         ("\ud800", "no dataset or folder"),
-        ("R2MED", "R2MED is a group of 8 datasets"),
+        ("R2MED", "R2MED is a group of 8 datasets: name one of them, such as Biology"),
+        ("demo", "demo is a group of 8 datasets: name one of them, such as demo/Biology"),
     ],
     ids=lambda value: ascii(value[:30]),
 )

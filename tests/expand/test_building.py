@@ -7,6 +7,7 @@ from r2med.expand import Recorded
 from r2med.expand.generate import Generated
 from r2med.expand.registry import ExpandOptions, build
 from r2med.models.chat.options import ChatOptions
+from r2med.models.options import Options
 from r2med.spec import parse_stage
 from r2med.store import default_store
 
@@ -66,3 +67,9 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
 def test_what_makes_no_sense_is_one_line(spec, says):
     with pytest.raises(UserError, match=says):
         built(spec)
+
+
+def test_what_searches_between_rounds_runs_as_the_flags_say():
+    chosen = Options(device="cpu", trust_remote_code=True)
+    found = built("hyde(gpt4, rounds=1, by=bge)", ExpandOptions(models=chosen))
+    assert found.by.options == chosen

@@ -30,9 +30,15 @@ def server(chat_server: Server) -> Server:
 
 def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    for llm, variable in ((card(), "OPENAI_API_KEY"), (llms()["deepseek-r1"], "DEEPSEEK_API_KEY")):
+    for llm, variable in ((llms()["gpt4"], "OPENAI_API_KEY"), (llms()["deepseek-r1"], "DEEPSEEK_API_KEY")):
         with pytest.raises(UserError, match=f"set the environment variable {variable}"):
             open_chat(llm, ChatOptions(), Store(home)).complete(ask("gout"))
+
+
+def test_an_open_model_is_not_asked_for_at_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models: .* --base-url URL"):
+        open_chat(llms()["qwen-7b"], ChatOptions(), Store(home)).complete(ask("gout"))
 
 
 def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,22 @@ def test_an_unknown_model_stops_everything(server: Server, home: Path, status: i
     hopeless(server, home, f"m at 127.0.0.1:.*{status}.*'org/m'")
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
+        (400, "Unsupported value: 'temperature' does not support 0.7 with this model."),
+        (400, "Unrecognized request argument supplied: top_k"),
+        (422, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_setting_that_the_api_does_not_take_stops_everything(
+    server: Server, home: Path, status: int, said: str
+) -> None:
+    server.otherwise = api.refuse(status, json.dumps({"error": {"message": said}}))
+    hopeless(server, home, f"m at 127.0.0.1:.*{status}: {said}.*the LLM card's")
+
+
 def test_an_account_without_money_stops_everything(server: Server, home: Path) -> None:
     server.otherwise = api.refuse(429, '{"error": {"message": "quota", "code": "insufficient_quota"}}')
     hopeless(server, home, "429: quota")
@@ -87,7 +103,9 @@ def test_an_account_without_money_stops_everything(server: Server, home: Path) -
 
 def test_a_server_that_is_down_is_one_line(home: Path) -> None:
     with nobody_listening() as address:
-        hopeless(Server(address), home, r"connection to m at 127.0.0.1:\d+ failed \(\w+\) \(6 attempts\)")
+        hopeless(
+            Server(address), home, r"connection to m at 127.0.0.1:\d+ failed \(\w+\): is it running, .* \(6 attempts\)"
+        )
 
 
 def test_a_forbidden_question_among_others_is_a_failure_of_its_own(server: Server, home: Path) -> None:

@@ -43,6 +43,10 @@ class Words:
     def predict(self, pairs):
         return ["good"] * len(pairs)
 
+class Forgot:
+    def predict(self, pairs):
+        [1.0 for _ in pairs]
+
 class NaN:
     def predict(self, pairs):
         return [1.0, float("nan")]
@@ -89,6 +93,7 @@ def test_lists_arrays_and_tensors_are_scores(opened, thing):
         ("Square", r"one number per pair: its array has the shape \(2, 2\)"),
         ("Column", r"one number per pair: its array has the shape \(2, 1\)"),
         ("Words", r"must return an array of numbers, not list"),
+        ("Forgot", r"predict returned nothing: it must return one number per pair"),
         ("Raises", r"predict failed at reranker_\w+.py:\d+: RuntimeError: no such file"),
         ("Encoder", r"it has no method predict, it needs predict"),
         ("Overlay", r"has no 'Overlay' \(did you mean Overlap\?\)"),

@@ -10,7 +10,7 @@ import pytest
 
 from r2med.errors import MissingExtraError, UserError
 from r2med.models.chat.contracts import ChatRequest, Failure, Message, RawAnswer, Sampling
-from r2med.models.chat.local import LocalBackend, gguf_file
+from r2med.models.chat.local import LocalBackend, free_cores, gguf_file
 from r2med.models.chat.open import open_chat
 from r2med.models.chat.options import ChatOptions
 from r2med.models.llm_cards import llm_card
@@ -58,6 +58,20 @@ def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2)
     assert isinstance(first, RawAnswer) and first.content
     assert (first.content, other.content) == (again.content, other_again.content)
     assert first.content != other.content
+
+
+def test_an_answer_does_not_depend_on_how_many_threads_wrote_it(smollm2):
+    request = ask("A patient is pale and tired. " * 40 + "Why?", temperature=1.0, max_tokens=24)
+    [alone], [together] = answers(smollm2, request), answers(LocalBackend(CARD, SimpleNamespace(threads=2)), request)
+    assert together.content == alone.content
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (2.6, 1), (9.0, 1)])
+def test_cores_that_others_keep_busy_are_left_to_them(monkeypatch, load, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert free_cores() == threads
 
 
 def test_samples_differ(smollm2):

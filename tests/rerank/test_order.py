@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus
-from r2med.rerank.order import candidates, kept_in_place, ordered, permuted, reranked
+from r2med.rerank.order import candidates, kept_in_place, ordered, reranked
 from r2med.retrieve.run import Run
 
 CORPUS = Corpus.of([(letter, letter) for letter in "abcdef"])
@@ -38,7 +38,9 @@ def test_the_order_survives_single_precision_whatever_the_scale_of_scores(scale:
 
 
 def test_an_order_without_scores():
-    assert order_of(permuted(run_of("abcdef", "ab"), [[2, 0, 1], [1, 0]], 3)) == ["cabdef", "ba"]
+    new = ordered(run_of("abcdef", "ab"), [[2, 0, 1], [1, 0]], [None, None], 3)
+    assert order_of(new) == ["cabdef", "ba"]
+    assert [score for _, score in next(iter(new))[1]] == [3, 2, 1, 0, -1, -2]
 
 
 def test_scores_that_tie_are_put_apart_so_that_their_order_survives_a_file():

@@ -7,6 +7,7 @@ import pytest
 from r2med import System, UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.retrieve import write_run
+from r2med.retrieve.candidates import Candidates
 from r2med.store import Store
 
 DATASET = Dataset(
@@ -43,8 +44,10 @@ def test_what_was_written_by_us_comes_back_with_its_ids(tmp_path: Path) -> None:
     ("lines", "says"),
     [
         ("1 Q0 z 1 2.0 x\n", "names the document 'z', which the corpus does not have"),
-        ("9 Q0 a 1 2.0 x\n", "names 1 queries that the dataset does not have, such as '9'"),
-        ("1 Q0 a 1 2.0 x\n9 Q0 a 1 2.0 x\n", "does not have, such as '9'"),
+        ("9 Q0 a 1 2.0 x\n", r"names queries that the dataset does not have \(1 of 1\), such as '9'"),
+        ("1 Q0 a 1 2.0 x\n9 Q0 a 1 2.0 x\n", r"does not have \(1 of 2\), such as '9'"),
+        ("1 Q0 a 1 inf x\n1 Q0 b 2 1 x\n", "query '1' and document 'a' is infinite or too large"),
+        ("1 Q0 a 1 2 x\n1 Q0 b 2 -1e39 x\n", "query '1' and document 'b' is infinite or too large"),
         ("", "is empty: there is nothing to rerank"),
         ("1 Q0 a 2.0\n", "run.trec:1: 4 columns instead of 6"),
         (None, "no such run file"),
@@ -70,6 +73,36 @@ def test_a_folder_has_one_run_for_each_dataset(tmp_path: Path) -> None:
     (runs / "demo" / "Biology.run").write_text("")
     with pytest.raises(UserError, match="has 2 runs for demo/Biology"):
         system.run(dataset, Store(tmp_path / "store"), 5)
+
+
+def test_a_folder_of_runs_may_be_part_of_a_fusion(tmp_path: Path) -> None:
+    runs, dataset, store = tmp_path / "runs", load("demo/Biology"), Store(tmp_path / "store")
+    (runs / "demo").mkdir(parents=True)
+    system = System.parse(f"run:{runs}+fuse(bm25+run:{runs}, method=minmax)")
+    with pytest.raises(UserError, match="has no run for demo/Biology"):
+        system.check([dataset])
+    last = dataset.corpus.id(3)
+    (runs / "demo" / "Biology.trec").write_text(f"{dataset.queries[0].id} Q0 {last} 1 1 x\n")
+    found = dict(system.run(dataset, store, 5).run)
+    assert found[dataset.queries[0].id][0][0] == last
+    assert system.name.startswith(f"run:{runs}+fuse(bm25+run:{runs}")
+
+
+def test_a_document_that_is_not_there_is_told_of_however_few_are_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("1 Q0 a 1 2.0 x\n1 Q0 z 2 1.0 x\n")
+    with pytest.raises(UserError, match="names the document 'z'"):
+        searched(path, tmp_path, k=1)
+
+
+@pytest.mark.parametrize("name", ["my run (1), b=0.4+x.trec", "run@10", "a -> b → c.trec", "100%25.trec", "plain.trec"])
+def test_whatever_a_file_is_called_the_name_of_its_system_parses_back(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("1 Q0 a 1 2.0 x\n")
+    system = System(Candidates(path))
+    again = System.parse(system.name)
+    assert again.retriever == Candidates(path) and again.name == system.name
+    assert dict(again.run(DATASET, Store(tmp_path / "store"), 5).run)["1"] == [("a", 2.0)]
 
 
 def test_a_changed_file_is_another_system(tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ def asked(text, *generated, method=""):
         (asked("a", "b", method="lamer"), [0.5, 0.5, 0]),
         (asked("a", "b", "cc", method="hyde"), [0.5, 0.25, 0.5]),
         (asked("a", "bb", method="query2doc"), [1, 2, 0]),
+        (asked("a {text} {query}", "bb", method="query2doc"), [1, 2, 0]),
         (asked("a", "b", method="alone"), [0, 1, 0]),
     ],
 )

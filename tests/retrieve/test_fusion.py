@@ -148,6 +148,23 @@ def test_what_the_parts_used_and_took_is_added_up(store):
 
 
 @pytest.mark.parametrize(
+    ("names", "queries"),
+    [(("one",), ("both",)), (("one", "one"), ("expanded", "original")), (("one", "one"), ("expanded", "generated"))],
+)
+def test_a_part_that_searches_twice_prepares_its_corpus_once(store, names, queries):
+    parts = tuple(Fixed(name, {"a": 1}) for name in names)
+    searched = cached_search(Fusion(parts, queries=queries), CORPUS, [EXPANDED], 5, store)
+    assert searched.timings["index"] == 1.0
+    assert searched.usage == {"tokens": 4.0}, "it searches twice all the same"
+
+
+def test_the_same_search_named_twice_is_done_once_and_counts_once(store):
+    parts = Fixed("one", {"a": 1}), Fixed("one", {"a": 1}), Fixed("two", {"a": 1})
+    searched = cached_search(Fusion(parts), CORPUS, [QUERY], 5, store)
+    assert (searched.timings["index"], searched.usage) == (2.0, {"tokens": 4.0})
+
+
+@pytest.mark.parametrize(
     ("settings", "says"),
     [
         ({"method": "rff"}, "did you mean rrf"),

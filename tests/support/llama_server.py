@@ -64,6 +64,7 @@ def _main(model: str, settings: dict[str, str | int]) -> None:
     params.n_ctx, params.n_parallel = settings["n_ctx"], settings["n_parallel"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     params.verbosity, params.cache_ram_mib, params.ui, params.warmup = -1, 0, False, False
+    params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED  # as in process
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)

@@ -66,6 +66,7 @@ def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
         ("a → b → c", "no expansion or retriever 'a'"),
         ("bm25 → b → c", "no reranker 'b'"),
         ("bm25 → hyde(author)", "stands before the retriever"),
+        ("hyde(author) → rm3 → bm25", "rm3 in 'hyde(author) → rm3 → bm25' is a second expansion"),
         ("bm25 → listwise(a)+listwise(b)", "one after the other"),
         ("listwise(o3-mini)", "is a reranker: name what finds its candidates"),
         ("bm25@10", "only rerankers have a depth"),

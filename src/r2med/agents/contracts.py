@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from r2med.models.chat.contracts import FailureKind
+
 
 @dataclass(frozen=True)
 class Document:
@@ -64,7 +66,7 @@ class Answered:
 class Failed:
     """Over, without a text; the kinds are those of the chat layer's failures."""
 
-    kind: str
+    kind: FailureKind
     message: str
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,8 +18,8 @@ from r2med.agents.sources import Searchable
 from r2med.agents.trace import totals, trace
 from r2med.data.model import Dataset, Query
 from r2med.expand.contracts import Expansion
-from r2med.models.chat.account import usage_of
-from r2med.models.chat.contracts import ChatModel
+from r2med.models.chat.account import failure_kinds, reasons, usage_of
+from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure
 from r2med.models.chat.tokens import approximate_tokens
 from r2med.models.llm_cards import LLMCard
 from r2med.prompts.templates import Templates, kind_of, open_templates
@@ -73,6 +72,19 @@ class SearchAgent:
             self._opened(dataset)
             self.source.describe(dataset)
 
+    def opening(self, dataset: Dataset) -> list[ChatRequest]:
+        """Return the first request of every conversation: what is known of it before it is led."""
+        agent, dialogue, _ = self._opened(dataset)
+        asked = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
+        return [request for request in asked if request is not None]
+
+    @property
+    def most_calls(self) -> int:
+        """How many calls of the LLM a conversation can take."""
+        if self.method == "search-r1":
+            return self.settings.turns + 1  # the last with the search off
+        return self.settings.turns + min(self.settings.searches or self.settings.turns, self.settings.turns - 1)
+
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Lead a conversation for every query; one that never answered is searched as it is, and counted."""
         if not dataset.queries:
@@ -81,14 +93,14 @@ class SearchAgent:
         source = self.source.open(dataset, store, self.settings.topk)
         talked = talk(agent, dialogue, self.llm, source, dataset.queries)
         ends = [conversation.wait for conversation in talked.conversations]
-        kinds = dict(sorted(Counter(end.kind for end in ends if isinstance(end, Failed)).items()))
+        failures = [Failure(end.kind, end.message) for end in ends if isinstance(end, Failed)]
         pairs = list(zip(dataset.queries, talked.conversations, strict=True))
         return Expansion.of(
             [self._search_query(query, conversation) for query, conversation in pairs],
             usage=self._usage(talked, source.usage()),
-            failure_kinds=kinds,
-            notices=[*self._notices(kinds, len(pairs)), *source.notices()],
-            traces={query.id: trace(conversation) for query, conversation in pairs},
+            failure_kinds=failure_kinds(failures),
+            notices=[*self._notices(dataset, failures), *source.notices()],
+            traces={query.id: trace(conversation, texts=self.source.elsewhere) for query, conversation in pairs},
         )
 
     def _opened(self, dataset: Dataset) -> tuple[Agent, Dialogue, Templates]:
@@ -126,8 +138,10 @@ class SearchAgent:
             "seconds_per_query": sums["seconds"] / count,
         }
 
-    def _notices(self, kinds: dict[str, int], count: int) -> Sequence[str]:
-        why = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
-        bare = sum(kinds.values())
-        told = f"{self.name}: {bare} of {count} queries got no answer and are searched as they are ({why})"
-        return [told] if bare else []
+    def _notices(self, dataset: Dataset, failures: Sequence[Failure]) -> list[str]:
+        if not failures:
+            return []
+        why = ", ".join(f"{count} {kind}" for kind, count in failure_kinds(failures).items())
+        bare = f"{len(failures)} of {len(dataset.queries)} queries got no answer and are searched as they are ({why})"
+        told = [bare, *(f"{kind}: {reason}" for kind, reason in reasons(failures).items())]
+        return [f"{self.name} on {dataset.name}: {line}" for line in told]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from r2med.agents.sources import Searchable
     from r2med.expand.contracts import Expander
     from r2med.expand.registry import ExpandOptions
+    from r2med.models.options import Options
     from r2med.spec import Call
     from r2med.store import Store
 
@@ -31,7 +32,7 @@ def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
         raise UserError(f"{call.name} needs the name of an LLM, such as {call.name}(qwen-7b)")
     llm = call.arguments[0]
     given = call.typed({name: str if name in _WORDS else int for name in _named(call.name)})
-    source = _source({name: given.pop(name, "") for name in ("by", "corpus", "remote")}, store)
+    source = _source({name: given.pop(name, "") for name in ("by", "corpus", "remote")}, options.models, store)
     settings = replace(DEFAULTS[call.name], prompts=options.prompts, **given)
     asks = llm in llms() or not options.chat.base_url
     card = llm_card(llm) if asks else card_for_endpoint(llm, options.chat.base_url)
@@ -47,10 +48,9 @@ def _named(method: str) -> tuple[str, ...]:
     return (*counts, *_WORDS)
 
 
-def _source(given: dict[str, str], store: Store) -> Searchable:
+def _source(given: dict[str, str], options: Options, store: Store) -> Searchable:
     from r2med.agents.remote import Remote
     from r2med.agents.sources import Ours
-    from r2med.models.options import Options
     from r2med.retrieve.registry import build as build_retriever
     from r2med.spec import parse_stage
 
@@ -58,5 +58,5 @@ def _source(given: dict[str, str], store: Store) -> Searchable:
         if given["by"] or given["corpus"]:
             raise UserError("remote= names a server that searches: by= and corpus= are for searches made here")
         return Remote(given["remote"])
-    by = build_retriever(parse_stage(given["by"] or "bm25"), Options())
+    by = build_retriever(parse_stage(given["by"] or "bm25"), options)
     return Ours(by, given["corpus"], store)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from r2med.agents.contracts import Document
@@ -26,6 +26,8 @@ TOKEN = "R2MED_SERVE_TOKEN"
 """The environment variable of the server's token."""
 AT_ONCE = 16
 """Queries of a request: so many conversations a lost one costs."""
+PLAIN = "fever"
+"""A query that no search server refuses."""
 POLICY = Policy(concurrency=4, attempts=4, base=0.5, cap=8.0, deadline=120.0, idle=30.0)
 
 _FATAL = ("connection", "invalid", "bad_request", "auth")
@@ -38,6 +40,7 @@ class Remote:
 
     url: str
     policy: Policy = POLICY
+    elsewhere: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         try:
@@ -122,15 +125,30 @@ class _Server:
         return found
 
     def _asked(self, texts: Sequence[str]) -> dict[str, Found]:
-        batches = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
+        found = self._sent([texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)])
+        failures = [outcome for outcome in found.values() if isinstance(outcome, Failure)]
+        if not self.answered and len(failures) == len(found):
+            self._check_address(failures[0])
+        self.answered = self.answered or len(failures) < len(found)
+        refused = [text for text in texts if isinstance(one := found[text], Failure) and one.kind == "bad_request"]
+        if refused and len(texts) > 1:  # one query that is too long for a server is not to cost those beside it
+            found |= self._sent([[text] for text in refused])
+        return found
+
+    def _check_address(self, failure: Failure) -> None:
+        """Raise for a server that has answered nothing yet and is none: one that takes a plain query is."""
+        if failure.kind not in _FATAL:
+            return
+        if failure.kind == "bad_request" and not isinstance(self._sent([[PLAIN]])[PLAIN], Failure):
+            self.answered = True
+            return
+        raise UserError(
+            f"remote={self.where.url}: {failure.message}: is it a /retrieve server, and does it run? "
+            "r2med serve DATASET --retriever bm25 starts one"
+        )
+
+    def _sent(self, batches: Sequence[Sequence[str]]) -> dict[str, Found]:
         outcomes = RetrieveClient(self.where, self.policy, self.depth).ask(batches)
-        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        if not self.answered and len(failures) == len(outcomes) and failures[0].kind in _FATAL:
-            raise UserError(
-                f"remote={self.where.url}: {failures[0].message}: is it a /retrieve server, and does it run? "
-                "r2med serve DATASET --retriever bm25 starts one"
-            )
-        self.answered = self.answered or len(failures) < len(outcomes)
         found: dict[str, Found] = {}
         for batch, outcome in zip(batches, outcomes, strict=True):
             each = [outcome] * len(batch) if isinstance(outcome, Failure) else outcome

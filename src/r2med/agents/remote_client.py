@@ -13,9 +13,9 @@ from r2med.agents.contracts import Document
 from r2med.agents.remote_answer import MalformedAnswer, read_answer
 from r2med.errors import MissingExtraError
 from r2med.models.chat.contracts import Failure
-from r2med.models.chat.openai_errors import transport_failure
+from r2med.models.chat.openai_errors import Unreachable, transport_failure
 from r2med.models.net.endpoint import Endpoint
-from r2med.models.net.failures import refused
+from r2med.models.net.failures import dropped, refused
 from r2med.models.net.loops import run_apart
 from r2med.models.net.retry import Policy, RequestFailed, attempted
 from r2med.models.net.throttle import Turnstile
@@ -77,7 +77,8 @@ class RetrieveClient:
             known = transport_failure(self.where, error, self.policy.idle)
             if known is None:
                 raise
-            failure = known
+            # An LLM's endpoint that is not there is told of its base URL; here the address is remote='s.
+            failure = dropped(self.where, error) if isinstance(known, Unreachable) else known
         raise failure
 
 

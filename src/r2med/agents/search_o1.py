@@ -25,8 +25,12 @@ LIMIT_REACHED = "The limit of searches is reached. Go on without searching."
 ASKED_BEFORE = "This query was searched before: see the earlier result."
 SEARCH_IS_OFF = "The search is closed: there is no room for more results. Finish with what is known."
 
-_FINAL = re.compile(r"\*\*\s*Final Passage\s*:?\s*\*\*:?", re.IGNORECASE)
-"""What the prompt asks to write before the text; a model whose thoughts have an end of their own may leave it out."""
+_FINAL = re.compile(
+    r"\*\*\s*Final Passage\s*:?\s*\*\*:?|^[ \t]*#+[ \t]*Final Passage[ \t]*:?[ \t]*$|^[ \t]*Final Passage[ \t]*(?::|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the prompt asks to write before the text, and how models write it instead: as a heading, or without the stars.
+One whose thoughts have an end of their own may leave it out."""
 _QUERY = re.compile(f"{re.escape(BEGIN_QUERY)}((?:(?!{re.escape(BEGIN_QUERY)}).)*?){re.escape(END_QUERY)}", re.DOTALL)
 
 
@@ -79,7 +83,7 @@ class SearchO1:
         """Return the conversation with the search off, or its end; what cannot be read is as if nothing were found."""
         if isinstance(conversation.wait, Read):
             return conversation.told(result(NOTHING), information=NOTHING)
-        return without_search(conversation, result(SEARCH_IS_OFF))
+        return without_search(conversation, SEARCH_IS_OFF, result(SEARCH_IS_OFF))
 
     def _read(self, conversation: Conversation, said: Said) -> Conversation:
         information = final_information(said)

@@ -19,13 +19,14 @@ _CLOSED = re.compile(r"</(search|answer)>")
 _OPENED = re.compile(r"<(search|answer)>")
 _ACTION = re.compile(r"<(search|answer)>((?:(?!<\1>).)*)</\1>$", re.DOTALL)
 
+_NO_CONTENT = frozenset({"and", "query", "your query", "passage", "report", "result", "answer"})
+"""What stands between tags that are only talked of: "between <search> and </search>", or in our own prompts."""
+
 RETRY = """\
 That was no valid action. To look something up, I write the query as <search>query</search>. To finish, I write the \
 result as <answer>result</answer>. I will try again."""
 NOTHING_FOUND = "Nothing was found for this query."
-SEARCH_IS_OFF = (
-    "<information>The search is closed: there is no room for more documents. Give the answer now.</information>"
-)
+SEARCH_IS_OFF = "The search is closed: there is no room for more documents. Give the answer now."
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,11 @@ class SearchR1:
     def found(self, conversation: Conversation, documents: tuple[Document, ...]) -> Conversation:
         """Return the conversation with the documents shown."""
         shown = listed(documents)
-        # The blank lines are those that the models were trained with.
-        information = f"\n\n<information>{shown}</information>\n\n"
-        return self._counted(conversation.told(information, documents=documents, information=shown))
+        return self._counted(conversation.told(information(shown), documents=documents, information=shown))
 
     def too_long(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the search off, or its end."""
-        return without_search(conversation, SEARCH_IS_OFF)
+        return without_search(conversation, SEARCH_IS_OFF, information(SEARCH_IS_OFF))
 
     def _counted(self, conversation: Conversation) -> Conversation:
         return replace(conversation, search_off=len(conversation.turns) >= self.turns)
@@ -86,8 +85,14 @@ def action_of(text: str) -> tuple[str, str]:
     action, content = (found[1], found[2].strip()) if found else ("", "")
     if action == "search":
         content = " ".join(content.split())
-    # A model that thinks aloud about writing "between <search> and </search>" does neither.
-    return (action, content) if content != "and" and (content or action == "answer") else ("", "")
+    if content.casefold() in _NO_CONTENT or (not content and action == "search"):
+        return "", ""
+    return action, content
+
+
+def information(text: str) -> str:
+    """Return a text as it is shown to the model, between the blank lines that it was trained with."""
+    return f"\n\n<information>{text}</information>\n\n"
 
 
 def listed(documents: Sequence[Document]) -> str:

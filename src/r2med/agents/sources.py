@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from r2med.agents.contracts import Document
 from r2med.data.cards import Instruction
@@ -50,6 +50,10 @@ class Searchable(Protocol):
     def settings(self) -> tuple[tuple[str, str], ...]:
         """What one types to get it; empty for what is searched by default."""
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether its documents lie where nobody can look them up later, so that a trace has to hold their texts."""
+
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that what is found depends on."""
 
@@ -66,6 +70,7 @@ class Ours:
     """A dataset's name or folder; empty: the dataset that the queries are of."""
     store: Store | None = None
     """Where the other dataset's corpus is kept."""
+    elsewhere: ClassVar[bool] = False
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:

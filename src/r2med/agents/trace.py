@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from r2med.agents.contracts import Answered, Conversation, Failed, Turn
+from r2med.agents.contracts import Answered, Conversation, Document, Failed, Turn
+from r2med.agents.limits import WORDS
+from r2med.prompts.fitting import first_words
 
 FORMAT = 1
 
 
-def trace(conversation: Conversation) -> dict[str, Any]:
-    """Return the trace of a conversation that is over."""
+def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
+    """Return the trace of a conversation that is over; `texts`: with what was shown or read of each document."""
     end = conversation.wait
     return {
         "format": FORMAT,
         "prompt": conversation.parts[0].text,
-        "turns": [_turn(turn) for turn in conversation.turns],
+        "turns": [_turn(turn, texts) for turn in conversation.turns],
         "text": end.text if isinstance(end, Answered) else "",
         "failure": {"kind": end.kind, "message": end.message} if isinstance(end, Failed) else None,
         "total": totals([conversation]),
@@ -35,10 +37,10 @@ def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
     }
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def _turn(turn: Turn, texts: bool) -> dict[str, Any]:
     found = None
     if turn.documents is not None:
-        found = [{"id": document.id, "score": document.score} for document in turn.documents]
+        found = [_document(document, texts) for document in turn.documents]
     return {
         "text": turn.text,
         "query": turn.query,
@@ -51,3 +53,8 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "completion_tokens": turn.completion_tokens,
         "seconds": turn.seconds,
     }
+
+
+def _document(document: Document, text: bool) -> dict[str, Any]:
+    found = {"id": document.id, "score": document.score}
+    return {**found, "contents": first_words(document.contents, WORDS)} if text else found

@@ -8,7 +8,7 @@ import typer
 
 data = typer.Typer(help="List, fetch, check and measure datasets.", no_args_is_help=True)
 
-Words = Annotated[list[str], typer.Argument(metavar="DATASET...", help="Names, groups or folders.", show_default=False)]
+Words = Annotated[list[str], typer.Argument(metavar="DATASET", help="Names, groups or folders.", show_default=False)]
 
 
 def _table(*heads: str) -> Any:

@@ -34,6 +34,7 @@ def generate(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the folders DATASET/METHOD/LLM go.")] = Path("generations"),
     base_url: flags.BaseURL = "",
+    llm_backend: flags.LLMBackend = "",
     samples: flags.Samples = 1,
     rounds: Annotated[int, typer.Option(help="Rounds of refinement.")] = 0,
     prompts: flags.Prompts = None,
@@ -52,7 +53,7 @@ def generate(
     from r2med.store import default_store
 
     store = default_store()
-    chosen = flags.make_expansion(base_url, concurrency, budget, False, None, prompts)
+    chosen = flags.make_expansion(base_url, concurrency, budget, False, None, prompts, llm_backend)
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
     expander = _opened(call, chosen, store)
     datasets = [load(word, store) for word in flags.datasets(data)]

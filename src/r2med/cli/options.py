@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from r2med.expand.registry import ExpandOptions
     from r2med.models.options import Options
+    from r2med.system import System
 
 ModelPaths = Annotated[
     list[str] | None, typer.Option("--model-path", metavar="NAME=DIR", help="Where a model's weights lie.")
@@ -25,6 +27,14 @@ Budget = Annotated[float | None, typer.Option(help="Dollars that API calls may c
 
 LLMs = Annotated[
     list[str] | None, typer.Option("--llm", metavar="NAME", help="The LLM of what needs one; may be repeated.")
+]
+LLMBackend = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Where LLMs run: openai (an endpoint), vllm or local (in this process). Default: as the card says.",
+        show_default=False,
+    ),
 ]
 BaseURL = Annotated[str, typer.Option(help="An OpenAI-compatible endpoint for any model.", show_default=False)]
 Generations = Annotated[Path | None, typer.Option(help="Where recorded generations lie.", show_default=False)]
@@ -92,6 +102,7 @@ def make_expansion(
     recorded: bool,
     generations: Path | None,
     prompts: Path | None,
+    llm_backend: str = "",
 ) -> ExpandOptions:
     """Return what the flags say about expansion."""
     from r2med.errors import UserError
@@ -101,7 +112,7 @@ def make_expansion(
     for flag, folder in (("--generations", generations), ("--prompts", prompts)):
         if folder is not None and not folder.is_dir():
             raise UserError(f"{flag} {folder}: there is no such folder")
-    chat = ChatOptions(base_url=base_url, concurrency=concurrency, budget_usd=budget)
+    chat = ChatOptions(base_url=base_url, concurrency=concurrency, budget_usd=budget, backend=llm_backend)
     return ExpandOptions(chat, recorded or generations is not None, generations, prompts)
 
 
@@ -125,6 +136,15 @@ def expanded(
         return specs
     calls = expansions(methods, llms or [], samples, llms_used=llms_used)
     return [f"{call}{ARROW}{spec}" for call in calls for spec in specs]
+
+
+def check_used(systems: Iterable[System], given: Mapping[str, object]) -> None:
+    """Raise for flags about texts and LLMs where no system has a stage that they could change."""
+    from r2med.errors import UserError
+
+    names = [flag for flag, value in given.items() if value]
+    if names and not any(system.expander or system.rerankers for system in systems):
+        raise UserError(f"{names[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")
 
 
 def reranked(specs: list[str], rerankers: list[str] | None) -> list[str]:

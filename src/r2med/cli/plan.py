@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from r2med.agents.expander import SearchAgent
     from r2med.data import Dataset
     from r2med.expand import Expander
     from r2med.expand.generate import Generated
@@ -57,10 +58,15 @@ def _show(stage: Expander | Reranker, datasets: Sequence[Dataset], store: Store)
         print(f"{stage.name}: about {len(requests):,} calls, with documents that stand in for what will be found")
         _show_estimate(requests, stage.card)
         return requests[:SHOWN]
+    return _show_agent(stage, datasets) if isinstance(stage, SearchAgent) else []
+
+
+def _show_agent(agent: SearchAgent, datasets: Sequence[Dataset]) -> Iterable[ChatRequest]:
+    requests = [request for dataset in datasets for request in agent.opening(dataset)]
     count = sum(len(dataset.queries) for dataset in datasets)
-    turns = stage.settings.turns if isinstance(stage, SearchAgent) else 0
-    print(f"{stage.name}: a conversation of up to {turns} turns for each of {count:,} queries")
-    return []
+    print(f"{agent.name}: a conversation of up to {agent.most_calls} calls for each of {count:,} queries")
+    _show_estimate(requests, agent.card, " for the first calls alone; prompts grow with every search")
+    return requests[:SHOWN]
 
 
 def _show_generated(expander: Generated, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
@@ -98,6 +104,7 @@ def _show_prompts(requests: Iterable[ChatRequest]) -> None:
     from r2med.cli import printable
 
     for number, request in enumerate(requests, 1):
-        text = "\n".join(f"[{message.role}]\n{message.content}" for message in request.messages)
+        messages = "\n".join(f"[{message.role}]\n{message.content}" for message in request.messages)
+        text = messages if request.prompt is None else request.prompt
         print(f"\n--- prompt {number} ---")
         print("\n".join(map(printable, text.split("\n"))))

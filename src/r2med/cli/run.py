@@ -19,7 +19,7 @@ def run(
     systems: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SYSTEM]...",
+            metavar="SYSTEM",
             help="What to evaluate, e.g. bm25 or 'hyde(author) → bm25'. Default: the demo's two.",
             show_default=False,
         ),
@@ -31,7 +31,9 @@ def run(
     out: Annotated[Path, typer.Option(help="Where records and runs go.")] = Path("results"),
     k: Annotated[int, typer.Option(help="Documents retrieved for each query.")] = 1000,
     measure: Annotated[str, typer.Option(help="The measure of the table; records hold them all.")] = "nDCG@10",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Redo everything instead of reusing what is valid.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Redo everything but what LLMs answered: that was paid for.")
+    ] = False,
     model: Annotated[
         list[str] | None,
         typer.Option(metavar="MODULE:NAME", help="A model of your own with encode_queries and encode_corpus."),
@@ -44,7 +46,8 @@ def run(
     memory: flags.Memory = "2G",
     budget: flags.Budget = None,
     expand: Annotated[
-        list[str] | None, typer.Option(metavar="METHOD", help="Expand queries first: hyde, query2doc, lamer, rm3, …")
+        list[str] | None,
+        typer.Option(metavar="METHOD", help="Expand queries first: hyde, query2doc, lamer, rm3, …; may be repeated."),
     ] = None,
     rerank: flags.Rerankers = None,
     depth: flags.Depth = 100,
@@ -54,14 +57,13 @@ def run(
     ] = "",
     llm: flags.LLMs = None,
     base_url: flags.BaseURL = "",
+    llm_backend: flags.LLMBackend = "",
     recorded: Annotated[bool, typer.Option("--recorded", help="Use recorded generations; no LLM is asked.")] = False,
     generations: flags.Generations = None,
     samples: flags.Samples = 1,
     prompts: flags.Prompts = None,
     concurrency: flags.Concurrency = 16,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.")
-    ] = False,
+    dry_run: flags.DryRun = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the means as JSON instead of tables.")] = False,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
@@ -83,11 +85,13 @@ def run(
     if shown not in map(str, DEFAULT):
         raise UserError(f"records do not hold {shown}: choose one of {', '.join(map(str, DEFAULT))}")
     of_suite = read_suite(suite) if suite else None
+    about_llms = {"--recorded": recorded, "--generations": generations, "--prompts": prompts}
+    about_llms |= {"--base-url": base_url, "--llm-backend": llm_backend}
     if of_suite:
         systems, data = [*(systems or []), *of_suite.specs], data or list(of_suite.data)
         llm, recorded = llm or ([of_suite.llm] if of_suite.llm else None), recorded or of_suite.recorded
     options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
-    expansion = flags.make_expansion(base_url, concurrency, budget, recorded, generations, prompts)
+    expansion = flags.make_expansion(base_url, concurrency, budget, recorded, generations, prompts, llm_backend)
     specs = [*(systems or []), *(f"py:{name}" for name in model or [])]
     if candidates is not None:
         specs += rerank or []
@@ -100,6 +104,7 @@ def run(
     parsed = list({system.name: system for system in (System.parse(spec, setup) for spec in specs)}.values())
     if not parsed:
         raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
+    flags.check_used(parsed, about_llms)
     datasets = flags.datasets(data)
     if dry_run:
         show_plan(parsed, datasets, store)

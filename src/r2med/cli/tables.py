@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from r2med.cli.labels import labelled
 from r2med.data.cards import cards, groups
 from r2med.measure.groups import group_means
 from r2med.results import Record
@@ -19,7 +20,7 @@ from r2med.results.batch import Cell
 Rows = Sequence[Sequence[Cell]]
 
 FAILED = {
-    "expansion": ("query", "queries", "got no generated text, searched as they are"),
+    "expansion": ("query", "queries", "got no generated text, searched without one"),
     "rerank": ("call", "calls", "failed, the order left as it was"),
 }
 
@@ -36,6 +37,9 @@ def run_report(cells: Rows, measure: str, out: Path, demo: bool) -> None:
     if len(heads) > 1:
         values = [[*line, mean.get("average")] for line, mean in zip(values, means, strict=True)]
         heads.append("Avg")
+    names, told = labelled(names, heads, console.width)
+    for line in told:
+        console.print(Text(line))
     console.print(_table("system", heads, names, values))
     extra = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
     if extra:
@@ -44,7 +48,7 @@ def run_report(cells: Rows, measure: str, out: Path, demo: bool) -> None:
         console.print(_table("average by task", extra, names, lines))
     if any(_has_cost(cell.record) for row in cells for cell in row if cell.record):
         console.print()
-        console.print(_costs(cells))
+        console.print(_costs(cells, names))
     console.print()
     _closing(console, cells, out, demo)
 
@@ -75,10 +79,10 @@ def _has_cost(record: Record) -> bool:
     return bool(record.llm_tokens or record.encoder_seconds or record.cost_usd)
 
 
-def _costs(cells: Rows) -> Table:
+def _costs(cells: Rows, names: Sequence[str]) -> Table:
     """Return what each system took over all datasets: quality has its price, and it belongs beside it."""
     table = _plain("what it took", ["LLM tokens", "dollars", "encoder s", "s a query", "failed"])
-    for row in cells:
+    for name, row in zip(names, cells, strict=True):
         records = [cell.record for cell in row if cell.record]
         queries = sum(record.dataset.queries for record in records)
         seconds = sum(record.seconds_per_query * record.dataset.queries for record in records)
@@ -89,7 +93,7 @@ def _costs(cells: Rows) -> Table:
             f"{seconds / queries:.3f}" if queries else "–",
             f"{sum(record.failures + record.unordered for record in records):,}",
         ]
-        table.add_row(Text(row[0].system), *map(Text, values))
+        table.add_row(Text(name), *map(Text, values))
     return table
 
 

@@ -71,7 +71,8 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, Card | No
             folder = demo_folder(word.removeprefix("demo/"))
             return word, folder, _card_of(folder, word)
         if word in groups():
-            raise UserError(f"{word} is a group of {len(groups()[word])} datasets: load them one by one")
+            members = groups()[word]
+            raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
     folder = _path(word)
     if folder.is_dir():
         name = folder.resolve().name or "dataset"

@@ -13,6 +13,7 @@ from r2med.expand.contracts import Expander
 from r2med.expand.recorded import METHODS, Recorded
 from r2med.models.chat.options import ChatOptions
 from r2med.models.llm_cards import LLMCard, llm_card, llms
+from r2med.models.options import Options
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -36,6 +37,8 @@ class ExpandOptions:
     """Where recorded generations lie; None: beside the dataset."""
     prompts: Path | None = None
     """A folder of the user's own templates."""
+    models: Options = field(default_factory=Options)
+    """How dense models run that search between rounds, or for an agent."""
 
 
 def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
@@ -87,7 +90,7 @@ def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Ex
     if by and not settings.get("rounds"):
         raise UserError(f"{call}: by={by} searches between rounds, and there are none: give rounds=1 or more")
     card: LLMCard = llm_card(llm) if llm in llms() else card_for_endpoint(llm, options.chat.base_url)
-    searcher = {"by": _retriever(by)} if by else {}
+    searcher = {"by": _retriever(by, options.models)} if by else {}
     model = open_chat(card, options.chat, store)
     return Generated(call.name, model, card, Settings(prompts=options.prompts, **settings), **searcher)
 
@@ -108,18 +111,17 @@ def _feedback(call: Call) -> Expander:
     return feedback.Feedback(call.name, **settings)
 
 
-def _retriever(spec: str) -> Any:
-    from r2med.models.options import Options
+def _retriever(spec: str, options: Options) -> Any:
     from r2med.retrieve.registry import build as build_retriever
     from r2med.spec import parse_stage
 
-    return build_retriever(parse_stage(spec), Options())
+    return build_retriever(parse_stage(spec), options)
 
 
 def _bm25(spec: str) -> Any:
     from r2med.retrieve.bm25 import BM25
 
-    found = _retriever(spec)
+    found = _retriever(spec, Options())
     if not isinstance(found, BM25):
         raise UserError(f"feedback is learnt from BM25's results, not from {spec}'s")
     return found

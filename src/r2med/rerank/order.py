@@ -34,20 +34,9 @@ def reranked(run: Run, depth: int, scores: Sequence[Scores]) -> Run:
     return _joined(run, lines)
 
 
-def permuted(run: Run, orders: Sequence[Sequence[int]], depth: int) -> Run:
-    """Return a run whose first documents come in a new order, given as places among the candidates.
-
-    Scores fall by one from document to document: an order without scores has no others.
-    """
-    lines = []
-    for rows, order in zip(candidates(run, depth), orders, strict=True):
-        scores = np.arange(len(rows), 0, -1, dtype=np.float32)
-        lines.append((rows[np.asarray(order, dtype=np.int64)], scores))
-    return _joined(run, lines)
-
-
 def ordered(run: Run, orders: Sequence[Sequence[int]], scores: Sequence[Scores | None], depth: int) -> Run:
-    """Return a run in new orders with the scores they come from, one for each candidate; None: as `permuted` has it.
+    """Return a run whose first documents come in a new order, given as places among the candidates, with the scores it
+    comes from, one for each candidate; None: an order without scores, so that they fall by one from each to the next.
 
     Documents with equal scores are put a hair's breadth apart, or whoever reads the run would order them by their ids.
     """

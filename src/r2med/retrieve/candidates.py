@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
 
 from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
 from r2med.data.model import Dataset
 from r2med.errors import UserError
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.fusion import Fusion
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import read_run
 from r2med.store import Store
 
 PREFIX = "run:"
+_AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
+"""What means something in the grammar of systems, so that a name with it would not parse back."""
 ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
 
 
@@ -29,8 +36,14 @@ class Candidates:
 
     @property
     def name(self) -> str:
-        """What one types to get it."""
-        return f"{PREFIX}{self.path}"
+        """What one types to get it; what the grammar of systems would take for its own is percent-encoded."""
+        return PREFIX + _AWKWARD.sub(lambda found: quote(found[0], safe=""), str(self.path))
+
+    @classmethod
+    def named(cls, typed: str) -> Candidates:
+        """Return those of a name; a path that is there as it was typed is meant as it was typed."""
+        path = Path(typed.removeprefix(PREFIX))
+        return cls(path if path.expanduser().exists() else Path(unquote(str(path))))
 
     def of(self, dataset: Dataset) -> Candidates:
         """Return the run of one dataset."""
@@ -66,6 +79,15 @@ class Candidates:
             raise UserError(f"{path}: no such run file") from None
 
 
+def of_dataset(retriever: Retriever, dataset: Dataset) -> Retriever:
+    """Return a retriever in which every folder of runs has become the run of one dataset."""
+    if isinstance(retriever, Candidates):
+        return retriever.of(dataset)
+    if isinstance(retriever, Fusion):
+        return replace(retriever, parts=tuple(of_dataset(part, dataset) for part in retriever.parts))
+    return retriever
+
+
 class CandidateSearcher:
     """Looks up what a run found; all that it names has to be there."""
 
@@ -81,16 +103,21 @@ class CandidateSearcher:
         found = []
         for query in asked:
             line = line_of.get(query)
-            count = 0 if line is None else min(int(run.found[line]), k)
+            count = 0 if line is None else int(run.found[line])
             ids = run.documents.ids(run.rows[line, :count]) if line is not None else []
-            rows = self._corpus.rows(ids)
+            rows, scores = self._corpus.rows(ids), run.scores[line or 0, :count]
             if (rows < 0).any():
                 unknown = ids[int((rows < 0).argmax())]
                 raise UserError(
                     f"{self._path}: query {query!r} names the document {unknown!r}, which the corpus does not have: "
                     "is it a run over this dataset?"
                 )
-            found.append((rows, run.scores[line if line is not None else 0, :count]))
+            if not np.isfinite(scores).all():  # a fusion could not weigh it, and a prompt could not show it
+                odd = ids[int((~np.isfinite(scores)).argmax())]
+                raise UserError(
+                    f"{self._path}: the score of query {query!r} and document {odd!r} is infinite or too large"
+                )
+            found.append((rows[:k], scores[:k]))
         return Run.ranked(asked, found, self._corpus)
 
     def usage(self) -> dict[str, float]:
@@ -106,7 +133,7 @@ class CandidateSearcher:
             raise UserError(f"{self._path} is empty: there is nothing to rerank")
         if unknown := [query for query in run.queries if query not in known]:
             raise UserError(
-                f"{self._path} names {len(unknown):,} queries that the dataset does not have, such as {unknown[0]!r}: "
-                "is it a run over this dataset?"
+                f"{self._path} names queries that the dataset does not have "
+                f"({len(unknown):,} of {len(run.queries):,}), such as {unknown[0]!r}: is it a run over this dataset?"
             )
         return run

@@ -31,11 +31,15 @@ class SearchQuery:
         return bool(self.generated or self.terms)
 
 
+PREPARING = ("index", "encode")
+"""Steps of preparing a corpus, as timings name them: done once, however often it is searched."""
+
+
 class Searcher(Protocol):
     """A retriever that has seen a corpus."""
 
     timings: Mapping[str, float]
-    """Seconds that each step of preparing the corpus took when it was done, maybe in an earlier run."""
+    """Seconds that each step took when it was done, maybe in an earlier run: those of PREPARING, and of searching."""
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
         """Return the k best documents of each query, exactly, ties by document id descending."""

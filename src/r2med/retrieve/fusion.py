@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from r2med.retrieve.cached import Searched, cached_search
 from r2med.retrieve.contracts import Retriever, Searcher, SearchQuery
 from r2med.retrieve.live import live
 from r2med.retrieve.run import NO_DOCUMENT, Run
+from r2med.retrieve.took import Took
 from r2med.retrieve.topk import best
 from r2med.spec import Call
-from r2med.store import Store
+from r2med.store import Store, digest
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,32 +134,35 @@ class FusionSearcher:
         self._fusion, self._corpus, self._store, self._instruction = fusion, corpus, store, instruction
         self._opened = opened
         self.timings: Mapping[str, float] = {}
-        self._usage: dict[str, float] = {}
+        self._usage: Counter[str] = Counter()
+
+    @cached_property
+    def _described(self) -> list[str]:
+        """What each part is, by all its settings: two of the same are one."""
+        return [digest(part.describe(self._instruction)) for part in self._fusion.parts]
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
         """Return the k documents of each query that are worth most over all parts."""
         worth: list[dict[int, float]] = [{} for _ in queries]
         value = METHODS[self._fusion.method]
-        timings: dict[str, float] = {}
+        took = Took()
         for part, weight, asked in self._runs(queries):
             searched = self._search(part, asked, max(self._fusion.depth, k))
-            for name, seconds in searched.timings.items():
-                timings[name] = timings.get(name, 0.0) + seconds
-            for name, amount in searched.usage.items():
-                self._usage[name] = self._usage.get(name, 0.0) + amount
+            took.add(self._described[part], asked, searched)
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
                 found = rows[rows != NO_DOCUMENT].tolist()
                 if found:
                     for row, amount in zip(found, value(scores[: len(found)].astype(np.float64)).tolist(), strict=True):
                         worth[line][row] = worth[line].get(row, 0.0) + weight * amount
-        self.timings = timings
+        self.timings = took.timings
+        self._usage.update(took.usage)
         ranks = self._corpus.id_ranks()
         found_by_query = [_best(line, k, ranks) for line in worth]
         return Run.ranked([query.query.id for query in queries], found_by_query, self._corpus)
 
     def usage(self) -> dict[str, float]:
         """Return what the parts used."""
-        total = Counter(self._usage)
+        total = self._usage.copy()
         for searcher in self._opened:
             total.update(searcher.usage())
         return dict(total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from r2med.errors import UserError, nearest
@@ -43,7 +42,7 @@ def _build_one(call: Call, options: Options) -> Retriever:
         from r2med.retrieve.candidates import Candidates
 
         _settings(call, {})
-        return Candidates(Path(call.name.removeprefix(CANDIDATES)))
+        return Candidates.named(call.name)
     if call.name == "fuse":
         return _fuse(call, options)
     return _dense(call, options)

@@ -65,13 +65,14 @@ def read_run(path: Path, encoded: bool = False) -> Run:
         scores[document] = score
     table = IdTable(tuple(sorted({document for scores in found.values() for document in scores})))
     row_of = {identifier: row for row, identifier in enumerate(table.table)}
-    arrays = [
-        (
-            np.array([row_of[d] for d in scores], dtype=np.int32),
-            np.array(list(scores.values()), dtype=np.float32),
-        )
-        for scores in found.values()
-    ]
+    with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as trec_eval has it
+        arrays = [
+            (
+                np.array([row_of[d] for d in scores], dtype=np.int32),
+                np.array(list(scores.values()), dtype=np.float32),
+            )
+            for scores in found.values()
+        ]
     return Run.ranked(list(found), arrays, table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from r2med.agents.registry import METHODS as AGENTS
@@ -69,6 +70,8 @@ def _with_llm(stage: Stage, llm: str) -> Stage:
 def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | None, Retriever, list[Call]]:
     """Return the expansion, the retriever and the rerankers of a system."""
     before = stages.pop(0)[0] if _is_expansion(stages[0]) else None
+    if before is not None and stages and _is_expansion(stages[0]):
+        raise UserError(f"{stages[0][0]} in {spec!r} is a second expansion: a system has one")
     if setup.candidates is not None:
         search: Retriever = _candidates(setup.candidates, stages, spec)
     elif not stages:
@@ -110,9 +113,10 @@ def _is_expansion(stage: Stage) -> bool:
 def _expander(call: Call, setup: Setup) -> Expander:
     if call.depth is not None:
         raise UserError(f"{call}: only rerankers have a depth")
-    if call.name in AGENTS and call.arguments and _asked(call.arguments[0], setup.expansion):
-        return build_agent(call, setup.expansion, setup.store)
-    return build_expander(call, setup.expansion, setup.store)
+    options = replace(setup.expansion, models=setup.models)
+    if call.name in AGENTS and call.arguments and _asked(call.arguments[0], options):
+        return build_agent(call, options, setup.store)
+    return build_expander(call, options, setup.store)
 
 
 def _asked(llm: str, options: ExpandOptions) -> bool:

@@ -14,7 +14,7 @@ from r2med.expand import Expander, Expansion
 from r2med.expand.contracts import check
 from r2med.rerank import Reranked, Reranker
 from r2med.retrieve.cached import Searched, cached_search
-from r2med.retrieve.candidates import Candidates
+from r2med.retrieve.candidates import of_dataset
 from r2med.retrieve.contracts import Retriever, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.spec import ARROW
@@ -105,7 +105,7 @@ class System:
         return Outcome(run.without({}, k) if wide > k else run, settings, expansion, searched, tuple(reranked))
 
     def _retriever(self, dataset: Dataset) -> Retriever:
-        return self.retriever.of(dataset) if isinstance(self.retriever, Candidates) else self.retriever
+        return of_dataset(self.retriever, dataset)
 
 
 def _empty(run: Run, reranker: Reranker) -> list[str]:

@@ -23,7 +23,7 @@ SAMPLE = 1 << 20
 
 
 class LocalBackend:
-    """Answers one request after the other; llama.cpp uses all cores for each, and Ctrl-C works between two."""
+    """Answers one request after the other; llama.cpp uses all free cores for each, and Ctrl-C works between two."""
 
     def __init__(self, card: LLMCard, options: object = None) -> None:
         self.card = card
@@ -40,6 +40,7 @@ class LocalBackend:
             "bytes": self.file.stat().st_size,
             "fingerprint": fingerprint(self.file),
             "context_length": self.card.context_length,
+            "flash_attention": False,
             "thinking": self.card.thinking,
         }
 
@@ -65,7 +66,9 @@ class LocalBackend:
             settings.model.path = str(self.file)
             settings.n_ctx = self.card.context_length
             settings.n_parallel = 1
-            settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self.threads or _cores()
+            settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self.threads or free_cores()
+            # Its flash attention adds up in an order that depends on the threads: another text on another machine.
+            settings.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
             settings.warmup = False  # a pass over nothing, which takes as long as a short answer
             settings.verbosity = -1  # at its default it writes hundreds of lines to the terminal
             settings.cache_ram_mib = 0  # prompts are not asked twice, and its default is 8 GB
@@ -139,12 +142,14 @@ def _library(name: str) -> Any:
         raise MissingExtraError(f"model {name}", "local") from None
 
 
-def _cores() -> int:
-    """Return how many cores this process may use.
+def free_cores() -> int:
+    """Return how many cores this process may use and others leave free.
 
-    All, though threads wait for each other at every layer: where other programs keep the cores busy, fewer are faster.
+    Threads wait for each other at every layer: where other programs keep the cores busy, fewer are faster.
     """
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1, min(mine, round((os.cpu_count() or 1) - busy)))
 
 
 def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:

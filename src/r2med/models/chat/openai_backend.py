@@ -74,6 +74,11 @@ class OpenAIBackend:
     def answer(self, requests: Sequence[ChatRequest], done: Done) -> None:
         """Answer all requests; see Backend."""
         if requests:
+            if not self._where.url and "/" in self._card.model:  # a name of the hub's: OpenAI has none like it
+                raise UserError(
+                    f"{self._card.name} is not one of OpenAI's models: say where it is served with --base-url URL, "
+                    "or run it in this process with --llm-backend vllm"
+                )
             key = self._where.key() if self._needs_key or self._where.has_key else "none"
             run = _Run(self._card, self._where, self._policy, self._budget, requests, done)
             run_apart(run.all(key))

@@ -18,6 +18,12 @@ _TOO_LONG = re.compile(
 _NO_MODEL = re.compile(
     r"model_not_found|\bmodel\b.{0,120}\b(not found|does not exist|not exist)|(unknown|no such) model", re.IGNORECASE
 )
+_REFUSED_SETTING = re.compile(
+    r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
+    r"|extra (inputs|fields) (are )?not permitted",
+    re.IGNORECASE,
+)
+"""A setting that the API does not take: OpenAI's reasoning models and Mistral say it so."""
 _PATIENCE = 30
 """Attempts at a 429: to come back later is what the server asks for, so the deadline is to end it, not a count."""
 
@@ -43,6 +49,10 @@ def status_failure(where: Endpoint, model: str, status: int, headers: Mapping[st
         return Hopeless(reason, again=False, kind="bad_request")
     if status in (400, 413, 422, 500) and _TOO_LONG.search(body):  # llama.cpp has answered 500
         return RequestFailed(str(failure), again=False, kind="context_length")
+    if status in (400, 422) and _REFUSED_SETTING.search(message(body)):
+        # Every request has the same settings.
+        reason = f"{failure} (settings are the LLM card's: one with api_style = reasoning sends no temperature)"
+        return Hopeless(reason, again=False, kind="bad_request")
     if failure.limited:
         failure.worth = _PATIENCE
     return failure
@@ -56,7 +66,7 @@ def transport_failure(where: Endpoint, error: Exception, idle: float) -> Request
     """
     names = {kind.__name__ for link in (error, error.__cause__) if link for kind in type(link).__mro__}
     if names & {"ConnectError", "ConnectTimeout"}:
-        return Unreachable(str(dropped(where, error)), again=True)
+        return Unreachable(f"{dropped(where, error)}: is it running, and the base URL right?", again=True)
     if names & {"TimeoutException", "APITimeoutError"}:
         return stalled(where, idle)
     if names & {"RequestError", "StreamError", "APIConnectionError"}:

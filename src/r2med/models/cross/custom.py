@@ -39,6 +39,8 @@ class CustomScorer:
         if hasattr(found, "detach"):
             found = found.detach().float().cpu().numpy()
         seconds = (time.perf_counter() - started) / len(pairs)
+        if found is None:
+            raise UserError(f"{where} returned nothing: it must return one number per pair")
         try:
             scores = np.asarray(found, dtype=np.float64)
         except (TypeError, ValueError):

@@ -120,5 +120,6 @@ def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store
 
 def _query_text(search: SearchQuery) -> str:
     if search.generated and (form := ONE_STRING.get(search.method)):
-        return form.replace("{query}", search.query.text).replace("{text}", " ".join(search.generated))
+        # Filled at once: a query may have the words {text} in it.
+        return form.format(query=search.query.text, text=" ".join(search.generated))
     return search.query.text
