@@ -204,6 +204,9 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
             self.width += 1
             return np.ones((len(texts), self.width), dtype=np.float32)
 
+        def usage(self):
+            return {}
+
     monkeypatch.setattr(embeddings, "SHARD", 2)
     with pytest.raises(UserError, match="different lengths"):
         embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)

@@ -83,7 +83,7 @@ def test_changing_the_query_prefix_encodes_only_queries_again(corpus, store):
 def test_queries_are_encoded_once(store):
     embed_texts(["a", "b"], "query", LettersEncoder(), store)
     again = LettersEncoder()
-    assert embed_texts(["a", "b"], "query", again, store)[0].tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert embed_texts(["a", "b"], "query", again, store).vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
     assert again.encoded == []
 
 
@@ -161,10 +161,18 @@ def asked(text, *generated, method=""):
     ],
 )
 def test_generated_text_joins_the_query_s_vector_as_the_benchmark_does(store, search, vector):
-    assert query_vectors([search], LettersEncoder(), store)[0].tolist() == [vector]
+    assert query_vectors([search], LettersEncoder(), store).vectors.tolist() == [vector]
 
 
 def test_expanded_and_plain_queries_mix(store):
     searches = [asked("a"), asked("a", "c", method="hyde"), asked("b")]
     expected = [[1, 0, 0], [0.5, 0, 0.5], [0, 1, 0]]
-    assert query_vectors(searches, LettersEncoder(), store)[0].tolist() == expected
+    assert query_vectors(searches, LettersEncoder(), store).vectors.tolist() == expected
+
+
+def test_what_vectors_took_is_told_again_when_they_are_read_back(corpus, store):
+    queries = [SearchQuery(Query("q", "ab"), ("b",), "hyde")]
+    first = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
+    again = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
+    for before, after, texts in zip(first, again, (10, 2), strict=True):
+        assert (after.usage, after.seconds) == (before.usage, before.seconds) == ({"texts": texts}, before.seconds)

@@ -19,6 +19,7 @@ class Fixed:
     def __init__(self, name, scores):
         self.name, self.scores, self.asked = name, scores, []
         self.timings = {"index": 1.0}
+        self.prepared = {"tokens": 7.0}
 
     def describe(self, instruction):
         return {"retriever": self.name}
@@ -145,6 +146,7 @@ def test_what_the_parts_used_and_took_is_added_up(store):
     searched = cached_search(fusion, CORPUS, [QUERY], 5, store)
     assert searched.usage == {"tokens": 4.0}
     assert searched.timings["index"] == 2.0
+    assert searched.prepared == {"tokens": 14.0}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def test_what_the_parts_used_and_took_is_added_up(store):
 def test_a_part_that_searches_twice_prepares_its_corpus_once(store, names, queries):
     parts = tuple(Fixed(name, {"a": 1}) for name in names)
     searched = cached_search(Fusion(parts, queries=queries), CORPUS, [EXPANDED], 5, store)
-    assert searched.timings["index"] == 1.0
+    assert (searched.timings["index"], searched.prepared) == (1.0, {"tokens": 7.0})
     assert searched.usage == {"tokens": 4.0}, "it searches twice all the same"
 
 

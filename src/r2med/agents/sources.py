@@ -107,6 +107,7 @@ class _Retriever:
     topk: int
     seconds: float = 0.0
     cost_usd: float = 0.0
+    corpus_usd: float = 0.0
 
     def search(self, wanted: Sequence[Wanted]) -> list[Found]:
         queries = [SearchQuery(Query(each.id, each.text, excluded=each.excluded)) for each in wanted]
@@ -114,6 +115,7 @@ class _Retriever:
         run = searched.run
         self.seconds += searched.timings.get("search", 0.0)
         self.cost_usd += searched.usage.get("cost_usd", 0.0)
+        self.corpus_usd = searched.prepared.get("cost_usd", 0.0)  # paid once, however often it is searched
         found: list[Found] = []
         for rows, scores, count in zip(run.rows, run.scores, run.found, strict=True):
             ids, texts = self.corpus.ids(rows[:count]), self.corpus.texts(rows[:count])
@@ -125,7 +127,7 @@ class _Retriever:
         return []
 
     def usage(self) -> dict[str, float]:
-        return {"search_seconds": self.seconds, "cost_usd": self.cost_usd}
+        return {"search_seconds": self.seconds, "cost_usd": self.cost_usd + self.corpus_usd}
 
 
 def _instruction(dataset: Dataset) -> Instruction | None:

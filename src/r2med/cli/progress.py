@@ -35,7 +35,7 @@ def steps(total: int) -> Iterator[Callable[[str], None]]:
         nonlocal told
         if time.monotonic() - told >= QUIET_SECONDS:
             told = time.monotonic()
-            print(f"[{done}/{total}] {_words(progress)}", file=sys.stderr, flush=True)
+            print(f"[{done}/{total}] {words(progress)}", file=sys.stderr, flush=True)
 
     with listening(show_line):
         yield announce_line
@@ -60,12 +60,14 @@ def _bar(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[Progress
             begun = True
 
         def show(progress: Progress) -> None:
-            bars.update(task, description=escape(f"{current}: {_words(progress)}"))
+            bars.update(task, description=escape(f"{current}: {words(progress)}"))
 
         yield announce, show
 
 
-def _words(progress: Progress) -> str:
+def words(progress: Progress) -> str:
+    """Return how far work is, how fast it goes, and how long it will take; slow work by the minute."""
     left = progress.seconds_left
     to_go = "" if left is None else f", {int(left // 60)}:{int(left % 60):02d} to go"
-    return f"{progress.done:,} of {progress.total:,} {progress.what}, {progress.rate:,.0f}/s{to_go}"
+    pace = f"{progress.rate:,.0f}/s" if progress.rate >= 1 else f"{60 * progress.rate:,.0f}/min"
+    return f"{progress.done:,} of {progress.total:,} {progress.what}, {pace}{to_go}"

@@ -85,8 +85,10 @@ def run(
     if shown not in map(str, DEFAULT):
         raise UserError(f"records do not hold {shown}: choose one of {', '.join(map(str, DEFAULT))}")
     of_suite = read_suite(suite) if suite else None
-    about_llms = {"--recorded": recorded, "--generations": generations, "--prompts": prompts}
-    about_llms |= {"--base-url": base_url, "--llm-backend": llm_backend}
+    about_llms = {
+        **{"--recorded": recorded, "--generations": generations, "--prompts": prompts},
+        **{"--base-url": base_url, "--llm-backend": llm_backend},
+    }
     if of_suite:
         systems, data = [*(systems or []), *of_suite.specs], data or list(of_suite.data)
         llm, recorded = llm or ([of_suite.llm] if of_suite.llm else None), recorded or of_suite.recorded

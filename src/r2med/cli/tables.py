@@ -88,13 +88,19 @@ def _costs(cells: Rows, names: Sequence[str]) -> Table:
         seconds = sum(record.seconds_per_query * record.dataset.queries for record in records)
         values = [
             f"{sum(record.llm_tokens for record in records):,}",
-            f"{sum(record.cost_usd for record in records):.2f}",
+            _dollars(records),
             f"{sum(record.encoder_seconds for record in records):.1f}",
             f"{seconds / queries:.3f}" if queries else "–",
             f"{sum(record.failures + record.unordered for record in records):,}",
         ]
         table.add_row(Text(name), *map(Text, values))
     return table
+
+
+def _dollars(records: Sequence[Record]) -> str:
+    """Return what a system cost; a question mark after it where an LLM's card does not say its price."""
+    unknown = any(record.llm.get("unpriced") for record in records)
+    return f"{sum(record.cost_usd for record in records):.2f}{'?' if unknown else ''}"
 
 
 def _means(row: Sequence[Cell], measure: str) -> dict[str, float]:

@@ -26,7 +26,8 @@ def stage_facts(system: System, outcome: Outcome) -> tuple[StageFacts, ...]:
         )
     searched = outcome.searched
     seconds = searched.timings.get("search", 0.0)
-    found.append(StageFacts(stage="search", name=system.retriever.name, seconds=seconds, usage=searched.usage))
+    usage = total([searched.prepared, searched.usage])
+    found.append(StageFacts(stage="search", name=system.retriever.name, seconds=seconds, usage=usage))
     for reranker, reranked in zip(system.rerankers, outcome.reranked, strict=True):
         found.append(
             StageFacts(

@@ -15,16 +15,17 @@ from r2med.retrieve.run import Run
 from r2med.store import Store, digest
 from r2med.store.files import write_array
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True)
 class Searched:
-    """A run, how long each step took when it was made, and what models used for it."""
+    """A run, how long each step took when it was made, and what models used: for the search, and for the corpus."""
 
     run: Run
     timings: dict[str, float]
     usage: dict[str, float]
+    prepared: dict[str, float]
 
 
 def cached_search(
@@ -51,9 +52,9 @@ def cached_search(
             run = run.without(excluded, k)
         write_array(folder / "rows.npy", run.rows)
         write_array(folder / "scores.npy", run.scores)
-        return {"timings": timings, "usage": searcher.usage()}
+        return {"timings": timings, "usage": searcher.usage(), "prepared": dict(searcher.prepared)}
 
     artefact = store.make("run", key, build)
     run = Run(tuple(q.query.id for q in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     timings = {**artefact.meta["timings"], "run": artefact.meta["seconds"]}
-    return Searched(run, timings, artefact.meta["usage"])
+    return Searched(run, timings, artefact.meta["usage"], artefact.meta["prepared"])

@@ -93,6 +93,7 @@ class CandidateSearcher:
 
     def __init__(self, path: Path, corpus: Corpus) -> None:
         self.timings: Mapping[str, float] = {}
+        self.prepared: Mapping[str, float] = {}
         self._path, self._corpus = path, corpus
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Run:

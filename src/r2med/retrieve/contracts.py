@@ -41,11 +41,14 @@ class Searcher(Protocol):
     timings: Mapping[str, float]
     """Seconds that each step took when it was done, maybe in an earlier run: those of PREPARING, and of searching."""
 
+    prepared: Mapping[str, float]
+    """What models used to prepare the corpus when that was done (texts, tokens, cost_usd, …)."""
+
     def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
         """Return the k best documents of each query, exactly, ties by document id descending."""
 
     def usage(self) -> dict[str, float]:
-        """Return what models used so far (texts, tokens, cost_usd, …)."""
+        """Return what models used for the searches so far; what is read back counts as when it was made."""
 
 
 class Retriever(Protocol):

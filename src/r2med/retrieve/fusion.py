@@ -134,6 +134,7 @@ class FusionSearcher:
         self._fusion, self._corpus, self._store, self._instruction = fusion, corpus, store, instruction
         self._opened = opened
         self.timings: Mapping[str, float] = {}
+        self.prepared: Mapping[str, float] = {}
         self._usage: Counter[str] = Counter()
 
     @cached_property
@@ -154,7 +155,7 @@ class FusionSearcher:
                 if found:
                     for row, amount in zip(found, value(scores[: len(found)].astype(np.float64)).tolist(), strict=True):
                         worth[line][row] = worth[line].get(row, 0.0) + weight * amount
-        self.timings = took.timings
+        self.timings, self.prepared = took.timings, took.prepared
         self._usage.update(took.usage)
         ranks = self._corpus.id_ranks()
         found_by_query = [_best(line, k, ranks) for line in worth]
@@ -174,7 +175,7 @@ class FusionSearcher:
 
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._opened:
-            return Searched(self._opened[part].search(queries, depth), {}, {})
+            return Searched(self._opened[part].search(queries, depth), {}, {}, {})
         retriever = self._fusion.parts[part]
         return cached_search(retriever, self._corpus, queries, depth, self._store, self._instruction)
 

@@ -109,8 +109,9 @@ class System:
 
 
 def _empty(run: Run, reranker: Reranker) -> list[str]:
-    bare = int((run.found == 0).sum())
-    return [f"{reranker.name}: {bare} of {len(run.queries)} queries have no candidates"] if bare else []
+    """Return a notice where some queries have no candidates; where none has, rerankers say so themselves."""
+    bare, count = int((run.found == 0).sum()), len(run.queries)
+    return [f"{reranker.name}: {bare} of {count} queries have no candidates"] if 0 < bare < count else []
 
 
 def _instruction(dataset: Dataset) -> Instruction | None:

@@ -21,7 +21,7 @@ def usage_of(answers: Sequence[Answer], card: LLMCard, cut: int) -> dict[str, fl
     prompt = sum(answer.prompt_tokens for answer in asked)
     completion = sum(answer.completion_tokens for answer in asked)
     seconds = sorted(answer.seconds for answer in asked if not isinstance(answer, Failure))
-    return {
+    found: dict[str, float] = {
         "requests": len(asked),
         "prompt_tokens": prompt,
         "completion_tokens": completion,
@@ -31,6 +31,10 @@ def usage_of(answers: Sequence[Answer], card: LLMCard, cut: int) -> dict[str, fl
         "latency_p95": _quantile(seconds, 0.95),
         "prompts_cut": cut,
     }
+    # Nobody pays a model that runs in this process; of an endpoint's, no price means that it is not known.
+    if asked and card.backend == "openai" and "price" not in card.model_fields_set:
+        found["unpriced"] = len(asked)
+    return found
 
 
 def failure_kinds(answers: Sequence[Answer]) -> dict[str, int]:

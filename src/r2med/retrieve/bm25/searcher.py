@@ -93,6 +93,7 @@ class BM25Searcher:
 
     def __init__(self, settings: BM25, corpus: Corpus, index: Index, matrices: Sequence[sparse.csc_array]) -> None:
         self.timings: Mapping[str, float] = {"index": index.seconds}
+        self.prepared: Mapping[str, float] = {}
         self._settings = settings
         self._corpus = corpus
         self._index = index

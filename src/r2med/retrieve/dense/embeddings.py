@@ -8,6 +8,7 @@ depend on leaves every shard valid.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,8 @@ class Embeddings:
 
     shards: tuple[Artefact, ...]
     seconds: float
+    usage: dict[str, float]
+    """What the encoder used when they were made."""
 
     def blocks(self) -> Iterator[tuple[int, Vectors]]:
         """Yield (first row, vectors) in the order of the corpus."""
@@ -61,36 +64,52 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
     sizes = {shard.array("vectors").shape[1] for shard in shards}
     if len(sizes) > 1:
         raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
-    return Embeddings(shards, sum(shard.meta["seconds"] for shard in shards))
+    usage: Counter[str] = Counter()
+    for shard in shards:
+        usage.update(shard.meta.get("usage", {}))
+    return Embeddings(shards, sum(shard.meta["seconds"] for shard in shards), dict(usage))
 
 
-def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None) -> tuple[Vectors, float]:
-    """Return the vectors of queries or generated texts, from the store if these very texts are there, and the seconds
-    that they took when they were made.
-    """
+@dataclass(frozen=True)
+class Embedded:
+    """The vectors of some texts, and what they took when they were made."""
+
+    vectors: Vectors
+    seconds: float
+    usage: dict[str, float]
+
+
+def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None) -> Embedded:
+    """Return the vectors of queries or generated texts, from the store if these very texts are there."""
 
     def name(place: int) -> str:
         return f"query number {place + 1}"
 
     def build(folder: Path) -> dict[str, Any]:
-        write_array(folder / "vectors.npy", _encoded(encoder, texts, role, name))
-        return {}
+        vectors, usage = _encoded(encoder, texts, role, name)
+        write_array(folder / "vectors.npy", vectors)
+        return {"usage": usage}
 
     if store is None:
         started = time.perf_counter()
-        return _encoded(encoder, texts, role, name), time.perf_counter() - started
+        vectors, usage = _encoded(encoder, texts, role, name)
+        return Embedded(vectors, time.perf_counter() - started, usage)
     made = store.make("query-vectors", digest([encoder.describe(role), list(texts)]), build)
-    return made.array("vectors"), made.meta["seconds"]
+    return Embedded(made.array("vectors"), made.meta["seconds"], made.meta.get("usage", {}))
 
 
 def _encode_shard(corpus: Corpus, start: int, encoder: Encoder, folder: Path) -> dict[str, Any]:
     texts = [text for _, _, batch in corpus.batches(start, start + SHARD) for text in batch.to_pylist()]
-    vectors = _encoded(encoder, texts, "document", lambda place: f"document {corpus.id(start + place)!r}")
+    vectors, usage = _encoded(encoder, texts, "document", lambda place: f"document {corpus.id(start + place)!r}")
     write_array(folder / "vectors.npy", vectors)
-    return {"start": start}
+    return {"start": start, "usage": usage}
 
 
-def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[[int], str]) -> Vectors:
+def _encoded(
+    encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[[int], str]
+) -> tuple[Vectors, dict[str, float]]:
+    """Return the vectors, checked, and what the encoder used for them; a fault is told by the text's name."""
+    before = encoder.usage()
     try:
         vectors = np.asarray(encoder.encode(texts, role), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
@@ -98,4 +117,4 @@ def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[
         check_finite(vectors)
     except NotFiniteError as error:
         raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: {error.hint}") from None
-    return vectors
+    return vectors, {key: amount - before.get(key, 0.0) for key, amount in encoder.usage().items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,11 @@ from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
 from r2med.errors import UserError
 from r2med.models.cards import ANY_DATASET, ModelCard
-from r2med.models.contracts import Encoder, Vectors
+from r2med.models.contracts import Encoder
 from r2med.models.open import open_encoder
 from r2med.models.options import Options
 from r2med.retrieve.contracts import SearchQuery
-from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
+from r2med.retrieve.dense.embeddings import Embedded, Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
 from r2med.retrieve.run import Run
 from r2med.store import Store
@@ -61,6 +62,8 @@ class DenseSearcher:
         self, dense: Dense, corpus: Corpus, encoder: Encoder, embeddings: Embeddings, store: Store | None
     ) -> None:
         self.timings: Mapping[str, float] = {"encode": embeddings.seconds}
+        self.prepared: Mapping[str, float] = embeddings.usage
+        self._used: Counter[str] = Counter()
         self._dense, self._corpus, self._encoder = dense, corpus, encoder
         self._embeddings, self._store = embeddings, store
 
@@ -68,7 +71,9 @@ class DenseSearcher:
         """Return the k nearest documents of each query, exactly."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        vectors, seconds = query_vectors(queries, self._encoder, self._store)
+        asked = query_vectors(queries, self._encoder, self._store)
+        vectors = asked.vectors
+        self._used.update(asked.usage)
         if vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
             raise UserError(f"{self._dense.name} gives vectors of different lengths: {sizes}")
@@ -84,38 +89,39 @@ class DenseSearcher:
         )
         run = Run.ranked([query.query.id for query in queries], found, self._corpus)
         # As if the queries had been encoded just now: what is in the store took its time when it was made.
-        search = time.perf_counter() - started + seconds
-        self.timings = {**self.timings, "encode_queries": seconds, "search": search}
+        search = time.perf_counter() - started + asked.seconds
+        self.timings = {**self.timings, "encode_queries": asked.seconds, "search": search}
         return run
 
     def usage(self) -> dict[str, float]:
-        """Return what the model used: texts, tokens, cost."""
-        return self._encoder.usage()
+        """Return what the model used for queries: texts, tokens, cost."""
+        return dict(self._used)
 
     def live(self) -> DenseSearcher:
         """Return one that keeps no vector of a query."""
         return DenseSearcher(self._dense, self._corpus, self._encoder, self._embeddings, None)
 
 
-def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None) -> tuple[Vectors, float]:
-    """Return one vector per query, with what was generated for it, and the seconds that they took.
+def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None) -> Embedded:
+    """Return one vector per query, with what was generated for it.
 
     As the benchmark does it: the mean of the query's vector and the generated text's (of several texts, of
     their mean), or one vector of the joined string for Query2Doc.
     """
     texts = [_query_text(query) for query in queries]
-    stored, seconds = embed_texts(texts, "query", encoder, store)
-    vectors = np.array(stored)
+    stored = embed_texts(texts, "query", encoder, store)
+    vectors, seconds, usage = np.array(stored.vectors), stored.seconds, Counter(stored.usage)
     averaged = [(i, q.generated) for i, q in enumerate(queries) if q.generated and q.method not in ONE_STRING]
     if averaged:
         flat = [text for _, generated in averaged for text in generated]
-        written, more = embed_texts(flat, "generated", encoder, store)
-        seconds += more
+        written = embed_texts(flat, "generated", encoder, store)
+        seconds += written.seconds
+        usage.update(written.usage)
         ends = np.cumsum([len(generated) for _, generated in averaged])
         for (place, generated), end in zip(averaged, ends, strict=True):
-            mean = written[end - len(generated) : end].mean(axis=0)
+            mean = written.vectors[end - len(generated) : end].mean(axis=0)
             vectors[place] = mean if queries[place].method == "alone" else (vectors[place] + mean) / 2
-    return vectors, seconds
+    return Embedded(vectors, seconds, dict(usage))
 
 
 def _query_text(search: SearchQuery) -> str:
