@@ -101,10 +101,10 @@ class CandidateSearcher:
         asked = [query.query.id for query in queries]
         run = self._read(asked)
         line_of = {query: line for line, query in enumerate(run.queries)}
-        found = []
+        found, counts = [], run.found
         for query in asked:
             line = line_of.get(query)
-            count = 0 if line is None else int(run.found[line])
+            count = 0 if line is None else int(counts[line])
             ids = run.documents.ids(run.rows[line, :count]) if line is not None else []
             rows, scores = self._corpus.rows(ids), run.scores[line or 0, :count]
             if (rows < 0).any():

@@ -22,7 +22,7 @@ from r2med.retrieve.registry import PREFIXES, known
 from r2med.retrieve.registry import build as build_retriever
 from r2med.spec import ARROW, Call, parse
 from r2med.system.model import System
-from r2med.system.presets import presets, spelt_out
+from r2med.system.presets import is_preset, spelt_out
 from r2med.system.setup import Setup
 
 Stage = list[Call]
@@ -40,7 +40,7 @@ def assemble(spec: str, setup: Setup) -> System:
 def wants_llm(spec: str) -> bool:
     """Tell whether a part of a system needs an LLM and does not name one."""
     stages = parse(spec)
-    if _preset(stages):
+    if is_preset(stages):
         return not stages[0][0].arguments
     return any(_lacks_llm(call) for stage in stages for call in stage)
 
@@ -48,13 +48,9 @@ def wants_llm(spec: str) -> bool:
 def with_llm(spec: str, llm: str) -> str:
     """Return a spec in which every part that needs an LLM names one."""
     stages = parse(spec)
-    if _preset(stages) and not stages[0][0].arguments:
+    if is_preset(stages) and not stages[0][0].arguments:
         return str(Call(stages[0][0].name, (llm,), stages[0][0].settings))
     return ARROW.join("+".join(map(str, _with_llm(stage, llm))) for stage in stages)
-
-
-def _preset(stages: list[Stage]) -> bool:
-    return len(stages) == len(stages[0]) == 1 and stages[0][0].name in presets()
 
 
 def _lacks_llm(call: Call) -> bool:

@@ -99,7 +99,7 @@ class System:
         for reranker in self.rerankers:
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
             run = reranked[-1].run
-            for notice in (*_empty(run, reranker), *reranked[-1].notices):
+            for notice in (*_notices(run, reranker, len(dataset.corpus)), *reranked[-1].notices):
                 log.info("%s", notice)
         settings = {**self.describe(dataset, store), "k": k}
         return Outcome(run.without({}, k) if wide > k else run, settings, expansion, searched, tuple(reranked))
@@ -108,10 +108,14 @@ class System:
         return of_dataset(self.retriever, dataset)
 
 
-def _empty(run: Run, reranker: Reranker) -> list[str]:
-    """Return a notice where some queries have no candidates; where none has, rerankers say so themselves."""
-    bare, count = int((run.found == 0).sum()), len(run.queries)
-    return [f"{reranker.name}: {bare} of {count} queries have no candidates"] if 0 < bare < count else []
+def _notices(run: Run, reranker: Reranker, documents: int) -> list[str]:
+    """Return what is odd about a reranker's candidates; where there are none at all, rerankers say so themselves."""
+    bare, count, longest = int((run.found == 0).sum()), len(run.queries), int(run.found.max(initial=0))
+    notices = [f"{reranker.name}: {bare} of {count} queries have no candidates"] if 0 < bare < count else []
+    # A corpus smaller than the depth is no surprise; a run that is shorter may be another than was meant.
+    if 0 < longest < reranker.depth <= documents:
+        notices.append(f"{reranker.name}: no ranking has more than {longest} documents, all of them are reranked")
+    return notices
 
 
 def _instruction(dataset: Dataset) -> Instruction | None:

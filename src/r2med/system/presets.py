@@ -66,9 +66,14 @@ def presets() -> Mapping[str, Preset]:
     return found
 
 
+def is_preset(stages: list[list[Call]]) -> bool:
+    """Tell whether a whole system is one preset."""
+    return len(stages) == len(stages[0]) == 1 and stages[0][0].name in presets()
+
+
 def spelt_out(spec: str, llm: str = "") -> str:
     """Return a spec with its preset, if it is one, written out in full."""
     stages = parse(spec)
-    if len(stages) == len(stages[0]) == 1 and stages[0][0].name in presets():
+    if is_preset(stages):
         return presets()[stages[0][0].name].spelt_out(stages[0][0], llm)
     return spec
