@@ -61,7 +61,7 @@ def make_model(folder: Path, size: str, device: str) -> None:
 
 
 def card_for(args: argparse.Namespace):
-    from r2med.models.cards import ModelCard, Side, models
+    from r2med.encoders.model_cards import ModelCard, Side, models
 
     if not args.random:
         return models()["minilm"]
@@ -72,9 +72,9 @@ def card_for(args: argparse.Namespace):
 
 
 def ours(card, folder: Path, args: argparse.Namespace, backend: str) -> Callable[[list[str]], np.ndarray]:
-    from r2med.models.cards import ANY_DATASET
-    from r2med.models.open import open_encoder
-    from r2med.models.options import Options
+    from r2med.encoders.model_cards import ANY_DATASET
+    from r2med.encoders.open import open_encoder
+    from r2med.encoders.options import Options
 
     options = Options(device=args.device, backend=backend, paths=((card.name, folder),), tokens_per_batch=args.tokens)
     encoder = open_encoder(card, ANY_DATASET, options)

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from r2med.models.chat.contracts import ChatRequest, Generation, Message
-from r2med.models.chat.open import card_for_endpoint, open_chat, sampling_of
-from r2med.models.chat.openai_request import parameters
-from r2med.models.chat.options import ChatOptions
+from r2med.llm.contracts import ChatRequest, Generation, Message
+from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
+from r2med.llm.openai_request import parameters
+from r2med.llm.options import ChatOptions
 from r2med.store import Store
 
 TESTS = Path(__file__).parents[1] / "tests"

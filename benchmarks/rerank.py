@@ -55,9 +55,9 @@ def make_pairs(words: list[str], queries: int, depth: int) -> Pairs:
 
 
 def ours(folder: Path, args: argparse.Namespace) -> Score:
-    from r2med.models.cards import ANY_DATASET
-    from r2med.models.cross.open import card_of, open_scorer
-    from r2med.models.options import Options
+    from r2med.crossencoders.open import card_of, open_scorer
+    from r2med.encoders.model_cards import ANY_DATASET
+    from r2med.encoders.options import Options
     from r2med.rerank.pair_scores import CHUNK
 
     options = Options(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)

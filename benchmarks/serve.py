@@ -28,7 +28,7 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.models.options import Options
+from r2med.encoders.options import Options
 from r2med.serve import Shelf, open_shelf
 from r2med.store import Store
 

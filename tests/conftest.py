@@ -1,5 +1,6 @@
 """What every test stands on: a store of its own, and nothing of the user's surroundings."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,9 @@ from subprocess import CompletedProcess
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support import chat_server as chat
+from support import embedding_server as embedding
+from support.keys import KEY
 from support.prepared import Prepared, prepare
 
 # A busy machine may take any time for an example; that is no fault of what is tested.
@@ -41,3 +45,25 @@ def prepared() -> Iterator[Prepared]:
 def forked(prepared: Prepared, tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
     """Run `r2med ARGUMENTS` in the test's own folder, forked from the process that has imported everything."""
     return lambda *arguments, **changes: prepared.r2med(*arguments, cwd=tmp_path, **changes)
+
+
+@pytest.fixture
+def embedding_server() -> Iterator[embedding.Server]:
+    with embedding.serve() as running:
+        yield running
+
+
+@pytest.fixture
+def chat_server() -> Iterator[chat.Server]:
+    with chat.serve() as running:
+        yield running
+
+
+@pytest.fixture
+def marked_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A marked key, and nothing of the user's own settings."""
+    providers = ("OPENAI_", "VOYAGE_", "DEEPSEEK_")
+    for name in [name for name in os.environ if "proxy" in name.lower() or name.startswith(providers)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("VOYAGE_API_KEY", KEY)

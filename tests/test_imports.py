@@ -16,8 +16,11 @@ HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub
 FLOORS = [
     {"errors", "lazy", "plugins", "spec", "toml_card"},
     {"text", "store", "engine"},
+    {"net"},
     {"data"},
-    {"models"},
+    {"encoders"},
+    {"crossencoders"},
+    {"llm"},
     {"prompts"},
     {"retrieve"},
     {"expand"},

@@ -9,9 +9,9 @@ import pytest
 
 from r2med import evaluate
 from r2med.expand.registry import ExpandOptions
-from r2med.models.chat.local import gguf_file
-from r2med.models.chat.options import ChatOptions
-from r2med.models.llm_cards import llm_card, llms
+from r2med.llm.llm_cards import llm_card, llms
+from r2med.llm.local import gguf_file
+from r2med.llm.options import ChatOptions
 from r2med.results import Record
 from r2med.store import Store
 from r2med.system import Setup, System

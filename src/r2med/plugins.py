@@ -16,10 +16,10 @@ GROUP = "r2med.plugins"
 
 BUILT_IN = {
     "datasets": "data/cards",
-    "models": "models/cards",
-    "llms": "models/llms",
+    "models": "encoders/cards",
+    "llms": "llm/cards",
     "prompts": "prompts/texts",
-    "rerankers": "models/rerankers",
+    "rerankers": "crossencoders/cards",
     "suites": "system/suite_files",
     "systems": "system/preset_files",
 }

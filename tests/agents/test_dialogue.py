@@ -6,8 +6,8 @@ from r2med import UserError
 from r2med.agents.chat_templates import TEMPLATES, chat_template
 from r2med.agents.contracts import Conversation, Part, Read
 from r2med.agents.dialogue import Dialogue, joined, messages
-from r2med.models.chat.contracts import Message, RawAnswer, Sampling
-from r2med.models.llm_cards import llms
+from r2med.llm.contracts import Message, RawAnswer, Sampling
+from r2med.llm.llm_cards import llms
 
 PARTS = (Part("user", "Q"), Part("model", " text "), Part("user", "\n\n<information>i</information>\n\n"))
 

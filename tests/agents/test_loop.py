@@ -10,8 +10,8 @@ import pytest
 
 from r2med.agents.sources import Ours
 from r2med.data import Query
-from r2med.models.chat.contracts import Failure
-from r2med.models.chat.model import JournaledChat
+from r2med.llm.contracts import Failure
+from r2med.llm.model import JournaledChat
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.lexical import lexical_text
 from r2med.store import Store
@@ -187,7 +187,7 @@ import sys
 from r2med.agents.registry import build
 from r2med.data import load
 from r2med.expand.registry import ExpandOptions
-from r2med.models.chat.options import ChatOptions
+from r2med.llm.options import ChatOptions
 from r2med.spec import parse_stage
 from r2med.store import Store
 

@@ -8,10 +8,10 @@ import pytest
 from r2med import load
 from r2med.agents.contracts import Conversation, Part
 from r2med.agents.dialogue import Dialogue
-from r2med.models.chat.contracts import Sampling
-from r2med.models.chat.local import LocalBackend
-from r2med.models.chat.model import JournaledChat
-from r2med.models.llm_cards import llm_card
+from r2med.llm.contracts import Sampling
+from r2med.llm.llm_cards import llm_card
+from r2med.llm.local import LocalBackend
+from r2med.llm.model import JournaledChat
 from support.agents import agent
 
 CARD = llm_card("smollm2").model_copy(update={"max_tokens": 8})

@@ -4,7 +4,7 @@ import pytest
 
 from r2med.agents.contracts import Document, Said
 from r2med.agents.reason_in_documents import BEGIN_QUERY, BEGIN_RESULT, NOTHING, Reader, final_information, shortened
-from r2med.models.chat.tokens import approximate_tokens
+from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import FIELDS, open_templates
 
 TEMPLATE = open_templates().template("search-o1-documents")

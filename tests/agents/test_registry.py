@@ -6,12 +6,12 @@ from r2med import UserError, load
 from r2med.agents.registry import METHODS, build
 from r2med.agents.settings import sampling
 from r2med.agents.sources import Ours
+from r2med.encoders.options import Options
 from r2med.expand import METHODS as RECORDED
 from r2med.expand.contracts import Checked, Expander
 from r2med.expand.registry import ExpandOptions
-from r2med.models.chat.options import ChatOptions
-from r2med.models.llm_cards import llm_card, llms
-from r2med.models.options import Options
+from r2med.llm.llm_cards import llm_card, llms
+from r2med.llm.options import ChatOptions
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.lexical import QUERY_COPIES
 from r2med.spec import parse_stage

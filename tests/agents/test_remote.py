@@ -12,8 +12,8 @@ from r2med.agents.remote_answer import MalformedAnswer, read_answer
 from r2med.agents.sources import Wanted
 from r2med.data import Query, load
 from r2med.errors import MissingExtraError
-from r2med.models.chat.contracts import Failure
-from r2med.models.net.retry import Policy
+from r2med.llm.contracts import Failure
+from r2med.net.retry import Policy
 from support import retrieve_server as api
 from support.agents import agent, dataset, scripted
 from support.loopback import nobody_listening

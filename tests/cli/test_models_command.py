@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from r2med.cli.models import models
-from r2med.models.reranker_cards import rerankers
+from r2med.crossencoders.reranker_cards import rerankers
 from support import tiny_rerankers
 
 

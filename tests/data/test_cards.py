@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from r2med.data import load
-from r2med.data.cards import cards, groups, read_card
+from r2med.data.dataset_cards import cards, groups, read_card
 from r2med.errors import UserError
 from support.datasets import r2med_folder
 from support.processes import python, r2med
@@ -101,7 +101,7 @@ def test_a_plugins_card_may_be_like_another(tmp_path: Path) -> None:
     folder = plugin(tmp_path / "mine", "Ninth", 'like = "MedQA-Diag"\nscenario = "prognosis"\ngroups = ["R2MED"]\n')
     plugin(folder, "Tenth", 'like = "Ninth"\n')
     told = python(
-        "from r2med.data.cards import cards, groups\n"
+        "from r2med.data.dataset_cards import cards, groups\n"
         "for name in ('Ninth', 'Tenth'):\n"
         "    card = cards()[name]\n"
         "    print(card.task, card.scenario, card.instruction.kind, card.counts, card.hub, sep='|')\n"

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from r2med.data import Dataset, load
-from r2med.data.cards import cards, groups
+from r2med.data.dataset_cards import cards, groups
 
 BODY_SYSTEMS = {
     "Cardiovascular",

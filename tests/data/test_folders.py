@@ -6,7 +6,7 @@ import pytest
 
 import r2med
 from r2med.data import Query, load, names
-from r2med.data.cards import groups
+from r2med.data.dataset_cards import groups
 from r2med.data.qrels_file import read_qrels
 from r2med.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl

@@ -3,11 +3,11 @@
 import pytest
 
 from r2med import UserError, load
+from r2med.encoders.options import Options
 from r2med.expand import Recorded
 from r2med.expand.generate import Generated
 from r2med.expand.registry import ExpandOptions, build
-from r2med.models.chat.options import ChatOptions
-from r2med.models.options import Options
+from r2med.llm.options import ChatOptions
 from r2med.spec import parse_stage
 from r2med.store import default_store
 

@@ -7,9 +7,9 @@ from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.expand.contracts import Expander
 from r2med.expand.generate import Generated, Settings
 from r2med.expand.templates import open_prompts
-from r2med.models.chat.contracts import Failure
-from r2med.models.chat.tokens import prompt_tokens
-from r2med.models.llm_cards import LLMCard, Price
+from r2med.llm.contracts import Failure
+from r2med.llm.llm_cards import LLMCard, Price
+from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.fitting import NO_PASSAGES, Fitter, first_words
 from r2med.prompts.templates import Template
 from r2med.retrieve.bm25 import BM25

@@ -6,11 +6,11 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
-from r2med.data.cards import cards
+from r2med.data.dataset_cards import cards
 from r2med.expand.contracts import check
 from r2med.expand.generate import GENERATED, Generated, Settings
 from r2med.expand.templates import open_prompts
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import FIELDS, Template, kind_of
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat

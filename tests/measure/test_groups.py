@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.data.cards import cards
+from r2med.data.dataset_cards import cards
 from r2med.measure.groups import group_means
 
 VALUES = dict(

@@ -8,9 +8,9 @@ import pytest
 
 from r2med.data.corpus import Corpus
 from r2med.data.model import Dataset, Qrels, Query
+from r2med.encoders.options import Options
 from r2med.engine.progress import listening
 from r2med.errors import UserError
-from r2med.models.options import Options
 from r2med.rerank import cross, pair_scores
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.run import Run
@@ -254,8 +254,8 @@ def test_a_depth_of_nothing_is_one_line():
 
 
 def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, monkeypatch):
-    from r2med.models.cross import encoder
-    from r2med.models.loaded import forget
+    from r2med.crossencoders import encoder
+    from r2med.encoders.loaded import forget
     from support import tiny_rerankers
 
     data = dataset([("a", "heart attack"), ("b", "tax law"), ("c", tiny_rerankers.LONG)])

@@ -7,9 +7,9 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.data.cards import cards
-from r2med.models.chat.tokens import prompt_tokens
-from r2med.models.llm_cards import LLMCard
+from r2med.data.dataset_cards import cards
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.templates import FIELDS
 from r2med.rerank.contracts import Reranker
 from r2med.rerank.llm import METHODS, build

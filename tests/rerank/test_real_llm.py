@@ -6,9 +6,9 @@ import pytest
 
 from r2med import load
 from r2med.data import Corpus, Dataset, Qrels
-from r2med.models.chat.local import LocalBackend
-from r2med.models.chat.model import JournaledChat
-from r2med.models.llm_cards import llm_card
+from r2med.llm.llm_cards import llm_card
+from r2med.llm.local import LocalBackend
+from r2med.llm.model import JournaledChat
 from r2med.rerank.llm import METHODS, build
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.contracts import SearchQuery

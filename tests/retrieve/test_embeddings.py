@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus, Query
+from r2med.encoders.vectors import NotFiniteError
 from r2med.engine.progress import listening
 from r2med.errors import UserError
-from r2med.models.vectors import NotFiniteError
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts

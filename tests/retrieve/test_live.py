@@ -1,7 +1,7 @@
 """A searcher for a server: it finds the same, opens everything at once, and keeps nothing that it is asked."""
 
 from r2med.data import Corpus, Query
-from r2med.models.options import Options
+from r2med.encoders.options import Options
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import FEW
 from r2med.retrieve.contracts import SearchQuery

@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.data import Corpus
-from r2med.models.options import Options
+from r2med.encoders.options import Options
 from r2med.serve import Shelf, open_shelf
 from r2med.store import Store
 from support.shelves import dataset_of

@@ -6,8 +6,8 @@ from itertools import islice
 import pytest
 
 from r2med.data import Corpus, Query, load
+from r2med.encoders.options import Options
 from r2med.errors import UserError
-from r2med.models.options import Options
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.registry import build
 from r2med.serve import create_app, open_shelf

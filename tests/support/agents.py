@@ -8,8 +8,8 @@ from r2med.agents.expander import SearchAgent
 from r2med.agents.settings import DEFAULTS
 from r2med.agents.sources import Ours, Searchable
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.models.chat.contracts import ChatRequest, Failure, RawAnswer
-from r2med.models.llm_cards import LLMCard, Price
+from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
+from r2med.llm.llm_cards import LLMCard, Price
 from r2med.retrieve.bm25 import BM25
 from support.scripted_chat import ScriptedChat
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data.cards import Instruction
-from r2med.models.api import open_api_encoder
-from r2med.models.cards import ModelCard, Side
-from r2med.models.contracts import Encoder
-from r2med.models.net.retry import Policy
-from r2med.models.options import Options
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders.api import open_api_encoder
+from r2med.encoders.contracts import Encoder
+from r2med.encoders.model_cards import ModelCard, Side
+from r2med.encoders.options import Options
+from r2med.net.retry import Policy
 from r2med.store import Store
 from support import embedding_server as api
 from support.embedding_server import Server, vector

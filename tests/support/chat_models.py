@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from r2med.models.chat.contracts import ChatRequest, Failure, Generation, Message, Sampling
-from r2med.models.chat.model import JournaledChat
-from r2med.models.chat.open import open_chat
-from r2med.models.chat.options import ChatOptions
-from r2med.models.llm_cards import LLMCard, Price
-from r2med.models.net.retry import Policy
+from r2med.llm.contracts import ChatRequest, Failure, Generation, Message, Sampling
+from r2med.llm.llm_cards import LLMCard, Price
+from r2med.llm.model import JournaledChat
+from r2med.llm.open import open_chat
+from r2med.llm.options import ChatOptions
+from r2med.net.retry import Policy
 from r2med.store import Store
 from support.chat_server import Server
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.models.chat.contracts import ChatRequest, Failure, Generation, RawAnswer
-from r2med.models.llm_cards import LLMCard, Price
+from r2med.llm.contracts import ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.llm_cards import LLMCard, Price
 from r2med.rerank.contracts import Reranked
 from r2med.rerank.llm import build
 from r2med.retrieve.contracts import SearchQuery

@@ -9,7 +9,7 @@ import json
 import re
 
 from r2med.data import Dataset
-from r2med.models.chat.contracts import ChatRequest
+from r2med.llm.contracts import ChatRequest
 from r2med.store import Store
 from r2med.system import System
 from support.scripted_chat import ScriptedChat

@@ -8,7 +8,7 @@ import pytest
 from r2med import System, evaluate, load
 from r2med.data import Dataset
 from r2med.expand.generate import Generated
-from r2med.models.chat.contracts import ChatModel
+from r2med.llm.contracts import ChatModel
 from r2med.rerank.llm.reranker import LLMReranker
 from r2med.store import Store
 from r2med.system import Setup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from r2med.models.chat.contracts import FailureKind
+from r2med.llm.contracts import FailureKind
 
 
 @dataclass(frozen=True)

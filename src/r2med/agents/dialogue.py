@@ -8,9 +8,9 @@ from itertools import groupby
 
 from r2med.agents.chat_templates import chat_template
 from r2med.agents.contracts import Conversation, Part, Read, Said
-from r2med.models.chat.cleaning import sound
-from r2med.models.chat.contracts import ChatRequest, Message, RawAnswer, Sampling
-from r2med.models.chat.tokens import request_tokens
+from r2med.llm.cleaning import sound
+from r2med.llm.contracts import ChatRequest, Message, RawAnswer, Sampling
+from r2med.llm.tokens import request_tokens
 
 LEAST = 128
 """Tokens that a last answer needs to be worth asking for."""

@@ -18,10 +18,10 @@ from r2med.agents.sources import Searchable
 from r2med.agents.trace import totals, trace
 from r2med.data.model import Dataset, Query
 from r2med.expand.contracts import Expansion
-from r2med.models.chat.account import failure_kinds, reasons, usage_of
-from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure
-from r2med.models.chat.tokens import approximate_tokens
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.account import failure_kinds, reasons, usage_of
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import Templates, kind_of, open_templates
 from r2med.retrieve.contracts import SearchQuery
 from r2med.spec import Call

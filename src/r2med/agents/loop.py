@@ -9,7 +9,7 @@ from r2med.agents.contracts import Agent, Ask, Conversation, Failed, Look, Read
 from r2med.agents.dialogue import Dialogue, joined
 from r2med.agents.sources import Source, Wanted
 from r2med.data.model import Query
-from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure, RawAnswer
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure, RawAnswer
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from r2med.agents.contracts import Document, Said
 from r2med.agents.limits import WORDS
-from r2med.models.chat.tokens import approximate_tokens
+from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template
 from r2med.retrieve.contents import title_and_text

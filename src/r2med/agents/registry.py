@@ -8,9 +8,9 @@ from r2med.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from r2med.agents.sources import Searchable
+    from r2med.encoders.options import Options
     from r2med.expand.contracts import Expander
     from r2med.expand.registry import ExpandOptions
-    from r2med.models.options import Options
     from r2med.spec import Call
     from r2med.store import Store
 
@@ -23,8 +23,8 @@ def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
 
     from r2med.agents.expander import SearchAgent
     from r2med.agents.settings import DEFAULTS
-    from r2med.models.chat.open import card_for_endpoint, open_chat
-    from r2med.models.llm_cards import llm_card, llms
+    from r2med.llm.llm_cards import llm_card, llms
+    from r2med.llm.open import card_for_endpoint, open_chat
 
     if call.name not in METHODS:
         raise UserError(f"no search agent {call.name!r}{nearest(call.name, METHODS)}: {', '.join(METHODS)}")

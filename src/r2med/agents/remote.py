@@ -17,9 +17,9 @@ from r2med.agents.sources import Found, Source, Wanted
 from r2med.data.corpus import Corpus
 from r2med.data.model import Dataset
 from r2med.errors import UserError
-from r2med.models.chat.contracts import Failure
-from r2med.models.net.endpoint import Endpoint
-from r2med.models.net.retry import Policy
+from r2med.llm.contracts import Failure
+from r2med.net.endpoint import Endpoint
+from r2med.net.retry import Policy
 from r2med.store import Store, digest
 
 TOKEN = "R2MED_SERVE_TOKEN"

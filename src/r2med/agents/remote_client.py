@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from r2med.agents.contracts import Document
 from r2med.agents.remote_answer import MalformedAnswer, read_answer
 from r2med.errors import MissingExtraError
-from r2med.models.chat.contracts import Failure
-from r2med.models.chat.openai_errors import Unreachable, transport_failure
-from r2med.models.net.endpoint import Endpoint
-from r2med.models.net.failures import dropped, refused
-from r2med.models.net.loops import run_apart
-from r2med.models.net.retry import Policy, RequestFailed, attempted
-from r2med.models.net.throttle import Turnstile
+from r2med.llm.contracts import Failure
+from r2med.llm.openai_errors import Unreachable, transport_failure
+from r2med.net.endpoint import Endpoint
+from r2med.net.failures import dropped, refused
+from r2med.net.loops import run_apart
+from r2med.net.retry import Policy, RequestFailed, attempted
+from r2med.net.throttle import Turnstile
 
 BYTES = 1 << 20, 1 << 18
 """An answer's size at most: this much, and so much more for each document that was asked for."""

@@ -16,9 +16,9 @@ from r2med.agents.reason_in_documents import (
     Reader,
     final_information,
 )
-from r2med.models.chat.cleaning import clean
-from r2med.models.chat.contracts import Failure, RawAnswer
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.cleaning import clean
+from r2med.llm.contracts import Failure, RawAnswer
+from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import Template
 
 LIMIT_REACHED = "The limit of searches is reached. Go on without searching."

@@ -10,9 +10,9 @@ from typing import Any
 from r2med.agents import search_r1
 from r2med.agents.chat_templates import chat_template
 from r2med.errors import UserError, nearest
-from r2med.models.chat.contracts import ChatModel, Sampling
-from r2med.models.chat.open import sampling_of
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.contracts import ChatModel, Sampling
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.open import sampling_of
 
 VIA = ("chat", "completion")
 

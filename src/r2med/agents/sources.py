@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from r2med.agents.contracts import Document
-from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
 from r2med.data.model import Dataset, Query
-from r2med.models.chat.contracts import Failure
+from r2med.llm.contracts import Failure
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.contents import contents

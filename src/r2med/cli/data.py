@@ -32,7 +32,7 @@ def list_() -> None:
     """Show every dataset and group by name."""
     from rich.console import Console
 
-    from r2med.data.cards import cards, groups
+    from r2med.data.dataset_cards import cards, groups
 
     table = _table("dataset", "task", "scenario", "#Q", "#D", "licence")
     for card in cards().values():

@@ -93,7 +93,7 @@ def _opened(call: Call, options: ExpandOptions, store: Store) -> Expander:
     """Return what asks the LLM; one that only left texts, or does not exist, cannot be asked."""
     from r2med.agents import registry as agents
     from r2med.expand.registry import AUTHOR, build
-    from r2med.models.llm_cards import llm_card
+    from r2med.llm.llm_cards import llm_card
 
     [llm] = call.arguments
     if llm == AUTHOR or not options.chat.base_url:

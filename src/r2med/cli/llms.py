@@ -17,7 +17,7 @@ def list_() -> None:
     from rich.measure import Measurement
     from rich.table import Table
 
-    from r2med.models.llm_cards import llms as cards
+    from r2med.llm.llm_cards import llms as cards
 
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for head in ("name", "model", "runs on", "answer", "$/M in", "$/M out"):
@@ -36,8 +36,8 @@ def show(name: Annotated[str, typer.Argument(help="A name of the list.")]) -> No
     """Print how an LLM is asked: all that its card says, and the defaults of what it does not."""
     import json
 
-    from r2med.models.chat.open import sampling_of
-    from r2med.models.llm_cards import Price, llm_card
+    from r2med.llm.llm_cards import Price, llm_card
+    from r2med.llm.open import sampling_of
 
     card = llm_card(name)
     sent = vars(sampling_of(card))  # a reasoning API is sent less than the card's fields

@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from r2med.models.options import Options
+    from r2med.encoders.options import Options
 
 models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
 
@@ -29,8 +29,8 @@ def list_() -> None:
     """Show every model and reranker that has a card."""
     from rich.console import Console
 
-    from r2med.models.cards import models as cards
-    from r2med.models.reranker_cards import rerankers
+    from r2med.crossencoders.reranker_cards import rerankers
+    from r2med.encoders.model_cards import models as cards
 
     encoders = (
         (card.spec, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
@@ -62,8 +62,8 @@ def show(name: Name) -> None:
     """Print all that the card of a model or a reranker says."""
     import json
 
-    from r2med.models.open import card_of
-    from r2med.models.reranker_cards import rerankers
+    from r2med.crossencoders.reranker_cards import rerankers
+    from r2med.encoders.open import card_of
 
     card = rerankers()[name] if name in rerankers() else card_of(name)
     print(json.dumps(card.model_dump(exclude_defaults=True), indent=1, ensure_ascii=False))
@@ -84,9 +84,9 @@ def check(
 
     import numpy as np
 
-    from r2med.models.cards import ANY_DATASET
-    from r2med.models.open import card_of, open_encoder
-    from r2med.models.reranker_cards import rerankers
+    from r2med.crossencoders.reranker_cards import rerankers
+    from r2med.encoders.model_cards import ANY_DATASET
+    from r2med.encoders.open import card_of, open_encoder
     from r2med.store import default_store
 
     options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, "2G", budget)
@@ -110,8 +110,8 @@ def check(
 def _check_reranker(name: str, options: Options) -> None:
     import time
 
-    from r2med.models.cards import ANY_DATASET
-    from r2med.models.cross.open import card_of, open_scorer
+    from r2med.crossencoders.open import card_of, open_scorer
+    from r2med.encoders.model_cards import ANY_DATASET
 
     scorer = open_scorer(card_of(name), ANY_DATASET, options)
     started = time.perf_counter()

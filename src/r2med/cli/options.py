@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from r2med.encoders.options import Options
     from r2med.expand.registry import ExpandOptions
-    from r2med.models.options import Options
     from r2med.system import System
 
 ModelPaths = Annotated[
@@ -79,8 +79,8 @@ def make_options(
     budget: float | None,
 ) -> Options:
     """Return what the flags say."""
+    from r2med.encoders.options import Options
     from r2med.errors import UserError
-    from r2med.models.options import Options
 
     if budget is not None and not 0 <= budget < float("inf"):
         raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
@@ -107,7 +107,7 @@ def make_expansion(
     """Return what the flags say about expansion."""
     from r2med.errors import UserError
     from r2med.expand.registry import ExpandOptions
-    from r2med.models.chat.options import ChatOptions
+    from r2med.llm.options import ChatOptions
 
     for flag, folder in (("--generations", generations), ("--prompts", prompts)):
         if folder is not None and not folder.is_dir():

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from r2med.data import Dataset
     from r2med.expand import Expander
     from r2med.expand.generate import Generated
-    from r2med.models.chat.contracts import ChatRequest
-    from r2med.models.llm_cards import LLMCard
+    from r2med.llm.contracts import ChatRequest
+    from r2med.llm.llm_cards import LLMCard
     from r2med.rerank import Reranker
     from r2med.store import Store
     from r2med.system import System
@@ -70,8 +70,8 @@ def _show_agent(agent: SearchAgent, datasets: Sequence[Dataset]) -> Iterable[Cha
 
 
 def _show_generated(expander: Generated, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
-    from r2med.models.chat.contracts import Failure
-    from r2med.models.chat.model import JournaledChat
+    from r2med.llm.contracts import Failure
+    from r2med.llm.model import JournaledChat
 
     prepared = [expander.prepare(dataset, store) for dataset in datasets]
     requests = list(dict.fromkeys(request for part in prepared for request in part.requests))
@@ -91,7 +91,7 @@ def _show_generated(expander: Generated, datasets: Sequence[Dataset], store: Sto
 
 
 def _show_estimate(requests: Sequence[ChatRequest], card: LLMCard, more: str = "") -> None:
-    from r2med.models.chat.price import estimate
+    from r2med.llm.price import estimate
 
     about = estimate(requests, card)
     dollars = f"about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}"

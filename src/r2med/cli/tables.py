@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from r2med.cli.labels import labelled
-from r2med.data.cards import cards, groups
+from r2med.data.dataset_cards import cards, groups
 from r2med.measure.groups import group_means
 from r2med.results import Record
 from r2med.results.batch import Cell

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from r2med.lazy import lazily
 
 if TYPE_CHECKING:
-    from r2med.data.cards import Card
     from r2med.data.corpus import Corpus
+    from r2med.data.dataset_cards import Card
     from r2med.data.loading import load, names
     from r2med.data.model import Dataset, Qrels, Query
 
 __all__ = ["Card", "Corpus", "Dataset", "Qrels", "Query", "load", "names"]
 
 _PLACES = {
-    "r2med.data.cards": ("Card",),
+    "r2med.data.dataset_cards": ("Card",),
     "r2med.data.corpus": ("Corpus",),
     "r2med.data.loading": ("load", "names"),
     "r2med.data.model": ("Dataset", "Qrels", "Query"),

@@ -7,9 +7,9 @@ import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.data.cards import Card, cards, demo_folder, groups, read_card
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
+from r2med.data.dataset_cards import Card, cards, demo_folder, groups, read_card
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.model import Dataset, Qrels, Query
 from r2med.data.problems import Problems

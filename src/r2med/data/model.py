@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from r2med.store import digest
 
 if TYPE_CHECKING:
-    from r2med.data.cards import Card
     from r2med.data.corpus import Corpus
+    from r2med.data.dataset_cards import Card
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 """Where work runs: here, on all cores."""
 
-from r2med.engine.here import cores, map_threads
+from r2med.engine.threads import cores, map_threads
 
 __all__ = ["cores", "map_threads"]

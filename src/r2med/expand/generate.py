@@ -12,10 +12,10 @@ from r2med.errors import UserError, nearest
 from r2med.expand.contracts import Expansion, checked_copies
 from r2med.expand.passages import DEPTH, WORDS, top_passages
 from r2med.expand.templates import Prompts, open_prompts
-from r2med.models.chat.account import failure_kinds, reasons, usage_of
-from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure, Generation
-from r2med.models.chat.open import sampling_of
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.account import failure_kinds, reasons, usage_of
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.open import sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import kind_of, open_templates
 from r2med.retrieve.bm25 import BM25

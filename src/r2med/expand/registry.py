@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
 from r2med.expand import feedback
 from r2med.expand.contracts import Expander
 from r2med.expand.recorded import METHODS, Recorded
-from r2med.models.chat.options import ChatOptions
-from r2med.models.llm_cards import LLMCard, llm_card, llms
-from r2med.models.options import Options
+from r2med.llm.llm_cards import LLMCard, llm_card, llms
+from r2med.llm.options import ChatOptions
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -83,7 +83,7 @@ def _is_recorded(method: str, llm: str, options: ExpandOptions) -> bool:
 
 def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Expander:
     from r2med.expand.generate import Generated, Settings
-    from r2med.models.chat.open import card_for_endpoint, open_chat
+    from r2med.llm.open import card_for_endpoint, open_chat
 
     settings = call.typed({"samples": int, "rounds": int, "query": str, "by": str})
     by = settings.pop("by", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from r2med.data.cards import Card
+from r2med.data.dataset_cards import Card
 
 
 def group_means(values: Mapping[str, float], cards: Mapping[str, Card | None]) -> dict[str, float]:

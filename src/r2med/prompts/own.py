@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from r2med.data.cards import cards
+from r2med.data.dataset_cards import cards
 from r2med.errors import UserError, nearest
 
 SUFFIX = ".txt"

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data.cards import Instruction
+from r2med.crossencoders.contracts import PairScorer
+from r2med.crossencoders.open import PREFIXES, card_of, open_scorer
+from r2med.crossencoders.reranker_cards import RerankerCard, rerankers
+from r2med.data.dataset_cards import Instruction
 from r2med.data.model import Dataset
+from r2med.encoders.model_cards import ANY_DATASET
+from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
-from r2med.models.cards import ANY_DATASET
-from r2med.models.cross.contracts import PairScorer
-from r2med.models.cross.open import PREFIXES, card_of, open_scorer
-from r2med.models.options import Options
-from r2med.models.reranker_cards import RerankerCard, rerankers
 from r2med.rerank.contracts import Reranked, Reranker
 from r2med.rerank.order import candidates, query_text, reranked
 from r2med.rerank.pair_scores import Asked, scores_of

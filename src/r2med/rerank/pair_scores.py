@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from r2med.crossencoders.cache import ScoreCache, pair_key, text_hash
+from r2med.crossencoders.contracts import PairScorer, Scored
 from r2med.data.corpus import Corpus
+from r2med.encoders.vectors import NotFiniteError
 from r2med.engine.progress import Reporter
 from r2med.errors import UserError
-from r2med.models.cross.cache import ScoreCache, pair_key, text_hash
-from r2med.models.cross.contracts import PairScorer, Scored
-from r2med.models.vectors import NotFiniteError
 from r2med.rerank.order import Rows
 from r2med.store import Store, digest
 from r2med.store.files import exclusive

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
 from r2med.expand.registry import ExpandOptions
-from r2med.models.options import Options
 from r2med.rerank.contracts import Reranker
 from r2med.rerank.cross import PREFIXES, known
 from r2med.rerank.cross import build as build_cross
@@ -34,8 +34,8 @@ def build(call: Call, models: Options, chat: ExpandOptions, depth: int, store: S
 
 
 def _by_llm(call: Call, chat: ExpandOptions, depth: int, store: Store) -> Reranker:
-    from r2med.models.chat.open import card_for_endpoint, open_chat
-    from r2med.models.llm_cards import llm_card, llms
+    from r2med.llm.llm_cards import llm_card, llms
+    from r2med.llm.open import card_for_endpoint, open_chat
 
     if len(call.arguments) != 1:
         raise UserError(f"{call.name} needs the name of an LLM, such as {call.name}(o3-mini), or --llm NAME")

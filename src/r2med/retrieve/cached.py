@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
 from r2med.retrieve.contracts import Retriever, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.store import Store, digest

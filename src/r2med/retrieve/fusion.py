@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
 from r2med.errors import UserError, nearest
 from r2med.retrieve.cached import Searched, cached_search
 from r2med.retrieve.contracts import Retriever, Searcher, SearchQuery

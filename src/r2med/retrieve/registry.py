@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
-from r2med.models.options import Options
 from r2med.retrieve.contracts import Retriever
 from r2med.spec import Call, parse_stage
 
@@ -28,7 +28,7 @@ def build(calls: list[Call], options: Options) -> Retriever:
 
 def known() -> list[str]:
     """Return the names of all retrievers."""
-    from r2med.models.cards import models
+    from r2med.encoders.model_cards import models
 
     return ["bm25", "fuse", *models()]
 
@@ -65,12 +65,12 @@ def _fuse(call: Call, options: Options) -> Retriever:
 
 
 def _dense(call: Call, options: Options) -> Retriever:
-    from r2med.models.cards import models
+    from r2med.encoders.model_cards import models
 
     if not call.name.startswith(PREFIXES) and call.name not in models():
         hint = nearest(call.name, known())
         raise UserError(f"no retriever {call.name!r}{hint}: bm25, one of r2med models list, hf:ORG/NAME or path:DIR")
-    from r2med.models.open import card_of
+    from r2med.encoders.open import card_of
     from r2med.retrieve.dense import Dense
 
     _settings(call, {})

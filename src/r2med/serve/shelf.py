@@ -12,7 +12,7 @@ from r2med.serve.messages import Hit
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.model import Dataset
-    from r2med.models.options import Options
+    from r2med.encoders.options import Options
     from r2med.retrieve.contracts import Searcher
     from r2med.store import Store
 

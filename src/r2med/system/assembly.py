@@ -12,7 +12,7 @@ from r2med.expand import Expander
 from r2med.expand.generate import GENERATED
 from r2med.expand.registry import AUTHOR, KNOWN, ExpandOptions
 from r2med.expand.registry import build as build_expander
-from r2med.models.llm_cards import llms
+from r2med.llm.llm_cards import llms
 from r2med.rerank import registry as rerank
 from r2med.rerank.llm import METHODS as BY_LLM
 from r2med.retrieve.candidates import PREFIX as RUN

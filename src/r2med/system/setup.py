@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from r2med.encoders.options import Options
 from r2med.errors import UserError
 from r2med.expand import Expansion
 from r2med.expand.registry import ExpandOptions
-from r2med.models.options import Options
 from r2med.rerank.contracts import DEPTH
 from r2med.store import Store, default_store
 

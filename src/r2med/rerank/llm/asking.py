@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from r2med.models.chat.account import failure_kinds, reasons, usage_of
-from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure, Generation
-from r2med.models.chat.open import sampling_of
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.account import failure_kinds, reasons, usage_of
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.open import sampling_of
 from r2med.prompts.fitting import Fitted
 from r2med.rerank.contracts import Reranked
 from r2med.rerank.llm.fit import Prompts, Question, fitted

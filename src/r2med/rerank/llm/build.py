@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from r2med.errors import UserError, nearest
-from r2med.models.chat.contracts import ChatModel
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.contracts import ChatModel
+from r2med.llm.llm_cards import LLMCard
 from r2med.rerank.contracts import Reranker
 from r2med.rerank.llm.groupwise import GroupwiseSettings, by_groups
 from r2med.rerank.llm.listwise import ListwiseSettings, by_windows

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.errors import UserError
-from r2med.models.chat.contracts import Failure, Message
-from r2med.models.chat.tokens import prompt_tokens
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.contracts import Failure, Message
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import Template, open_templates
 from r2med.rerank.llm.marks import passages_block, shortened

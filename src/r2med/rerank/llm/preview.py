@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from r2med.data.model import Dataset
-from r2med.models.chat.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.rerank.llm.reranker import LLMReranker
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.run import Run

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from r2med.data.model import Dataset
-from r2med.models.chat.contracts import ChatModel
-from r2med.models.chat.open import sampling_of
-from r2med.models.llm_cards import LLMCard
+from r2med.llm.contracts import ChatModel
+from r2med.llm.llm_cards import LLMCard
+from r2med.llm.open import sampling_of
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import kind_of, open_templates
 from r2med.rerank.contracts import Reranked

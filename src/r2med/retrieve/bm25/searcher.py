@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
-from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
 from r2med.engine import map_threads
 from r2med.errors import UserError, nearest
 from r2med.retrieve.bm25.index import VERSION, Index, open_index

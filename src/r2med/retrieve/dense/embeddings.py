@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from r2med.data.corpus import Corpus
+from r2med.encoders.contracts import Encoder, Role, Vectors
+from r2med.encoders.vectors import NotFiniteError, check_finite
 from r2med.engine.progress import Reporter
 from r2med.errors import UserError
-from r2med.models.contracts import Encoder, Role, Vectors
-from r2med.models.vectors import NotFiniteError, check_finite
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
 

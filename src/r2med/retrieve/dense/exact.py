@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.encoders.contracts import Vectors
 from r2med.engine import cores, map_threads
-from r2med.models.contracts import Vectors
 from r2med.retrieve.dense.candidates import Candidates, choose
 from r2med.retrieve.dense.products import open_product
 from r2med.retrieve.dense.rescoring import Exact, Places, Rescorer, Rows

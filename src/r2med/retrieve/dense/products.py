@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from r2med.encoders.contracts import Vectors
 from r2med.errors import MissingExtraError, UserError
-from r2med.models.contracts import Vectors
 
 Product = Callable[[Vectors, Vectors], None]
 """Writes the scores of all queries with a block of documents: product(documents, out)."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.encoders.contracts import Vectors
 from r2med.engine import map_threads
-from r2med.models.contracts import Vectors
 
 Rows = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data.cards import Instruction
 from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders.contracts import Encoder
+from r2med.encoders.model_cards import ANY_DATASET, ModelCard
+from r2med.encoders.open import open_encoder
+from r2med.encoders.options import Options
 from r2med.errors import UserError
-from r2med.models.cards import ANY_DATASET, ModelCard
-from r2med.models.contracts import Encoder
-from r2med.models.open import open_encoder
-from r2med.models.options import Options
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.dense.embeddings import Embedded, Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact

@@ -1,0 +1,125 @@
+"""Scoring pairs with a cross-encoder: sorted by length, in batches by token budget, on every device there is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from r2med.crossencoders.contracts import Pair, Scored
+from r2med.crossencoders.copies import Classifier, LastToken, positions, scoring
+from r2med.crossencoders.loading import load_model, load_tokenizer
+from r2med.crossencoders.pairs import PairTokenizer, PairTokens
+from r2med.crossencoders.parts import Parts, find_parts
+from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders import backends, device
+from r2med.encoders.batching import Rows, Worker, encode_in_batches
+from r2med.encoders.contracts import Vectors
+from r2med.encoders.loaded import loaded
+from r2med.encoders.options import Options
+from r2med.encoders.tokenize import padded
+from r2med.errors import UserError
+
+UNLIMITED = 1 << 20
+"""What tokenizers without a limit say is far above this."""
+USUAL = 512
+
+
+class Copies:
+    """A tokenizer and a copy of its model on each device."""
+
+    def __init__(self, parts: Parts, card: RerankerCard, options: Options) -> None:
+        folder = parts.model.fetch()
+        adapter = parts.adapter.fetch() if parts.adapter else None
+        places = device.devices(options.device)
+        dtype = device.dtype_name(options.dtype, places[0])
+        self.tokenizer = load_tokenizer(folder, card, options)
+        self.models = [
+            scoring(load_model(folder, adapter, card, options, dtype), self.tokenizer, card, place) for place in places
+        ]
+        self.budgets = [device.tokens_per_batch(options.tokens_per_batch, place) for place in places]
+        config = self.models[0].model.config
+        self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
+        self.limit = self._checked_limit(card, positions(self.models[0].model))
+
+    def _checked_limit(self, card: RerankerCard, there: int) -> int:
+        if 0 < there < card.max_tokens:
+            raise UserError(
+                f"reranker {card.name}: its card allows {card.max_tokens} tokens, its weights have {there} positions"
+            )
+        own = int(min(self.tokenizer.model_max_length or UNLIMITED, UNLIMITED))
+        told = [limit for limit in (own, there) if 0 < limit < UNLIMITED]
+        return card.max_tokens or min(told, default=USUAL)
+
+
+class CrossEncoder:
+    """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
+
+    def __init__(self, card: RerankerCard, instruction: Instruction, options: Options) -> None:
+        if options.backend != "torch":
+            raise UserError(f"--backend {options.backend}: reranker {card.name} runs on torch only")
+        self._card, self._instruction, self._options = card, instruction, options
+        places = device.devices(options.device)
+        dtype = device.dtype_name(options.dtype, places[0])
+        self._backend = backends.description(options.backend, dtype, options.dtype, places)
+        self._found: Parts | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a score depends on; the card's name is no part of it."""
+        card = self._card
+        return {
+            "loader": card.loader,
+            **self._parts().describe(),
+            "logit": card.logit or "by the number of labels",
+            "query_template": "{query}".join(card.query_parts(self._instruction)),
+            "document_template": card.document,
+            "join": card.join,
+            "before": card.before,
+            "after": card.after,
+            "max_tokens": card.max_tokens or "the model's own",
+            **self._backend,
+        }
+
+    def score(self, pairs: Sequence[Pair]) -> list[Scored]:
+        """Return one score per pair, in their order."""
+        if not pairs:
+            return []
+        copies = self._copies()
+        started = time.perf_counter()
+        tokenizer = PairTokenizer(copies.tokenizer, self._card, self._instruction, copies.limit, copies.has_types)
+        tokens = tokenizer(pairs)
+        workers = [
+            Worker(_rows(model, tokens, tokenizer.pad), budget, device.is_out_of_memory, device.release)
+            for model, budget in zip(copies.models, copies.budgets, strict=True)
+        ]
+        lengths = tokens.lengths()
+        scores = encode_in_batches(lengths, workers)[:, 0]
+        copies.budgets = [worker.budget for worker in workers]  # what did not fit once is not tried again
+        share = (time.perf_counter() - started) / sum(lengths)
+        return [
+            Scored(float(score), length, cut, share * length)
+            for score, length, cut in zip(scores, lengths, tokens.truncated, strict=True)
+        ]
+
+    def _parts(self) -> Parts:
+        if self._found is None:
+            self._found = find_parts(self._card, self._options)
+        return self._found
+
+    def _copies(self) -> Copies:
+        card, options, parts = self._card, self._options, self._parts()
+        settings = (options.device, options.dtype, options.tokens_per_batch, options.trust_remote_code)
+        key = ("cross", parts, card.loader, card.logit, card.max_tokens, settings)
+        return loaded(key, lambda: Copies(parts, card, options))
+
+
+def _rows(model: Classifier | LastToken, tokens: PairTokens, pad: int) -> Rows:
+    def rows(batch: Sequence[int]) -> Vectors:
+        ids = [tokens.ids[i] for i in batch]
+        types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
+        return model(padded(ids, pad), np.asarray([len(row) for row in ids], dtype=np.int64), types)
+
+    return rows

@@ -1,0 +1,155 @@
+"""Other engines for the same transformer on a CPU: OpenVINO and ONNX Runtime, with the same pooling."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+import warnings
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from r2med.encoders.forward import Forward, Matrix, quiet
+from r2med.encoders.model_cards import ModelCard
+from r2med.encoders.options import Options
+from r2med.errors import UserError, nearest
+
+BACKENDS = ("torch", "openvino", "onnx")
+INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
+
+
+def description(backend: str, dtype: str, asked: str, devices: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a backend adds to the description of vectors; one that cannot run here is one line."""
+    if backend not in BACKENDS:
+        raise UserError(f"no backend {backend!r}{nearest(backend, BACKENDS)}: {', '.join(BACKENDS)}")
+    if backend == "torch":
+        return {"backend": backend, "dtype": dtype}
+    if set(devices) != {"cpu"}:
+        raise UserError(f"--backend {backend} runs on the CPU: add --device cpu")
+    if asked != "auto":
+        raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {asked} out")
+    if missing := [name for name in INSTALLS[backend] if importlib.util.find_spec(name) is None]:
+        raise UserError(f"--backend {backend} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+    return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}
+
+
+def only_torch(card: ModelCard, options: Options) -> None:
+    """Stop where another engine was asked for that this model cannot run on: it must not be ignored silently."""
+    if options.backend != "torch":
+        raise UserError(f"--backend {options.backend}: model {card.name} ({card.loader}) runs on torch only")
+
+
+def _openvino_dtype() -> str:
+    """Return the precision that OpenVINO takes by default: bfloat16 on CPUs that have it in hardware."""
+    import openvino
+
+    return "bfloat16" if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "float32"
+
+
+def compiled(forward: Forward, backend: str) -> Forward:
+    """Return the same computation on another engine."""
+    if backend == "torch":
+        return forward
+    if not forward.needs_mask or forward.bidirectional:
+        raise UserError(f"--backend {backend} is for encoders such as BERT: use --backend torch for this model")
+    with warnings.catch_warnings(), quiet():
+        warnings.simplefilter("ignore")  # tracing warns of each branch in the library's code
+        return {"openvino": OpenVino, "onnx": Onnx}[backend](forward)
+
+
+class _Graph(torch.nn.Module):
+    """The model as a function of tensors alone."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
+        """Return the last hidden states."""
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if getattr(self.model.config, "type_vocab_size", 0) > 1:
+            inputs["token_type_ids"] = token_type_ids
+        return self.model(**inputs).last_hidden_state
+
+
+def _example() -> dict[str, Any]:
+    # Padded, and of two texts: a tracer takes what is 1, or all ones, for a constant.
+    ids = torch.tensor([[5, 6, 7, 8, 9, 5, 6], [5, 6, 7, 8, 0, 0, 0]])
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0, 0]])
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
+
+
+class _Engine(Forward, ABC):
+    """A forward pass whose graph runs elsewhere; masks are always given."""
+
+    def __init__(self, forward: Forward) -> None:
+        self.model, self.device = forward.model, "cpu"
+        self.bidirectional, self.needs_mask = False, True
+        self._prepare(_Graph(forward.model))
+
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
+        mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        inputs["token_type_ids"] = np.zeros_like(ids) if types is None else types
+        return torch.from_numpy(self._run(inputs)), torch.from_numpy(lengths)
+
+    @abstractmethod
+    def _prepare(self, graph: _Graph) -> None: ...
+
+    @abstractmethod
+    def _run(self, inputs: dict[str, Any]) -> Any: ...
+
+
+class OpenVino(_Engine):
+    """Intel's engine, in its default precision."""
+
+    def _prepare(self, graph: _Graph) -> None:
+        import openvino
+
+        example = _example()
+        with torch.no_grad():
+            model = openvino.convert_model(graph, example_input=example)
+        self._names = [name for port in model.inputs for name in port.get_names() if name in example]
+        for port in model.inputs:
+            port.get_node().set_partial_shape(openvino.PartialShape([-1, -1]))
+        model.validate_nodes_and_infer_types()
+        core = openvino.Core()
+        self._request = core.compile_model(model, "CPU", {"PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
+
+    def _run(self, inputs: dict[str, Any]) -> Any:
+        # The output lies in the request's own memory until the next call, by when it is pooled.
+        self._request.infer({name: inputs[name] for name in self._names}, share_inputs=True, share_outputs=True)
+        return self._request.get_output_tensor(0).data
+
+
+class Onnx(_Engine):
+    """ONNX Runtime, from torch's own export."""
+
+    def _prepare(self, graph: _Graph) -> None:
+        import logging
+
+        import onnxruntime
+
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names every package it could also have used
+        example = _example()
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.onnx"
+            sizes = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
+            torch.onnx.export(
+                graph,
+                tuple(example.values()),
+                str(file),
+                input_names=list(example),
+                output_names=["hidden"],
+                dynamic_shapes=tuple(sizes for _ in example),
+                dynamo=True,
+                verbose=False,
+            )
+            self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        self._names = [port.name for port in self._session.get_inputs()]
+
+    def _run(self, inputs: dict[str, Any]) -> Any:
+        return self._session.run(None, {name: inputs[name] for name in self._names})[0]

@@ -1,0 +1,136 @@
+"""Batches by token budget over length-sorted texts: little padding, bounded memory, rows back in input order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.encoders.contracts import Vectors
+from r2med.encoders.vectors import check_finite
+from r2med.errors import UserError
+
+Rows = Callable[[Sequence[int]], Vectors]
+"""Encodes the texts at these positions, one row each."""
+
+
+class DoesNotFitError(UserError):
+    """A single text does not fit into memory: there is nothing left to halve."""
+
+
+@dataclass
+class Worker:
+    """One device: what encodes there, and how many padded tokens it was seen to bear."""
+
+    rows: Rows
+    budget: int
+    is_out_of_memory: Callable[[Exception], bool] = lambda error: isinstance(error, MemoryError)
+    release: Callable[[], None] = lambda: None
+    """Gives cached memory back after a failure."""
+
+
+def split(positions: Sequence[int], lengths: Sequence[int], budget: int) -> Iterator[Sequence[int]]:
+    """Yield runs of positions (longest first) whose padded size, longest times count, stays within the budget.
+
+    A text that is longer than the budget makes a batch of its own.
+    """
+    start = 0
+    while start < len(positions):
+        count = max(1, budget // max(1, lengths[positions[start]]))
+        yield positions[start : start + count]
+        start += count
+
+
+def longest_first(lengths: Sequence[int]) -> list[int]:
+    """Return the positions by falling length, so that running out of memory shows in the first batch, not the last."""
+    return [int(i) for i in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")]
+
+
+class _Queue:
+    """Deals batches to workers, each within its own budget."""
+
+    def __init__(self, lengths: Sequence[int]) -> None:
+        self._lengths = lengths
+        self._order = longest_first(lengths)
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def take(self, budget: int) -> Sequence[int]:
+        with self._lock:
+            if self._next >= len(self._order):
+                return ()
+            count = max(1, budget // max(1, self._lengths[self._order[self._next]]))
+            batch = self._order[self._next : self._next + count]
+            self._next += len(batch)
+            return batch
+
+    def stop(self) -> None:
+        with self._lock:
+            self._next = len(self._order)
+
+
+class _Result:
+    """One matrix, allocated when the first rows show its width."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._lock = threading.Lock()
+        self.matrix: Vectors | None = None
+
+    def put(self, batch: Sequence[int], rows: Vectors) -> None:
+        check_finite(rows, batch)
+        with self._lock:
+            if self.matrix is None:
+                self.matrix = np.empty((self._count, rows.shape[1]), dtype=np.float32)
+        self.matrix[np.asarray(batch)] = rows
+
+
+def encode_in_batches(lengths: Sequence[int], workers: Sequence[Worker]) -> Vectors:
+    """Return one row per length, in the order of the lengths, from workers that take batches as they get free."""
+    if not lengths:
+        return np.empty((0, 0), dtype=np.float32)
+    queue, result = _Queue(lengths), _Result(len(lengths))
+    if len(workers) == 1:
+        _work(workers[0], queue, result, lengths)
+    else:
+        with ThreadPoolExecutor(len(workers), thread_name_prefix="encode") as pool:
+            for done in [pool.submit(_work, worker, queue, result, lengths) for worker in workers]:
+                done.result()
+    assert result.matrix is not None
+    return result.matrix
+
+
+def _work(worker: Worker, queue: _Queue, result: _Result, lengths: Sequence[int]) -> None:
+    try:
+        while batch := queue.take(worker.budget):
+            pieces = [batch]
+            while pieces:
+                rows = _attempt(worker, pieces[0], lengths)
+                if rows is not None:
+                    result.put(pieces.pop(0), rows)
+                    continue
+                # The traceback is gone by now, and with it what the failed attempt still held.
+                worker.release()
+                worker.budget = max(1, lengths[pieces[0][0]] * len(pieces[0]) // 2)
+                left = [position for piece in pieces for position in piece]
+                pieces = list(split(left, lengths, worker.budget))
+    except BaseException:
+        queue.stop()  # or the other devices would go on for hours before anyone hears of it
+        raise
+
+
+def _attempt(worker: Worker, batch: Sequence[int], lengths: Sequence[int]) -> Vectors | None:
+    try:
+        return worker.rows(batch)
+    except Exception as error:
+        if not worker.is_out_of_memory(error):
+            raise
+        if len(batch) == 1:
+            raise DoesNotFitError(
+                f"out of memory: one text of {lengths[batch[0]]:,} tokens does not fit on the device, "
+                "use another --device, a smaller --dtype or a smaller model"
+            ) from None
+        return None

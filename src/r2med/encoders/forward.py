@@ -1,0 +1,124 @@
+"""One copy of a transformer on one device: token ids in, a hidden state per token out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from r2med.encoders.device import torch_dtype
+from r2med.errors import UserError
+
+Matrix = npt.NDArray[np.int64]
+
+
+class Forward:
+    """Runs the torch model; knows which mask, if any, it needs."""
+
+    def __init__(self, model: Any, device: str, bidirectional: bool) -> None:
+        self.model, self.device, self.bidirectional = model, device, bidirectional
+        looks_ahead = self._looks_ahead()
+        if bidirectional and not looks_ahead:
+            raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")
+        # Tokens on the right of a text cannot be seen by it in a causal model: without a mask, torch takes its
+        # fused causal kernel, which is twice as fast and needs no memory for the mask.
+        self.needs_mask = looks_ahead
+
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
+        """Return the hidden states (texts × tokens × width) of right-padded ids, and the lengths, on the device."""
+        sizes = torch.from_numpy(lengths).to(self.device)
+        inputs: dict[str, Any] = {"input_ids": torch.from_numpy(ids).to(self.device)}
+        if types is not None:
+            inputs["token_type_ids"] = torch.from_numpy(types).to(self.device)
+        if self.bidirectional:
+            inputs["attention_mask"] = self._both_ways(sizes, ids.shape[1])
+        elif self.needs_mask and int(lengths.min()) < ids.shape[1]:
+            inputs["attention_mask"] = (torch.arange(ids.shape[1], device=self.device) < sizes[:, None]).long()
+        return self._hidden(inputs), sizes
+
+    def _hidden(self, inputs: dict[str, Any]) -> Any:
+        if "use_cache" in getattr(self.model.config, "__dict__", {}) or hasattr(self.model.config, "use_cache"):
+            inputs["use_cache"] = False
+        try:
+            return self.model(**inputs).last_hidden_state
+        except TypeError as error:
+            if "use_cache" not in str(error):
+                raise
+            del inputs["use_cache"]
+            return self.model(**inputs).last_hidden_state
+
+    def _both_ways(self, sizes: Any, width: int) -> Any:
+        # A mask of four dimensions replaces the model's own causal one. It is added to the scores; broadcast, so
+        # that it takes the memory of one row per text.
+        dtype = next(self.model.parameters()).dtype
+        hidden = torch.arange(width, device=self.device) >= sizes[:, None]
+        row = torch.zeros(hidden.shape, dtype=dtype, device=self.device).masked_fill_(hidden, torch.finfo(dtype).min)
+        return row[:, None, None, :].expand(-1, 1, width, width)
+
+    def _looks_ahead(self) -> bool:
+        """Say whether a later token changes an earlier one's state, by trying: flags differ between releases."""
+        ids = np.asarray([[5, 6, 7, 8], [5, 6, 7, 9]], dtype=np.int64)
+        with torch.inference_mode():
+            hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64)) if self.bidirectional else self._plain(ids)
+        return not torch.equal(hidden[0, 0], hidden[1, 0])
+
+    def _plain(self, ids: Matrix) -> tuple[Any, Any]:
+        return self._hidden({"input_ids": torch.from_numpy(ids).to(self.device)}), None
+
+
+def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
+    """Return the transformer of a folder on a device, without heads, ready to encode."""
+    import transformers
+
+    settings: dict[str, Any] = {
+        **dtype_setting(dtype),
+        "attn_implementation": "sdpa",
+        "local_files_only": True,
+        "output_loading_info": True,
+    }
+    with quiet():
+        try:
+            model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
+        except ValueError as error:
+            if "scaled_dot_product" not in str(error):
+                raise
+            del settings["attn_implementation"]  # an architecture without torch's fused kernels
+            model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
+    missing = [key for key in info["missing_keys"] if "pooler." not in key]
+    if missing:  # the library would fill them with random numbers
+        raise UserError(f"model {name}: {folder} lacks {len(missing)} weights of its architecture, e.g. {missing[0]}")
+    if hasattr(model, "pooler"):
+        model.pooler = None
+    return model.eval().to(device)
+
+
+def dtype_setting(dtype: str) -> dict[str, Any]:
+    """Return the precision as the installed transformers wants to be told it."""
+    import transformers
+
+    release = tuple(int(part) for part in re.findall(r"\d+", transformers.__version__)[:2])
+    return {"dtype" if release >= (4, 56) else "torch_dtype": torch_dtype(dtype)}
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers' progress bars and load reports off the terminal: what matters in them is checked here."""
+    from transformers.utils import logging
+
+    library: Any = logging
+    level = library.get_verbosity()
+    bar = library.is_progress_bar_enabled() if hasattr(library, "is_progress_bar_enabled") else True
+    library.set_verbosity_error()
+    library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        library.set_verbosity(level)
+        if bar:
+            library.enable_progress_bar()

@@ -1,0 +1,305 @@
+"""Where a model's weights come from, and which weights exactly they are.
+
+In this order: a folder named by hand (--model-path, R2MED_MODELS), an installed package, the hub at one commit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from r2med.encoders.options import Options
+from r2med.errors import MissingExtraError, UserError
+
+PATIENCE = 20
+"""Seconds within which the hub must answer."""
+
+SAMPLE = 1 << 16
+"""Bytes read at either end of a weight file for a folder's fingerprint."""
+
+WEIGHTS = (".safetensors", ".bin")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Card(Protocol):
+    """Whatever names weights: the card of an encoder or of a reranker."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+
+    @property
+    def repository(self) -> str:
+        """Its repository on the hub, or an absolute folder."""
+
+    @property
+    def revision(self) -> str:
+        """A commit, branch or tag of it."""
+
+    @property
+    def package(self) -> str:
+        """An installed package that carries the weights."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights that are known by name and revision, and fetched when they are first needed."""
+
+    name: str
+    """The model's name, for messages."""
+    repository: str
+    revision: str
+    """The hub's commit, or a fingerprint of a folder's contents."""
+    folder: Path | None = None
+    kind: Literal["model", "adapter"] = "model"
+
+    def fetch(self) -> Path:
+        """Return the local folder, downloaded if it is not there yet."""
+        return self.folder or _download(self.name, self.repository, self.revision, self.kind)
+
+
+def locate(card: Card, options: Options, repository: str = "") -> Path:
+    """Return the local folder with a model's weights; `repository` names one tower of several."""
+    return find(card, options, repository).fetch()
+
+
+def find(card: Card, options: Options, repository: str = "", role: str = "", revision: str = "") -> Weights:
+    """Say which weights a card means here, without downloading them."""
+    name, wanted = card.name, repository or card.repository
+    if (folder := options.path_of(name)) is not None:
+        folder = _tower(folder, wanted, role) if repository and repository != card.repository else folder
+        return Weights(name, wanted, folder_revision(checked_folder(folder, name)), folder)
+    if card.package and (spec := importlib.util.find_spec(card.package)) and spec.origin:
+        folder = Path(spec.origin).parent / "model"
+        return Weights(name, wanted, folder_revision(checked_folder(folder, name)), folder)
+    if Path(wanted).is_absolute():  # a folder named by path:DIR
+        return Weights(name, "", folder_revision(checked_folder(Path(wanted), name)), Path(wanted))
+    if not wanted:
+        raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
+    return Weights(name, wanted, commit_of(name, wanted, revision or card.revision))
+
+
+def _tower(folder: Path, repository: str, role: str) -> Path:
+    names = [repository.split("/")[-1], role]
+    for name in filter(None, names):
+        if (folder / name).is_dir():
+            return folder / name
+    raise UserError(f"{folder} has no folder for one of the model's two encoders: {' or '.join(filter(None, names))}")
+
+
+def checked_folder(folder: Path, name: str) -> Path:
+    """Return a folder that has all that a model needs."""
+    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+        raise UserError(f"model {name}: {folder} has no config.json, is it a model saved by transformers?")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    if not any(path.suffix in WEIGHTS for path in files):
+        raise UserError(f"model {name}: {folder} has no weights (*.safetensors or *.bin)")
+    if not any(path.name in TOKENIZERS for path in files):
+        raise UserError(f"model {name}: {folder} has no tokenizer ({TOKENIZERS[0]} or {TOKENIZERS[1]}), copy it there")
+    return folder
+
+
+def checked_adapter(folder: Path, name: str) -> Path:
+    """Return a folder that has all that a LoRA adapter consists of; its tokenizer is the base model's."""
+    if not (folder / "adapter_config.json").is_file():
+        raise UserError(f"model {name}: {folder} has no adapter_config.json, is it an adapter saved by peft?")
+    if not any((folder / f"adapter_model{suffix}").is_file() for suffix in WEIGHTS):
+        raise UserError(f"model {name}: {folder} has no adapter_model.safetensors or adapter_model.bin")
+    return folder
+
+
+def folder_revision(folder: Path) -> str:
+    """Return a fingerprint of a model's folder.
+
+    Small files count whole; of weights the size and both ends do. Reading 15 GB before every run would cost minutes,
+    and weights that were trained further differ everywhere; a change of bytes in the middle alone goes unnoticed.
+    """
+    found = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and not _is_clutter(p.relative_to(folder))):
+        size = path.stat().st_size
+        found.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            found.update(file.read(SAMPLE))
+            if size > SAMPLE:
+                # Tokenizers are read whole: they are small, and one changed merge in the middle changes the ids.
+                file.seek(SAMPLE if path.suffix not in WEIGHTS else max(SAMPLE, size - SAMPLE))
+                found.update(file.read())
+    return found.hexdigest()[:40]
+
+
+def _is_clutter(path: Path) -> bool:
+    hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+    return hidden or path.suffix.lower() in (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
+
+
+def is_offline() -> bool:
+    """Say whether the user asked to stay off the network."""
+    on = {"1", "true", "yes", "on"}
+    return any(os.environ.get(name, "").lower() in on for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise MissingExtraError("fetching a model from the hub", "hub") from None
+    return huggingface_hub
+
+
+@cache
+def commit_of(name: str, repository: str, revision: str) -> str:
+    """Return the commit that a branch or tag points to; a full commit is taken at its word.
+
+    Asked once in a process: all parts of a run must mean the same weights.
+    """
+    if COMMIT.fullmatch(revision):
+        return revision
+    hub = _hub()
+    reason = "HF_HUB_OFFLINE is set"
+    if not is_offline():
+        try:
+            return str(hub.HfApi().model_info(repository, revision=revision or None, timeout=PATIENCE).sha)
+        except Exception as error:  # whatever the client raises, the cache may still have it
+            reason = _reason(error)
+            if _is_refusal(error):
+                raise _unavailable(name, repository, revision, reason) from None
+    try:
+        return Path(hub.snapshot_download(repository, revision=revision or None, local_files_only=True)).name
+    except Exception:
+        raise _unavailable(name, repository, revision, reason) from None
+
+
+def _download(name: str, repository: str, commit: str, kind: str) -> Path:
+    hub = _hub()
+    reason = "HF_HUB_OFFLINE is set"
+    if not is_offline():
+        try:
+            # Asked first: without a network this fails at once, where a download would try for half a minute.
+            listed = hub.HfApi().model_info(repository, revision=commit, timeout=PATIENCE).siblings or ()
+            files = _needed([file.rfilename for file in listed])
+            return Path(hub.snapshot_download(repository, revision=commit, allow_patterns=files))
+        except Exception as error:
+            reason = _reason(error)
+            if _is_refusal(error):
+                raise _unavailable(name, repository, commit, reason) from None
+    try:
+        folder = Path(hub.snapshot_download(repository, revision=commit, local_files_only=True))
+        return checked_adapter(folder, name) if kind == "adapter" else checked_folder(folder, name)
+    except UserError:
+        raise
+    except Exception:
+        raise _unavailable(name, repository, commit, reason) from None
+
+
+def small_file(repository: str, commit: str, file: str) -> Path | None:
+    """Return one small file of a repository; None if it has no such file, or none that can be had here."""
+    try:
+        return Path(_hub().hf_hub_download(repository, file, revision=commit, local_files_only=is_offline()))
+    except UserError:
+        raise
+    except Exception:
+        return None
+
+
+def _needed(files: list[str]) -> list[str]:
+    """Return a repository's files without the copies of the weights that are for other programs."""
+    safe = any(name.endswith(".safetensors") for name in files)
+    others = (".h5", ".msgpack", ".onnx", ".ot", ".gguf", ".pth", ".pt", ".png", ".jpg", ".pdf")
+    folders = ("onnx/", "openvino/", "coreml/", ".git")
+    return [
+        name
+        for name in files
+        if not name.endswith(others)
+        and not name.startswith(folders)
+        and not (safe and re.fullmatch(r"pytorch_model.*\.bin(\.index\.json)?", name))
+    ]
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Say whether the hub answered and said no: what the cache has under that name is then not what was asked for."""
+    return type(error).__name__ in ("RepositoryNotFoundError", "RevisionNotFoundError", "GatedRepoError")
+
+
+def _reason(error: Exception) -> str:
+    named = {
+        "RepositoryNotFoundError": "no such repository, or a private one",
+        "RevisionNotFoundError": "it has no such revision",
+        "GatedRepoError": "its licence must be accepted on the hub first, then: hf auth login",
+    }
+    first = next(filter(None, (line.strip() for line in str(error).split("\n"))), type(error).__name__)
+    return named.get(type(error).__name__, first[:160])
+
+
+def _unavailable(name: str, repository: str, revision: str, reason: str) -> UserError:
+    at = f" at revision {revision[:12]}" if revision else ""
+    # hf:ORG/NAME has no name of its own to give a folder by; path: runs the same weights.
+    instead = "run it as path:DIR" if name.startswith("hf-") else f"use --model-path {name}=DIR or R2MED_MODELS"
+    return UserError(
+        f"model {name}: cannot get {repository}{at} from the hub ({reason}): try again online, "
+        f"or if you have its folder, {instead}"
+    )
+
+
+def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
+    """Return the Python classes of its own that a model's files put in the place of the library's."""
+    found: list[str] = []
+    for path in (folder / "config.json", folder / "0_Transformer" / "config.json"):
+        if path.is_file():
+            found += [str(name) for key, name in (_json(path).get("auto_map") or {}).items() if key == kind]
+    if (folder / "modules.json").is_file():
+        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        kinds = [str(module.get("type", "")) for module in modules]
+        found += [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
+    return found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON: {error}") from None
+    return content if isinstance(content, dict) else {}
+
+
+def not_trusted(name: str) -> UserError:
+    """Return the one line for a model whose code the user has not allowed."""
+    return UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
+
+
+def check_trust(folder: Path, name: str, options: Options, kind: str = "AutoModel") -> None:
+    """Stop before code runs that the user has not allowed, or that no revision pins."""
+    code = own_code(folder, kind)
+    if code and not options.trust_remote_code:
+        raise not_trusted(name)
+    if elsewhere := [place for place in code if "--" in place]:
+        raise UserError(
+            f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no revision "
+            f"pins: put that code into the model's folder, name it in config.json, and use --model-path {name}=DIR"
+        )
+
+
+@contextmanager
+def loading(name: str, folder: Path) -> Iterator[None]:
+    """Turn what the libraries raise for unusable files into one line."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except ImportError as error:
+        raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
+    except Exception as error:
+        if type(error).__name__ == "OutOfMemoryError":  # for the caller: room can be made
+            raise
+        if "trust_remote_code" in str(error):
+            raise not_trusted(name) from None
+        raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_reason(error)}") from error

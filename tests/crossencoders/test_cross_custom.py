@@ -1,0 +1,133 @@
+"""A user's own object as a reranker: pairs in, numbers out, checked."""
+
+import hashlib
+
+import pytest
+
+from r2med.crossencoders.open import card_of, open_scorer
+from r2med.encoders.model_cards import ANY_DATASET
+from r2med.encoders.options import Options
+from r2med.encoders.vectors import NotFiniteError
+from r2med.errors import UserError
+
+MODULE = """
+import numpy as np
+
+class Overlap:
+    def predict(self, pairs):
+        assert all(isinstance(pair, tuple) for pair in pairs)
+        return [len(set(query.split()) & set(document.split())) for query, document in pairs]
+
+class Array(Overlap):
+    def predict(self, pairs):
+        return np.array(super().predict(pairs), dtype=np.float16)
+
+class Torch(Overlap):
+    def predict(self, pairs):
+        import torch
+        return torch.tensor(super().predict(pairs), dtype=torch.bfloat16).requires_grad_()
+
+class Short(Overlap):
+    def predict(self, pairs):
+        return super().predict(pairs)[1:]
+
+class Square(Overlap):
+    def predict(self, pairs):
+        return [[score, score] for score in super().predict(pairs)]
+
+class Column(Overlap):
+    def predict(self, pairs):
+        return np.ones((len(pairs), 1))
+
+class Words:
+    def predict(self, pairs):
+        return ["good"] * len(pairs)
+
+class Forgot:
+    def predict(self, pairs):
+        [1.0 for _ in pairs]
+
+class NaN:
+    def predict(self, pairs):
+        return [1.0, float("nan")]
+
+class Huge:
+    def predict(self, pairs):
+        return [1.0, 1e300]
+
+class Raises:
+    def predict(self, pairs):
+        raise RuntimeError("no such file: weights.bin")
+
+class Encoder:
+    def encode_queries(self, queries):
+        return []
+
+ready = Overlap()
+"""
+
+PAIRS = [("heart attack", "a heart is attacked"), ("tax law", "tax law and more tax")]
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch, request):
+    """Return what opens a thing of a module in the current folder; each test has a module of its own."""
+    name = "reranker_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    return lambda thing: open_scorer(card_of(f"py:{name}:{thing}"), ANY_DATASET, Options())
+
+
+@pytest.mark.parametrize("thing", ["Overlap", "Array", "Torch", "ready"])
+def test_lists_arrays_and_tensors_are_scores(opened, thing):
+    found = opened(thing).score(PAIRS)
+    assert [scored.score for scored in found] == [1.0, 2.0]
+    assert all(scored.seconds > 0 and scored.tokens == 0 and not scored.truncated for scored in found)
+    assert opened(thing).score([]) == []
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        ("Short", r"predict returned 1 scores for 2 pairs"),
+        ("Square", r"one number per pair: its array has the shape \(2, 2\)"),
+        ("Column", r"one number per pair: its array has the shape \(2, 1\)"),
+        ("Words", r"must return an array of numbers, not list"),
+        ("Forgot", r"predict returned nothing: it must return one number per pair"),
+        ("Raises", r"predict failed at reranker_\w+.py:\d+: RuntimeError: no such file"),
+        ("Encoder", r"it has no method predict, it needs predict"),
+        ("Overlay", r"has no 'Overlay' \(did you mean Overlap\?\)"),
+    ],
+)
+def test_what_it_gets_wrong_is_one_line(opened, thing, message):
+    with pytest.raises(UserError, match=message) as caught:
+        opened(thing).score(PAIRS)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("thing", ["NaN", "Huge"])
+def test_a_score_that_is_no_number_in_single_precision_says_which(opened, thing):
+    with pytest.raises(NotFiniteError) as caught:
+        opened(thing).score(PAIRS)
+    assert caught.value.index == 1 and f"{thing}.predict" in caught.value.hint
+
+
+def test_a_changed_source_file_is_another_model(opened, tmp_path):
+    before = opened("Overlap").describe()
+    (file,) = tmp_path.glob("reranker_*.py")
+    file.write_text(file.read_text() + "# changed\n")
+    assert opened("Overlap").describe() != before
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("py:alone", "a Python reranker is written py:MODULE:NAME"),
+        ("hf:alone", "a model on the hub is written hf:ORG/NAME"),
+        ("path:no/such/folder", "there is no such folder"),
+        ("bge-rerankr", r"no reranker 'bge-rerankr' \(did you mean bge-reranker\?\)"),
+    ],
+)
+def test_a_name_that_names_nothing_is_one_line(spec, message):
+    with pytest.raises(UserError, match=message):
+        card_of(spec)

@@ -1,0 +1,298 @@
+"""Every kind of cross-encoder against a plain computation: one pair at a time, no padding, no batches."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from r2med.crossencoders import encoder
+from r2med.crossencoders.encoder import CrossEncoder
+from r2med.crossencoders.open import card_of, open_scorer
+from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card
+from r2med.encoders.model_cards import ANY_DATASET
+from r2med.encoders.options import Options
+from r2med.errors import UserError
+from support import tiny_rerankers
+from support.tiny_rerankers import LONG, PAIRS
+
+LIMIT = 48
+RANKLLAMA = {"query": "query: {query}", "document": "document: {document}", "join": "bos", "base": "org/base"}
+
+
+def card(**settings):
+    return RerankerCard(**{"name": "tiny", "loader": "classifier", "max_tokens": LIMIT, **settings})
+
+
+def scorer(folder, *, tokens=0, device="cpu", paths=(), **settings):
+    options = Options(device=device, paths=(("tiny", folder), *paths), tokens_per_batch=tokens)
+    return CrossEncoder(card(**settings), ANY_DATASET, options)
+
+
+def values(found):
+    return [scored.score for scored in found]
+
+
+def agree(found, wanted):
+    np.testing.assert_allclose(values(found), wanted, rtol=2e-4, atol=2e-5)
+
+
+def plain(folder, pairs, column, limit=LIMIT):
+    """Return the logits of pairs, as the library's own documentation computes them."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager").eval()
+    found = []
+    for query, document in pairs:
+        # Lists, since for one text the library takes an empty document for none.
+        inputs = tokenizer([query], [document], truncation="only_second", max_length=limit, return_tensors="pt")
+        with torch.no_grad():
+            found.append(float(model(**inputs).logits[0, column]))
+    return found
+
+
+def test_bert_with_two_labels_scores_by_the_second(tmp_path):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    found = scorer(folder, logit="second").score(PAIRS)
+    agree(found, plain(folder, PAIRS, 1))
+    assert len(set(values(found))) == len(PAIRS)
+    assert "token_type_ids" in transformers.AutoTokenizer.from_pretrained(folder)("a", "b")
+
+
+def test_xlm_roberta_with_one_label(tmp_path):
+    folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm")
+    agree(scorer(folder, logit="only").score(PAIRS), plain(folder, PAIRS, 0))
+
+
+def rankllama(base, adapter, pairs, limit):
+    """Return the scores of a Llama whose adapter is applied as a second path beside each layer, not merged."""
+    from safetensors.torch import load_file
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    model = transformers.AutoModelForCausalLM.from_pretrained(base, attn_implementation="eager").eval().model
+    config, tensors = json.loads((adapter / "adapter_config.json").read_text()), {}
+    tensors = load_file(adapter / "adapter_model.safetensors")
+    scale = config["lora_alpha"] / config["r"]
+
+    def beside(first, second):
+        return lambda _, inputs, output: output + scale * (inputs[0] @ first.T) @ second.T
+
+    for name, module in model.named_modules():
+        if (key := f"base_model.model.model.{name}.lora_A.weight") in tensors:
+            module.register_forward_hook(beside(tensors[key], tensors[key.replace("lora_A", "lora_B")]))
+    found = []
+    for query, document in pairs:
+        first, second = (
+            tokenizer(text, add_special_tokens=False)["input_ids"]
+            for text in (f"query: {query}", f"document: {document}")
+        )
+        start = [tokenizer.bos_token_id]
+        ids = (start + first + start + second)[:limit]
+        with torch.no_grad():
+            last = model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]
+        found.append(float(last @ tensors["base_model.model.score.weight"][0]))
+    return found
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_llama_with_an_adapter_scores_by_its_last_token(tmp_path, side):
+    base = tiny_rerankers.llama(tmp_path / "base", side)
+    adapter = tiny_rerankers.lora(tmp_path / "lora", base)
+    found = scorer(adapter, paths=(("tiny.base", base),), logit="only", max_tokens=80, **RANKLLAMA)
+    agree(found.score(PAIRS), rankllama(base, adapter, PAIRS, limit=80))
+
+
+def test_the_pair_form_of_rankllama_is_that_of_its_model_card(tmp_path):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_rerankers.llama(tmp_path / "base"))
+    made = encoder.PairTokenizer(tokenizer, reranker_card("rankllama"), ANY_DATASET, 1024, types=False)
+    for (query, document), ids in zip(PAIRS, made(PAIRS).ids, strict=True):
+        assert ids.tolist() == tokenizer([f"query: {query}"], [f"document: {document}"])["input_ids"][0]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_qwen3_scores_by_yes_less_no(tmp_path, side):
+    folder = tiny_rerankers.qwen3(tmp_path / "qwen3", side)
+    shipped = reranker_card("qwen3-reranker-0.6b")
+    tiny = shipped.model_copy(update={"name": "tiny", "max_tokens": 500})
+    found = CrossEncoder(tiny, ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),)))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
+    yes, no = tokenizer.convert_tokens_to_ids("yes"), tokenizer.convert_tokens_to_ids("no")
+    assert yes is not None and no is not None and yes != no
+    instruction = "Given a medical question, retrieve relevant passages that help answer the question"
+    wanted = []
+    for query, document in PAIRS:
+        body = f"<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}"
+        ids = [i for text in (shipped.before, body, shipped.after) for i in tokenizer.encode(text)]
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([ids])).logits[0, -1]
+        wanted.append(float(logits[yes] - logits[no]))
+    agree(found.score(PAIRS), wanted)
+
+
+def test_the_prompt_of_qwen3_begins_and_ends_as_its_authors_wrote_it():
+    shipped = reranker_card("qwen3-reranker-8b")
+    assert shipped.before.startswith("<|im_start|>system\nJudge whether the Document meets")
+    assert shipped.before.endswith('"yes" or "no".<|im_end|>\n<|im_start|>user\n')
+    assert shipped.after == "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+
+
+@pytest.mark.parametrize("kind", ["bert", "xlm_roberta"])
+def test_batches_and_order_do_not_change_a_score(tmp_path, kind):
+    folder = getattr(tiny_rerankers, kind)(tmp_path / "model")
+    one_by_one = values(scorer(folder, tokens=1).score(PAIRS))
+    np.testing.assert_allclose(values(scorer(folder, tokens=10_000).score(PAIRS)), one_by_one, rtol=2e-4, atol=2e-5)
+    backwards = values(scorer(folder, tokens=200).score(PAIRS[::-1]))[::-1]
+    np.testing.assert_allclose(backwards, one_by_one, rtol=2e-4, atol=2e-5)
+    two = values(scorer(folder, tokens=100, device="cpu,cpu").score(PAIRS))
+    np.testing.assert_allclose(two, one_by_one, rtol=2e-4, atol=2e-5)
+
+
+def test_a_tokenizer_that_pads_on_the_left_scores_alike(tmp_path):
+    left = tiny_rerankers.xlm_roberta(tmp_path / "left", "left")
+    right = Path(shutil.copytree(left, tmp_path / "right"))
+    config = right / "tokenizer_config.json"
+    config.write_text(config.read_text().replace('"padding_side": "left"', '"padding_side": "right"'))
+    assert scorer(left).describe()["revision"] != scorer(right).describe()["revision"]
+    np.testing.assert_array_equal(values(scorer(left).score(PAIRS)), values(scorer(right).score(PAIRS)))
+
+
+def test_what_a_pair_took_is_told(tmp_path):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    whole = [len(tokenizer([query], [document])["input_ids"][0]) for query, document in PAIRS]
+    found = scorer(folder).score(PAIRS)
+    assert [scored.tokens for scored in found] == [min(LIMIT, length) for length in whole]
+    assert [scored.truncated for scored in found] == [length > LIMIT for length in whole]
+    assert all(scored.seconds > 0 for scored in found)
+
+
+def test_a_document_is_cut_and_its_query_kept(tmp_path):
+    query = "facial swelling after dental work"
+    found = scorer(tiny_rerankers.bert(tmp_path / "bert"))
+    swollen, healthy = found.score([(query, LONG), (query.replace("swelling", "taxes"), LONG)])
+    assert swollen.score != healthy.score and swollen.tokens == healthy.tokens == LIMIT
+    (same,) = found.score([(query, LONG + "And more.")])
+    assert same.score == pytest.approx(swollen.score, abs=1e-5)
+
+
+def test_a_query_longer_than_the_limit_leaves_half_of_the_room_to_the_document(tmp_path):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    made = encoder.PairTokenizer(tokenizer, card(), ANY_DATASET, LIMIT, types=True)
+    tokens = made([(LONG, LONG), (LONG, "tax"), ("tax", "tax")])
+    long = tokenizer(LONG, add_special_tokens=False)["input_ids"]
+    tax = tokenizer("tax", add_special_tokens=False)["input_ids"]
+    first, end = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
+    room = LIMIT - 3
+    assert tokens.ids[0].tolist() == [*first, *long[: room - room // 2], *end, *long[: room // 2], *end]
+    assert tokens.ids[1].tolist() == [*first, *long[: room - len(tax)], *end, *tax, *end]
+    assert tokens.types[1].tolist() == [0] * (LIMIT - len(tax) - 1) + [1] * (len(tax) + 1)
+    assert tokens.truncated == [True, True, False]
+
+
+def test_what_follows_a_query_in_its_template_survives_the_cut(tmp_path):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_rerankers.qwen3(tmp_path / "qwen3"))
+    template = card(query="<Query>: {query}\n<Document>:", document=" {document}", join="none", after="\nEnd")
+    made = encoder.PairTokenizer(tokenizer, template, ANY_DATASET, LIMIT, types=False)
+    text = tokenizer.decode(made([(LONG, LONG)]).ids[0])
+    assert text.startswith("<Query>: Hereditary") and text.endswith("\nEnd")
+    assert "\n<Document>: Hereditary" in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "logit", "message"),
+    [(3, "", "gives 3 logits for a pair instead of one or two"), (2, "only", "2 logits .* instead of one")],
+)
+def test_a_model_with_other_labels_is_one_line(tmp_path, labels, logit, message):
+    folder = tiny_rerankers.bert(tmp_path / "bert", labels)
+    with pytest.raises(UserError, match=message):
+        scorer(folder, logit=logit).score(PAIRS)
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_any_classifier_by_its_folder(tmp_path, labels):
+    folder = tiny_rerankers.bert(tmp_path / "bert", labels)
+    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    agree(found.score(PAIRS), plain(folder, PAIRS, labels - 1, limit=64))
+    assert max(scored.tokens for scored in found.score(PAIRS)) == 64
+    assert str(tmp_path) not in json.dumps(found.describe())
+
+
+@pytest.mark.parametrize(("told", "limit"), [(None, 64), (40, 40), (1_000, 64)])
+def test_its_limit_is_its_tokenizers_or_its_positions(tmp_path, told, limit):
+    folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm", limit=told)
+    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    agree(found.score(PAIRS), plain(folder, PAIRS, 0, limit=limit))
+    assert max(scored.tokens for scored in found.score(PAIRS)) == limit
+
+
+def test_a_card_that_allows_more_than_there_are_positions_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="allows 65 tokens, its weights have 64 positions"):
+        scorer(tiny_rerankers.xlm_roberta(tmp_path / "xlm"), max_tokens=65).score(PAIRS)
+
+
+def test_an_old_configuration_without_its_architecture_is_read_by_the_cards(tmp_path):
+    folder = tiny_rerankers.bert(tmp_path / "no-hint-in-this-name")
+    wanted = plain(folder, PAIRS, 1)
+    config = json.loads((folder / "config.json").read_text())
+    for key in ("model_type", "architectures"):
+        del config[key]
+    (folder / "config.json").write_text(json.dumps(config))
+    tokens = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 64, **tokens}))
+    agree(scorer(folder, architecture="bert").score(PAIRS), wanted)
+
+
+def test_an_embedding_model_is_no_cross_encoder(tmp_path):
+    from support import tiny_models
+
+    with pytest.raises(UserError, match=r"lacks \d weights of BertForSequenceClassification.*is it a cross-encoder"):
+        scorer(tiny_models.bert(tmp_path / "bert")).score(PAIRS)
+
+
+def test_a_description_holds_all_that_a_score_depends_on(tmp_path):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    before = scorer(folder).describe()
+    assert before["dtype"] == "float32" and before["max_tokens"] == LIMIT and before["backend"] == "torch"
+    for change in ({"query": "q: {query}"}, {"document": "d: {document}"}, {"logit": "second"}, {"max_tokens": 47}):
+        assert scorer(folder, **change).describe() != before
+    other = tiny_rerankers.bert(tmp_path / "another")
+    assert scorer(other).describe()["revision"] != before["revision"]
+
+
+def test_weights_are_loaded_with_the_first_pair(tmp_path, monkeypatch):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    loads = []
+    load = encoder.load_model
+    monkeypatch.setattr(encoder, "load_model", lambda *args: loads.append(args) or load(*args))
+    found = scorer(folder)
+    found.describe()
+    assert found.score([]) == [] and not loads
+    found.score(PAIRS)
+    scorer(folder).score(PAIRS)
+    assert len(loads) == 1
+
+
+def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    wanted = values(scorer(folder).score(PAIRS))
+    found, whole = scorer(folder, tokens=5_000), encoder.Classifier.__call__
+    sizes = []
+
+    def small(self, ids, lengths, types):
+        sizes.append(len(ids))
+        if len(ids) > 3:
+            raise MemoryError
+        return whole(self, ids, lengths, types)
+
+    monkeypatch.setattr(encoder.Classifier, "__call__", small)
+    np.testing.assert_allclose(values(found.score(PAIRS)), wanted, rtol=2e-4, atol=2e-5)
+    assert sizes[0] == len(PAIRS)
+
+
+def test_another_engine_is_refused_and_not_ignored(tmp_path):
+    with pytest.raises(UserError, match="--backend openvino: reranker tiny runs on torch only"):
+        CrossEncoder(card(), ANY_DATASET, Options(backend="openvino"))

@@ -1,0 +1,71 @@
+"""The cards of rerankers: those of the benchmark as published, and what a card must not say."""
+
+import pytest
+from pydantic import ValidationError
+
+from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card, rerankers
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders.model_cards import models
+from r2med.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("name", "repository", "logit", "tokens"),
+    [
+        ("bge-reranker", "BAAI/bge-reranker-v2-m3", "only", 512),
+        ("monobert", "castorini/monobert-large-msmarco", "second", 512),
+        ("rankllama", "castorini/rankllama-v1-7b-lora-passage", "only", 1024),
+    ],
+)
+def test_the_three_of_the_benchmark(name, repository, logit, tokens):
+    card = reranker_card(name)
+    assert (card.repository, card.logit, card.max_tokens, card.loader) == (repository, logit, tokens, "classifier")
+
+
+def test_rankllama_is_an_adapter_with_words_before_both_texts():
+    card = reranker_card("rankllama")
+    assert card.base == "meta-llama/Llama-2-7b-hf"
+    assert (card.query, card.document, card.join) == ("query: {query}", "document: {document}", "bos")
+
+
+def test_every_card_says_what_a_user_wants_to_know():
+    for card in rerankers().values():
+        assert card.repository and card.architecture and card.parameters and card.licence and card.max_tokens
+    assert not set(rerankers()) & set(models()), "a name is a retriever or a reranker"
+
+
+def test_a_query_template_takes_the_datasets_words():
+    words = Instruction(kind="post", what="passages", domain="Biology")
+    card = RerankerCard(name="x", loader="yes-no", query="Given a {kind}, find {what} ({domain}): {query}?")
+    assert card.query_parts(words) == ("Given a post, find passages (Biology): ", "?")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"query": "no place"}, "must hold {query} once"),
+        ({"query": "{query}{query}"}, "must hold {query} once"),
+        ({"document": "{document} end"}, "once, at its end"),
+        ({"before": "system"}, 'need join = "none" or "bos"'),
+        ({"max_length": 3}, "Extra inputs"),
+    ],
+)
+def test_a_card_that_cannot_be_used_says_why(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        RerankerCard(name="x", loader="classifier", **settings)
+
+
+def test_cards_of_a_users_own_folder(tmp_path, monkeypatch):
+    (tmp_path / "rerankers").mkdir()
+    (tmp_path / "rerankers" / "mine.toml").write_text('repository = "org/mine"\nloader = "classifier"\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    rerankers.cache_clear()
+    try:
+        assert reranker_card("mine").repository == "org/mine"
+        (tmp_path / "rerankers" / "odd.toml").write_text('loader = "magic"\n')
+        rerankers.cache_clear()
+        with pytest.raises(UserError, match=r"odd.toml: loader: "):
+            reranker_card("mine")
+    finally:
+        monkeypatch.delenv("R2MED_PLUGINS")
+        rerankers.cache_clear()

@@ -1,0 +1,114 @@
+"""Encoders behind an API: a right row per text, in order, with each role's prefix and input type."""
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from r2med.encoders.api import open_api_encoder
+from r2med.encoders.model_cards import Side, model_card
+from r2med.encoders.options import Options
+from r2med.net.retry import Policy
+from r2med.store import Store
+from support import embedding_server as api
+from support.api_encoders import TEXTS, WORDS, expected, opened
+from support.embedding_server import Server
+from support.processes import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(embedding_server: Server) -> Server:
+    return embedding_server
+
+
+def test_a_row_per_text_in_the_texts_order(server: Server, home: Path, provider: str) -> None:
+    texts = [f"text {i} " + "word " * (i % 90) for i in range(500)]
+    encoder = opened(server, home, provider)
+    rows = encoder.encode(texts, "document")
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, expected(texts))
+    assert all(len(r.texts) <= 256 for r in server.requests) and len(server.requests) > 1
+    assert sorted(t for r in server.requests for t in r.texts) == sorted(texts)
+    usage = encoder.usage()
+    assert (usage["texts"], usage["cached"], usage["retries"], usage["truncated"]) == (500, 0, 0, 0)
+    assert usage["tokens"] == sum(map(api.tokens, texts)) == usage["cost_usd"]
+
+
+def test_rows_are_ordered_by_their_index(server: Server, home: Path, provider: str) -> None:
+    server.otherwise = api.answer(api.shuffled)
+    texts = [f"text {i}" for i in range(50)]
+    np.testing.assert_array_equal(opened(server, home, provider).encode(texts, "document"), expected(texts))
+
+
+def test_decimals_are_read_as_well_as_base64(server: Server, home: Path, provider: str) -> None:
+    server.otherwise = api.answer(decimals=True)
+    np.testing.assert_array_equal(opened(server, home, provider).encode(TEXTS, "document"), expected(TEXTS))
+
+
+def test_prefix_and_input_type_go_with_the_role(server: Server, home: Path, provider: str) -> None:
+    encoder = opened(server, home, provider)
+    for role in ("query", "document", "generated"):
+        encoder.encode(["gout"], role)  # type: ignore[arg-type]
+    assert server.requests[0].texts == ["about question: gout"]
+    assert [r.body.get("input_type") for r in server.requests] == (
+        ["query", "document", "query"] if provider == "voyage" else [None, None]
+    )  # OpenAI knows no roles: the bare generated text is the document, and cached
+    assert all(r.path == "/v1/embeddings" and r.body["model"] == f"{provider}-model" for r in server.requests)
+    assert all(r.body.get("truncation", False) is False for r in server.requests)
+
+
+def test_identical_texts_are_sent_once(server: Server, home: Path) -> None:
+    rows = opened(server, home).encode(["gout", "asthma", "gout"], "document")
+    assert [r.texts for r in server.requests] == [["gout", "asthma"]]
+    np.testing.assert_array_equal(rows, expected(["gout", "asthma", "gout"]))
+
+
+def test_empty_texts_and_no_texts(server: Server, home: Path) -> None:
+    encoder = opened(server, home)
+    assert encoder.encode([], "document").shape == (0, api.DIMENSION)
+    assert not server.requests
+    np.testing.assert_array_equal(encoder.encode(["", "a \ud800 b"], "document"), expected([" ", "a � b"]))
+
+
+def test_normalised_where_the_card_says_so(server: Server, home: Path) -> None:
+    rows = opened(server, home, normalise=True).encode(TEXTS, "document")
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
+
+
+def test_several_requests_go_at_once_and_no_more_than_allowed(server: Server, home: Path, small_requests: None) -> None:
+    four = threading.Barrier(4, timeout=PATIENCE)
+
+    def answer_by_fours(exchange: api.Exchange) -> None:
+        four.wait()
+        api.answer(delay=0.1)(exchange)
+
+    server.otherwise = answer_by_fours
+    opened(server, home, policy=Policy(concurrency=4)).encode([f"text {i}" for i in range(8)], "document")
+    assert server.most_at_once == 4
+
+
+def test_encode_works_inside_a_running_loop(server: Server, home: Path, provider: str) -> None:
+    async def notebook() -> Any:
+        return opened(server, home, provider).encode(TEXTS, "document")
+
+    np.testing.assert_array_equal(asyncio.run(notebook()), expected(TEXTS))
+
+
+def test_the_real_cards_open(home: Path) -> None:
+    for name in ("openai", "voyage"):
+        about = open_api_encoder(model_card(name), WORDS, Options(), Store(home)).describe("query")
+        assert {"model", "provider", "prefix", "max_tokens", "input_type", "normalise"} <= about.keys()
+        assert about["endpoint"] == ""
+        json.dumps(about)
+
+
+def test_a_query_prefix_does_not_show_in_the_description_of_documents(server: Server, home: Path) -> None:
+    one, two = opened(server, home), opened(server, home, query=Side(prefix="other"))
+    assert one.describe("document") == two.describe("document")
+    assert one.describe("query") != two.describe("query")

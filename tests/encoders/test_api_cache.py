@@ -1,0 +1,147 @@
+"""Encoders behind an API: nothing is paid for twice, whatever is killed, damaged or run together."""
+
+import signal
+import sqlite3
+from contextlib import AbstractContextManager
+from pathlib import Path
+from subprocess import Popen
+
+import numpy as np
+import pytest
+
+from r2med.encoders.model_cards import Side
+from r2med.errors import UserError
+from r2med.net.retry import Policy
+from support import embedding_server as api
+from support.api_encoders import TEXTS, card, expected, opened
+from support.embedding_server import Server
+from support.keys import KEY
+from support.processes import PATIENCE, started, wait_for
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(embedding_server: Server) -> Server:
+    return embedding_server
+
+
+def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
+    server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened(server, home, provider).encode(TEXTS, "document")
+    count = len(server.requests)
+    monkeypatch.delenv(f"{provider.upper()}_API_KEY")
+    encoder = opened(server, home, provider, budget=0.0)
+    np.testing.assert_array_equal(encoder.encode([*TEXTS, TEXTS[0]], "document"), [*first, first[0]])
+    assert len(server.requests) == count
+    usage = encoder.usage()
+    assert (usage["texts"], usage["cached"], usage["tokens"], usage["cost_usd"]) == (4, 4, 0, 0)
+    assert usage["cached_tokens"] == sum(map(api.tokens, [*TEXTS, TEXTS[0]]))
+
+
+def test_only_what_is_missing_is_sent(server: Server, home: Path) -> None:
+    opened(server, home).encode(TEXTS[:2], "document")
+    encoder = opened(server, home)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, "document"), expected(TEXTS))
+    assert server.requests[-1].texts == TEXTS[2:]
+    assert encoder.usage()["cached"] == 2
+
+
+def test_answers_of_another_model_role_or_server_are_not_taken(server: Server, home: Path) -> None:
+    opened(server, home, "voyage").encode(["gout"], "document")
+    opened(server, home, "voyage", repository="other").encode(["gout"], "document")
+    opened(server, home, "voyage", document=Side(input_type="query")).encode(["gout"], "document")
+    assert len(server.requests) == 3
+    with api.serve() as other:
+        opened(other, home, "voyage").encode(["gout"], "document")
+        assert len(other.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE vectors SET vector = substr(vector, 1, 28)",
+        "UPDATE vectors SET vector = zeroblob(32)",
+        "UPDATE vectors SET vector = 'text'",
+        "UPDATE vectors SET tokens = tokens + 1",
+        "UPDATE vectors SET checksum = x'00'",
+        "DELETE FROM vectors",
+    ],
+)
+def test_a_damaged_row_is_fetched_again(server: Server, home: Path, damage: str) -> None:
+    opened(server, home).encode(TEXTS, "document")
+    with sqlite3.connect(home / "api" / "openai.sqlite") as db:
+        db.execute(damage)
+    db.close()
+    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document"), expected(TEXTS))
+    opened(server, home).encode(TEXTS, "document")
+    assert len(server.requests) == 2
+
+
+def test_a_cache_that_is_no_cache_is_one_line_and_left_alone(server: Server, home: Path) -> None:
+    file = home / "api" / "openai.sqlite"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"not a database, but somebody's work" * 99)
+    with pytest.raises(UserError, match=r"openai.sqlite: this cache .* cannot be used"):
+        opened(server, home).encode(TEXTS, "document")
+    assert file.read_bytes().startswith(b"not a database") and not server.requests
+
+
+CHILD = """
+import sys
+import numpy as np
+from support.embedding_server import vector
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders.api import open_api_encoder, requests
+from r2med.net.retry import Policy
+from r2med.encoders.model_cards import ModelCard
+from r2med.encoders.options import Options
+from r2med.store import Store
+
+card, address, home = ModelCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
+requests.batches = lambda parcels, _: [list(parcels[i : i + 2]) for i in range(0, len(parcels), 2)]
+options, words = Options(base_urls=((card.loader, address),)), Instruction(kind="", what="", domain="")
+encoder = open_api_encoder(card, words, options, Store(home), policy=Policy(concurrency=4))
+texts = [f"text {i}" for i in range(60)]
+try:
+    np.testing.assert_array_equal(encoder.encode(texts, "document"), [vector(text) for text in texts])
+except KeyboardInterrupt:
+    sys.exit(77)
+print(int(encoder.usage()["cached"]))
+"""
+
+
+def child(server: Server, home: Path, provider: str = "openai") -> AbstractContextManager[Popen[str]]:
+    arguments = ["-c", CHILD, card(provider).model_dump_json(), server.address, home]
+    return started(arguments, OPENAI_API_KEY=KEY, VOYAGE_API_KEY=KEY, PYTHONPATH=Path(__file__).parents[1])
+
+
+@pytest.mark.parametrize(("provider", "number"), [("openai", signal.SIGKILL), ("voyage", signal.SIGINT)])
+def test_a_run_that_is_killed_is_not_paid_for_twice(
+    server: Server, home: Path, provider: str, number: signal.Signals
+) -> None:
+    server.otherwise = api.answer(delay=0.05)
+    with child(server, home, provider) as first:
+        wait_for(lambda: len(server.served) >= 16)
+        server.otherwise = api.hang  # what is under way now is lost, and all that is lost
+        wait_for(lambda: server.at_once == 4 and len(server.requests) * 2 - len(server.served) == 8)
+        first.send_signal(number)
+        first.communicate(timeout=Policy.idle / 2)
+    assert first.returncode == (77 if number == signal.SIGINT else -number)
+    before = dict(server.served)
+    server.otherwise = None
+    second, texts = opened(server, home, provider), [f"text {i}" for i in range(60)]
+    np.testing.assert_array_equal(second.encode(texts, "document"), expected(texts))
+    assert second.usage()["cached"] == len(before)
+    assert len(server.served) == 60 and set(server.served.values()) == {1}
+
+
+def test_two_processes_share_a_cache(server: Server, home: Path) -> None:
+    server.otherwise = api.answer(delay=0.03)
+    with child(server, home) as one, child(server, home) as two:
+        results = [process.communicate(timeout=PATIENCE) for process in (one, two)]
+    assert (one.returncode, two.returncode) == (0, 0), results
+    assert len(server.served) == 60
+    assert opened(server, home).encode([f"text {i}" for i in range(60)], "document").shape == (60, 8)
+    assert set(server.served.values()) == {1}, "what one fetches the other does not ask for"

@@ -1,0 +1,148 @@
+"""Encoders behind an API: what is tried again, for how long, and how many requests go at once."""
+
+import time
+from dataclasses import replace
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from r2med.errors import UserError
+from r2med.net.retry import Policy, RequestFailed, _wait, retry_after
+from r2med.net.throttle import Throttle
+from support import embedding_server as api
+from support.api_encoders import HASTY, TEXTS, expected, opened
+from support.embedding_server import Server
+from support.loopback import nobody_listening
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(embedding_server: Server) -> Server:
+    return embedding_server
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+def test_what_may_pass_is_tried_again(server: Server, home: Path, provider: str, status: int) -> None:
+    server.script = [api.refuse(status), api.refuse(status)]
+    encoder = opened(server, home, provider)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, "document"), expected(TEXTS))
+    assert len(server.requests) == 3 and encoder.usage()["retries"] == 2
+
+
+@pytest.mark.parametrize("fault", [api.close, api.close_half_way, api.hang, api.stall_half_way])
+def test_broken_connections_are_tried_again(server: Server, home: Path, provider: str, fault: Any) -> None:
+    server.script = [fault]
+    np.testing.assert_array_equal(opened(server, home, provider, HASTY).encode(TEXTS, "document"), expected(TEXTS))
+    assert len(server.requests) >= 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_what_will_not_pass_is_not_tried_again(server: Server, home: Path, provider: str, status: int) -> None:
+    server.otherwise = api.refuse(status, '{"error": {"message": "so\\nnot"}, "detail": "so not"}')
+    with pytest.raises(UserError, match=f"HTTP {status}") as error:
+        opened(server, home, provider).encode(TEXTS, "document")
+    assert len(server.requests) == 1
+    assert "\n" not in str(error.value)
+    assert ("API_KEY" in str(error.value)) == (status in (401, 403))
+    assert ("so not" in str(error.value)) == (status not in (401, 403))
+
+
+def test_an_account_without_money_is_not_tried_again(server: Server, home: Path) -> None:
+    body = '{"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}'
+    server.otherwise = api.refuse(429, body)
+    with pytest.raises(UserError, match="exceeded your current quota"):
+        opened(server, home).encode(TEXTS, "document")
+    assert len(server.requests) == 1
+
+
+def test_attempts_end(server: Server, home: Path, provider: str) -> None:
+    server.otherwise = api.refuse(500)
+    with pytest.raises(UserError, match=r"HTTP 500.*6 attempts.*run again to continue"):
+        opened(server, home, provider).encode(TEXTS, "document")
+    assert len(server.requests) == 6
+
+
+def test_the_deadline_ends_a_request_that_trickles_on(server: Server, home: Path, provider: str) -> None:
+    server.otherwise = api.trickle
+    with pytest.raises(UserError, match=r"no whole answer within 0\.5 s; what was paid") as error:
+        opened(server, home, provider, Policy(base=0.01, idle=60, deadline=0.5)).encode(TEXTS, "document")
+    assert "attempts" not in str(error.value) and len(server.requests) <= 1
+
+
+def test_an_attempt_that_trickles_on_is_limited_where_the_sdk_knows_no_silence(server: Server, home: Path) -> None:
+    server.otherwise = api.trickle
+    with pytest.raises(UserError, match=r"silent for 0\.4 s \(2 attempts\)"):
+        opened(server, home, "voyage", replace(HASTY, attempts=2)).encode(TEXTS, "document")
+
+
+def test_a_server_that_is_down_is_one_line(home: Path, provider: str) -> None:
+    said = rf"connection to {provider} at 127.0.0.1:\d+ failed \(\w+\) \(6 attempts\)"
+    with nobody_listening() as address, pytest.raises(UserError, match=said):
+        opened(Server(address), home, provider).encode(TEXTS, "document")
+
+
+def test_retry_after_is_waited_for(server: Server, home: Path, provider: str) -> None:
+    server.script = [api.refuse(429, "{}", retry_after="0.6")]
+    opened(server, home, provider).encode(TEXTS, "document")
+    assert server.requests[1].at - server.requests[0].at >= 0.6
+
+
+def test_retry_after_may_be_a_date(server: Server, home: Path) -> None:
+    begun, begun_at = time.time(), time.monotonic()
+    due = int(begun + 2)  # a date has whole seconds
+    server.script = [api.refuse(503, "{}", retry_after=formatdate(due, usegmt=True))]
+    opened(server, home).encode(TEXTS, "document")
+    assert server.requests[1].at - begun_at >= due - begun - 0.05
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path, provider: str) -> None:
+    server.otherwise = api.refuse(429, "{}", retry_after="3600")
+    with pytest.raises(UserError, match="asks to wait 3600 s"):
+        opened(server, home, provider).encode(TEXTS, "document")
+    assert len(server.requests) == 1
+
+
+def test_how_retry_after_is_read() -> None:
+    assert retry_after({"retry-after": "7"}) == 7
+    assert retry_after({"retry-after-ms": "1500", "retry-after": "2"}) == 1.5
+    assert retry_after({"retry-after": "-3"}) == 0
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    for nonsense in ({}, {"retry-after": "soon"}, {"retry-after": "nan"}, {"retry-after": "inf"}):
+        assert retry_after(nonsense) is None
+
+
+def test_waits_grow_and_are_jittered() -> None:
+    failure = RequestFailed("", again=True)
+    policy = Policy(base=2, cap=20)
+    for attempt, most in ((1, 2), (2, 4), (3, 8), (6, 20)):
+        waits = [_wait(failure, attempt, policy) for _ in range(300)]
+        assert min(waits) < most * 0.1 and most * 0.9 < max(waits) <= most
+    for asked, most in ((0.0, 0.0), (0.5, 0.55), (30.0, 31.0)):
+        waits = [_wait(RequestFailed("", again=True, retry_after=asked), 3, policy) for _ in range(300)]
+        assert asked <= min(waits) <= max(waits) <= most, "what was asked for, and little more"
+
+
+def test_a_429_halves_what_goes_at_once_and_success_brings_it_back() -> None:
+    throttle = Throttle(8)
+    sent = time.monotonic()
+    throttle.limited(sent, 0)
+    throttle.limited(sent, 0)  # sent before the first one came back
+    assert throttle.limit == 4
+    throttle.limited(time.monotonic(), 0)
+    assert throttle.limit == 2
+    for _ in range(60):
+        throttle.answered()
+    assert throttle.limit == 8
+
+
+def test_a_limited_server_gets_fewer_requests_at_once(server: Server, home: Path, small_requests: None) -> None:
+    server.script = [api.refuse(429, "{}", retry_after="0.2") for _ in range(8)]
+    server.otherwise = api.answer(delay=0.02)
+    texts = [f"text {i}" for i in range(30)]
+    rows = opened(server, home).encode(texts, "document")
+    np.testing.assert_array_equal(rows, expected(texts))
+    assert max(server.served.values()) == 1

@@ -1,0 +1,101 @@
+"""Encoders behind an API: keys that are shown nowhere, base URLs, missing SDKs, wrong cards."""
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from r2med.encoders.api import open_api_encoder
+from r2med.encoders.model_cards import ModelCard
+from r2med.encoders.options import Options
+from r2med.errors import MissingExtraError, UserError
+from r2med.store import Store
+from support import embedding_server as api
+from support.api_encoders import FAST, TEXTS, WORDS, card, expected, opened
+from support.embedding_server import Server
+from support.keys import KEY
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(embedding_server: Server) -> Server:
+    return embedding_server
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
+    server: Server, home: Path, provider: str, status: int, caplog: pytest.LogCaptureFixture, capfd: Any
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.otherwise = api.echo_key(status)
+    encoder = opened(server, home, provider)
+    with pytest.raises(UserError) as error:
+        encoder.encode(TEXTS, "document")
+    assert server.requests[0].key == f"Bearer {KEY}"
+    server.otherwise = None
+    encoder.encode(TEXTS, "document")
+    shown: list[object] = [caplog.text, *capfd.readouterr(), repr(encoder), vars(encoder), encoder.usage()]
+    shown += [encoder.describe("query")]
+    link: BaseException | None = error.value
+    while link is not None:
+        shown += [str(link), repr(link), vars(link)]
+        link = link.__context__
+    assert not [where for where in shown if KEY in str(where)]
+    for file in home.rglob("*"):
+        assert file.is_dir() or KEY.encode() not in file.read_bytes()
+
+
+@pytest.mark.parametrize("value", [None, "", " "])
+def test_a_missing_key_names_its_variable(
+    server: Server, home: Path, provider: str, value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable = f"{provider.upper()}_API_KEY"
+    monkeypatch.delenv(variable) if value is None else monkeypatch.setenv(variable, value)
+    with pytest.raises(UserError, match=f"set the environment variable {variable}"):
+        opened(server, home, provider).encode(TEXTS, "document")
+
+
+def test_a_key_that_no_header_can_hold_is_not_shown(
+    server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-sécret")
+    with pytest.raises(UserError, match="characters that no key has") as error:
+        opened(server, home, provider).encode(TEXTS, "document")
+    assert "cret" not in str(error.value)
+
+
+def test_the_base_url_may_come_from_the_environment(
+    server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.address + "/")
+    encoder = open_api_encoder(card(provider), WORDS, Options(), Store(home), policy=FAST)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, "document"), expected(TEXTS))
+    assert encoder.describe("query") == opened(server, home, provider).describe("query")
+    assert "127.0.0.1" not in str(encoder.describe("query"))
+
+
+@pytest.mark.parametrize(
+    "url", ["api.openai.com", "ftp://x/v1", "https://", "http://[", "http://u:pw-9@h/v1", "http://h/?k=pw-9"]
+)
+def test_a_base_url_that_is_none_or_has_secrets_in_it(home: Path, url: str) -> None:
+    with pytest.raises(UserError, match="base URL given for openai") as error:
+        open_api_encoder(card(), WORDS, Options(base_urls=(("openai", url),)), Store(home))
+    assert "pw-9" not in str(error.value)
+
+
+@pytest.mark.parametrize("module", ["openai", "voyageai"])
+def test_a_missing_sdk_names_the_extra(
+    server: Server, home: Path, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"r2med\[api\]"):
+        opened(server, home, "openai" if module == "openai" else "voyage").encode(TEXTS, "document")
+
+
+def test_a_card_of_another_kind_is_refused(home: Path) -> None:
+    with pytest.raises(UserError, match="no API model"):
+        open_api_encoder(ModelCard(name="x", loader="transformers"), WORDS, Options(), Store(home))

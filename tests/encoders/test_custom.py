@@ -1,0 +1,155 @@
+"""A user's own object as a model: strings or dicts in, an array out, checked."""
+
+import numpy as np
+import pytest
+
+from r2med.encoders.model_cards import ANY_DATASET
+from r2med.encoders.open import card_of, open_encoder
+from r2med.encoders.options import Options
+from r2med.errors import UserError
+
+GOOD = """
+import numpy as np
+
+class Strings:
+    def encode_queries(self, queries, **kwargs):
+        return np.array([[len(q), 1.0] for q in queries])
+
+    def encode_corpus(self, corpus, **kwargs):
+        return [[len(text.upper()), 2.0] for text in corpus]
+
+class Dicts(Strings):
+    calls = 0
+
+    def encode_corpus(self, corpus, **kwargs):
+        Dicts.calls += 1
+        return np.array([[len(document["text"]), 2.0] for document in corpus])
+
+class Torch(Strings):
+    def encode_queries(self, queries):
+        import torch
+        return torch.ones(len(queries), 3, dtype=torch.bfloat16, requires_grad=True)
+
+class Bad(Strings):
+    def encode_corpus(self, corpus):
+        return np.ones((len(corpus) + 1, 2))
+
+    def encode_queries(self, queries):
+        return np.array([[np.nan if "odd" in q else 1.0] for q in queries])
+
+class Flat(Strings):
+    def encode_queries(self, queries):
+        return np.ones(len(queries))
+
+    def encode_corpus(self, corpus):
+        return ["not", "numbers"]
+
+class Raises(Strings):
+    def encode_queries(self, queries):
+        raise RuntimeError("no such file: weights.bin")
+
+    def encode_corpus(self, corpus):
+        return corpus[0]["no such key"]
+
+class NeedsArguments(Strings):
+    def __init__(self, path):
+        pass
+
+class Half:
+    def encode_queries(self, queries):
+        return []
+
+ready = Strings()
+"""
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch, request):
+    """Return what opens a class of a module in the current folder; each test has a module of its own."""
+    import hashlib
+
+    name = "custom_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
+    (tmp_path / f"{name}.py").write_text(GOOD)
+    monkeypatch.chdir(tmp_path)
+
+    def open_(thing, module=None):
+        return open_encoder(card_of(f"py:{module or name}:{thing}"), ANY_DATASET, Options())
+
+    open_.module = name
+    return open_
+
+
+@pytest.mark.parametrize("thing", ["Strings", "Dicts", "ready"])
+def test_a_class_or_an_object_that_takes_strings_or_dicts(opened, thing):
+    found = opened(thing)
+    assert found.encode(["abc", ""], "query").tolist() == [[3, 1], [0, 1]]
+    assert found.encode(["ab"], "document").tolist() == [[2, 2]]
+    assert found.encode(["ab"], "document").dtype == np.float32
+    assert found.encode(["ab"], "generated").tolist() == [[2, 1]]
+    assert found.usage() == {"texts": 5.0}
+
+
+def test_once_it_is_known_that_dicts_are_wanted_strings_are_not_tried_again(opened):
+    import sys
+
+    found = opened("Dicts")
+    for _ in range(3):
+        found.encode(["ab"], "document")
+    assert sys.modules[opened.module].Dicts.calls == 4
+
+
+def test_a_tensor_is_an_array_too(opened):
+    assert opened("Torch").encode(["a", "b"], "query").tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_it_can_be_named_without_py(opened):
+    assert card_of(f"{opened.module}:Strings").loader == "custom"
+    assert opened("Strings").describe("query")["model"] == f"{opened.module}:Strings"
+
+
+def test_a_changed_source_file_is_another_model(opened, tmp_path):
+    before = opened("Strings").describe("document")
+    file = tmp_path / f"{opened.module}.py"
+    file.write_text(file.read_text() + "# changed\n")
+    assert opened("Strings").describe("document") != before
+
+
+@pytest.mark.parametrize(
+    ("thing", "role", "message"),
+    [
+        ("Bad", "document", r"encode_corpus returned 3 rows for 2 texts"),
+        ("Bad", "query", r"text 2 has NaN"),
+        ("Flat", "query", r"one row per text: its array has the shape \(2,\)"),
+        ("Flat", "document", r"array of numbers, not list"),
+        ("Raises", "query", r"encode_queries failed at custom_\w+.py:\d+: RuntimeError: no such file"),
+        ("Raises", "document", r"encode_corpus failed at .*: TypeError"),
+    ],
+)
+def test_what_a_model_gets_wrong_is_one_line(opened, thing, role, message):
+    with pytest.raises(UserError, match=message) as caught:
+        opened(thing).encode(["even", "odd"], role)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("thing", "message"),
+    [
+        ("Stings", r"has no 'Stings' \(did you mean Strings\?\)"),
+        ("Half", r"no method encode_corpus"),
+        ("NeedsArguments", r"creating it without arguments failed"),
+    ],
+)
+def test_a_thing_that_is_no_model_is_one_line(opened, thing, message):
+    with pytest.raises(UserError, match=message):
+        opened(thing)
+
+
+def test_a_module_that_is_not_there_is_one_line_with_the_nearest(opened):
+    with pytest.raises(UserError, match=rf"no module '{opened.module}s' \(did you mean {opened.module}\?\)"):
+        opened("Strings", opened.module + "s")
+
+
+def test_a_module_that_needs_another_is_one_line(opened, tmp_path):
+    (tmp_path / "needs_more_than_there_is.py").write_text("import a_package_that_is_not_there")
+    with pytest.raises(UserError, match="a_package_that_is_not_there"):
+        opened("Strings", "needs_more_than_there_is")

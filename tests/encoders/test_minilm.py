@@ -1,0 +1,105 @@
+"""A real model, all-MiniLM-L6-v2, through the whole path and on every engine that is installed."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from r2med.encoders import backends, weights
+from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side, model_card
+from r2med.encoders.open import open_encoder
+from r2med.encoders.options import Options
+from r2med.errors import UserError
+from support.tiny_models import SENTENCES, TEXTS
+
+ALL = TEXTS + SENTENCES
+
+
+def minilm(**options):
+    return open_encoder(model_card("minilm"), ANY_DATASET, Options(**{"device": "cpu", **options}))
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return minilm().encode(ALL, "document")
+
+
+def test_a_heart_attack_is_nearer_to_an_infarction_than_to_tax_law():
+    query = minilm().encode(["heart attack"], "query")[0]
+    infarction, tax = minilm().encode(["myocardial infarction", "tax law"], "document")
+    assert query @ infarction > 0.5 > 0.2 > query @ tax
+
+
+def test_it_equals_sentence_transformers(vectors):
+    from sentence_transformers import SentenceTransformer
+
+    folder = weights.locate(model_card("minilm"), Options())
+    wanted = SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(ALL, show_progress_bar=False)
+    np.testing.assert_allclose(vectors, wanted, atol=1e-5)
+
+
+def test_the_sentence_transformers_loader_gives_the_same(vectors):
+    folder = weights.locate(model_card("minilm"), Options())
+    card = ModelCard(
+        name="minilm",
+        loader="sentence-transformers",
+        repository=str(folder),
+        query=Side(max_tokens=0),
+        document=Side(max_tokens=0),
+    )
+    np.testing.assert_allclose(
+        open_encoder(card, ANY_DATASET, Options(device="cpu")).encode(ALL, "query"), vectors, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("backend", ["openvino", "onnx"])
+def test_another_engine_gives_the_same_vectors(backend, vectors):
+    if any(importlib.util.find_spec(name) is None for name in backends.INSTALLS[backend]):
+        with pytest.raises(UserError, match="pip install"):
+            minilm(backend=backend)
+        return
+    found = minilm(backend=backend)
+    assert ((found.encode(ALL, "document") * vectors).sum(axis=1) >= 0.9999).all()
+    assert found.describe("document")["backend"] == backend
+    assert found.describe("document") != minilm().describe("document")
+
+
+def test_another_engine_reads_pairs(tmp_path):
+    from support import tiny_models
+
+    pytest.importorskip("openvino")
+    folder = tiny_models.bert(tmp_path / "bert")
+    card = ModelCard(
+        name="tiny", loader="transformers", pooling="cls", document=Side(max_tokens=48, pair_with_empty=True)
+    )
+    plain, fast = (
+        open_encoder(card, ANY_DATASET, Options(device="cpu", backend=backend, paths=(("tiny", folder),)))
+        for backend in ("torch", "openvino")
+    )
+    wanted, found = plain.encode(TEXTS, "document"), fast.encode(TEXTS, "document")
+    cosine = (wanted * found).sum(1) / np.linalg.norm(wanted, axis=1) / np.linalg.norm(found, axis=1)
+    assert (cosine > 0.999).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"backend": "openvni"}, r"no backend 'openvni' \(did you mean openvino\?\)"),
+        ({"backend": "openvino", "dtype": "float16"}, "leave --dtype float16 out"),
+        ({"device": "cuda:99"}, "--device cuda:99: torch sees"),
+    ],
+)
+def test_what_cannot_run_is_one_line(options, message):
+    with pytest.raises(UserError, match=message):
+        minilm(**options)
+
+
+def test_a_decoder_on_another_engine_is_one_line(tmp_path):
+    from support import tiny_models
+
+    pytest.importorskip("openvino")
+    folder = tiny_models.gpt_neox(tmp_path / "neox")
+    card = ModelCard(name="tiny", loader="transformers", pooling="last", query=Side(max_tokens=48))
+    options = Options(device="cpu", backend="openvino", paths=(("tiny", folder),))
+    with pytest.raises(UserError, match="--backend torch"):
+        open_encoder(card, ANY_DATASET, options).encode(["a"], "query")

@@ -1,0 +1,122 @@
+"""Model cards hold the benchmark's facts; a card that is wrong is one line."""
+
+import pytest
+
+from r2med.data.dataset_cards import cards
+from r2med.encoders.model_cards import model_card, models, read_card
+from r2med.errors import UserError
+from r2med.llm.llm_cards import llm_card, llms
+
+TASK = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "
+EXAM = cards()["MedQA-Diag"].instruction
+
+# name: model, pooling, normalised, most tokens of a document, similarity
+FACTS = {
+    "contriever": ("facebook/contriever-msmarco", "mean", False, 512, "dot"),
+    "inst-l": ("hkunlp/instructor-large", "mean", True, 512, "cosine"),
+    "inst-xl": ("hkunlp/instructor-xl", "mean", True, 512, "cosine"),
+    "bmr-410m": ("BMRetriever/BMRetriever-410M", "last", False, 512, "dot"),
+    "bmr-2b": ("BMRetriever/BMRetriever-2B", "last", False, 1024, "dot"),
+    "bmr-7b": ("BMRetriever/BMRetriever-7B", "last", False, 2048, "dot"),
+    "bge": ("BAAI/bge-large-en-v1.5", "cls", True, 512, "cosine"),
+    "e5": ("intfloat/e5-mistral-7b-instruct", "last", True, 2048, "cosine"),
+    "grit": ("GritLM/GritLM-7B", "mean", True, 2048, "cosine"),
+    "sfr": ("Salesforce/SFR-Embedding-Mistral", "last", True, 2048, "cosine"),
+    "nv": ("nvidia/NV-Embed-v2", "", True, 4096, "cosine"),
+    "openai": ("text-embedding-3-large", "", False, 6000, "cosine"),
+    "voyage": ("voyage-3", "", False, 16000, "cosine"),
+}
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_every_retriever_of_the_benchmark_has_its_facts(name):
+    card = model_card(name)
+    facts = (card.repository, card.pooling, card.normalise, card.document.max_tokens, card.similarity)
+    assert facts == FACTS[name]
+
+
+def test_medcpt_has_two_towers_and_pairs():
+    card = model_card("medcpt")
+    assert card.side("query").repository == "ncbi/MedCPT-Query-Encoder"
+    assert card.side("document").repository == card.side("generated").repository == "ncbi/MedCPT-Article-Encoder"
+    assert card.document.pair_with_empty
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("e5", TASK),
+        ("sfr", TASK),
+        ("nv", TASK),
+        ("bmr-2b", TASK.removeprefix("Instruct: ")),
+        ("grit", f"<|user|>\n{TASK}\n<|embed|>\n"),
+        ("bge", "Represent this sentence for searching relevant passages: "),
+        ("inst-l", "Represent the Medical Exam for retrieving relevant paragraphs: "),
+        ("contriever", ""),
+    ],
+)
+def test_prefixes_hold_the_dataset_s_words(name, prefix):
+    assert model_card(name).query.prefix_for(EXAM) == prefix
+
+
+def test_published_variants_stand_beside_the_right_defaults():
+    assert model_card("medcpt:published").query.repository == "ncbi/MedCPT-Article-Encoder"
+    assert model_card("medcpt:published").similarity == "cosine"
+    assert (model_card("grit").query.max_tokens, model_card("grit:published").query.max_tokens) == (2048, 512)
+    assert model_card("contriever:published").similarity == "cosine"
+
+
+def test_generated_text_gets_no_prefix_unless_the_card_says_so():
+    assert model_card("e5").side("generated").prefix == ""
+    assert model_card("e5").side("generated").max_tokens == model_card("e5").query.max_tokens
+    assert model_card("grit").side("generated").prefix == "<|embed|>\n"
+
+
+def test_models_that_hold_records_have_cards():
+    for name in (
+        "qwen3-0.6b",
+        "qwen3-4b",
+        "qwen3-8b",
+        "reasonir",
+        "reasonembed",
+        "diver",
+        "gte-qwen2",
+        "inf",
+        "minilm",
+    ):
+        assert model_card(name).licence
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('loader = "transformers"\npoling = "cls"\n', "poling"),
+        ('loader = "transfomers"\n', "loader"),
+        ("loader = \n", "not a TOML card"),
+        ('loader = "transformers"\n[query]\nmax_tokens = "many"\n', "query.max_tokens"),
+        ('loader = "transformers"\n[variants.x]\nsimilarity = "close"\n', "similarity"),
+    ],
+)
+def test_a_card_that_is_wrong_is_one_line_with_file_and_field(tmp_path, content, says):
+    (tmp_path / "mine.toml").write_text(content)
+    with pytest.raises(UserError) as error:
+        read_card(tmp_path / "mine.toml", "mine")
+    assert "mine.toml" in str(error.value)
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_every_llm_of_the_benchmark_has_a_card():
+    names = "qwen-7b qwen-32b qwen-72b llama-70b gpt4 o3-mini r1-qwen-32b r1-llama-70b huatuo-o1-70b qwq-32b qwen3-32b"
+    assert set(names.split()) <= set(llms())
+    assert llm_card("o3-mini").api_style == "reasoning"
+    assert (llm_card("qwq-32b").answer, llm_card("huatuo-o1-70b").answer) == ("think", "final-response")
+    assert llm_card("qwen3-32b").thinking is True
+    assert (llm_card("gpt4").temperature, llm_card("gpt4").top_p) == (0.8, 0.8)
+    assert (llm_card("qwen-7b").temperature, llm_card("qwen-7b").max_tokens) == (0.7, 10240)
+
+
+def test_unknown_names_offer_the_nearest():
+    with pytest.raises(UserError, match="did you mean bge"):
+        model_card("bgee")
+    assert "medcpt:published" in models()

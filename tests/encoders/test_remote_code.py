@@ -1,0 +1,109 @@
+"""Models that bring their own code: only with the user's word, and then as their authors meant."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side
+from r2med.encoders.open import card_of, open_encoder
+from r2med.encoders.options import Options
+from r2med.errors import UserError
+from support import tiny_models
+from support.tiny_models import TEXTS
+
+PREFIX = "Given a medical question, retrieve: "
+
+
+@pytest.fixture(autouse=True)
+def modules_cache(tmp_path, monkeypatch):
+    """Keep the copy that transformers makes of a model's code out of the user's cache."""
+    from transformers import dynamic_module_utils
+
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
+
+
+def odd(folder, **options):
+    card = ModelCard(
+        name="odd",
+        loader="remote-code",
+        normalise=True,
+        query=Side(prefix="Given a {kind}, retrieve: ", max_tokens=48),
+        document=Side(max_tokens=20),
+    )
+    settings = {"device": "cpu", "trust_remote_code": True, **options}
+    return open_encoder(card, ANY_DATASET, Options(paths=(("odd", folder),), **settings))
+
+
+def plain(folder, prefix, limit):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=True)
+    bert = transformers.BertModel.from_pretrained(folder, local_files_only=True).eval()
+    skip = len(tokenizer(prefix)["input_ids"]) - 1 if prefix else 0
+    rows = []
+    for text in TEXTS:
+        ids = tokenizer(prefix + text, truncation=True, max_length=limit)["input_ids"]
+        with torch.no_grad():
+            row = bert(input_ids=torch.tensor([ids])).last_hidden_state[0][skip:].mean(0)
+        rows.append(row / row.norm())
+    return torch.stack(rows).numpy()
+
+
+def test_its_own_method_is_called_with_instruction_and_limit(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    found = odd(folder)
+    np.testing.assert_allclose(found.encode(TEXTS, "query"), plain(folder, PREFIX, 48), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(found.encode(TEXTS, "document"), plain(folder, "", 20), rtol=2e-4, atol=2e-5)
+    assert found.usage()["texts"] == 20
+
+
+def test_batches_and_order_do_not_matter(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    alone = odd(folder, tokens_per_batch=1).encode(TEXTS, "query")
+    together = odd(folder, tokens_per_batch=10_000).encode(TEXTS[::-1], "query")
+    np.testing.assert_allclose(alone[::-1], together, rtol=2e-4, atol=2e-5)
+
+
+def test_without_the_users_word_nothing_runs(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    (folder / "odd.py").write_text("raise SystemExit('this ran')")
+    with pytest.raises(UserError, match="--trust-remote-code"):
+        odd(folder, trust_remote_code=False)
+    found = open_encoder(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    with pytest.raises(UserError, match="--trust-remote-code"):
+        found.encode(["a"], "query")
+
+
+def test_an_unknown_architecture_without_the_users_word_is_one_line(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    card = ModelCard(name="odd", loader="transformers", pooling="cls", query=Side(max_tokens=20))
+    found = open_encoder(card, ANY_DATASET, Options(device="cpu", paths=(("odd", folder),)))
+    with pytest.raises(UserError, match="--trust-remote-code"):
+        found.encode(["a"], "query")
+
+
+def test_code_in_another_repository_is_refused(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    config = json.loads((folder / "config.json").read_text())
+    config["auto_map"]["AutoModel"] = "other/repo--odd.OddModel"
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="other/repo, which no revision pins"):
+        odd(folder).encode(["a"], "query")
+
+
+def test_code_that_cannot_run_is_one_line(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    code = (folder / "odd.py").read_text()
+    (folder / "odd.py").write_text("import a_package_that_is_not_there\n" + code)
+    with pytest.raises(UserError, match="a_package_that_is_not_there"):
+        odd(folder).encode(["a"], "query")
+
+
+def test_a_changed_line_of_code_is_another_revision(tmp_path):
+    folder = tiny_models.remote_code(tmp_path / "odd")
+    before = odd(folder).describe("query")["revision"]
+    with (folder / "odd.py").open("a") as file:
+        file.write("# changed\n")
+    assert odd(folder).describe("query")["revision"] != before

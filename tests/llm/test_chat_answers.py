@@ -1,0 +1,135 @@
+"""LLMs behind an endpoint: what is sent, and an answer per request in their order."""
+
+import asyncio
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.engine.progress import Progress, listening
+from r2med.llm.contracts import Generation
+from support import chat_server as api
+from support.chat_models import FAST, ask, numbered, opened, texts
+from support.chat_server import Server, reply_to
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
+
+
+def test_an_answer_per_request_in_their_order(server: Server, home: Path) -> None:
+    chat = opened(server, home)
+    assert texts(chat.complete(numbered(50))) == [reply_to(f"question {i}") for i in range(50)]
+    assert all(r.path == "/v1/chat/completions" and r.body["model"] == "org/m" for r in server.requests)
+    assert server.requests[0].body["messages"][0] == {"role": "system", "content": "You are a helpful assistant."}
+    usage = chat.usage()
+    assert (usage["calls"], usage["journaled"], usage["retries"], usage["failures"]) == (50, 0, 0, 0)
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (50 * 7, 50 * 5)
+    assert usage["cost_usd"] == 50 * 12 and usage["estimated"] == 0
+    assert 0 < usage["latency_median"] <= usage["latency_p95"]
+
+
+def test_connections_are_used_again(server: Server, home: Path) -> None:
+    texts(opened(server, home, concurrency=2).complete(numbered(20)))
+    assert server.connections == 2
+
+
+def test_a_server_that_keeps_the_line_open_after_the_end_is_not_waited_for(server: Server, home: Path) -> None:
+    server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), api.DONE, close=False)
+    started = time.monotonic()
+    assert texts(opened(server, home).complete(ask("gout"))) == ["Gout."]
+    assert time.monotonic() - started < FAST.idle / 2
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_reasoning_in_its_own_field_is_kept_apart(server: Server, home: Path, stream: bool) -> None:
+    for name in ("reasoning_content", "reasoning"):
+        server.script = [api.answer("Gout.", reasoning="hm, a toe", reasoning_field=name, stream=stream)]
+        (got,) = opened(server, home, answer="think").complete(ask(name))
+        assert isinstance(got, Generation)
+        assert (got.text, got.reasoning, got.finish_reason) == ("Gout.", "hm, a toe", "stop")
+
+
+def test_tokens_that_a_server_does_not_tell_are_counted_roughly_and_marked(server: Server, home: Path) -> None:
+    server.otherwise = api.answer("x" * 400, usage=False)
+    chat = opened(server, home)
+    chat.complete(ask("gout"))
+    assert chat.usage()["estimated"] == 1
+    assert chat.usage()["completion_tokens"] == 100
+
+
+def test_a_server_that_knows_no_stream_options_is_asked_without(server: Server, home: Path) -> None:
+    server.script = [api.refuse(400, '{"error": {"message": "Unknown parameter: stream_options"}}')]
+    chat = opened(server, home, concurrency=1)
+    assert len(texts(chat.complete(numbered(3)))) == 3
+    assert ["stream_options" in r.body for r in server.requests] == [True, False, False, False]
+
+
+def test_identical_requests_are_asked_once_and_samples_apart(server: Server, home: Path) -> None:
+    chat = opened(server, home)
+    requests = ask("gout", "gout", seed=42) + ask("gout", seed=42, sample=1) + ask("gout", temperature=0.5)
+    assert texts(chat.complete(requests)) == [reply_to("gout")] * 4
+    assert sorted(r.body.get("seed", 0) for r in server.requests) == [0, 42, 43], "each sample has its own seed"
+
+
+def test_characters_that_are_halves_or_line_ends_elsewhere_survive(server: Server, home: Path) -> None:
+    content = "a\u2028b\x85c 😀"
+    line = json.dumps(api.chunk({"content": content}, "stop"), ensure_ascii=False).encode()
+    server.script = [api.streamed(b"data: " + line[:40], line[40:] + b"\r\n\r\n: comment\n\n")]
+    assert texts(opened(server, home).complete(ask("lone \ud800"))) == [content]
+    assert server.requests[0].question == "lone �"
+
+
+def test_complete_works_inside_a_running_loop_and_from_threads(server: Server, home: Path) -> None:
+    server.otherwise = api.answer(delay=0.05)
+    chat = opened(server, home)
+
+    async def notebook() -> Any:
+        return chat.complete(ask("gout"))
+
+    assert texts(asyncio.run(notebook())) == [reply_to("gout")]
+    got: list[Any] = []
+    threads = [threading.Thread(target=lambda: got.append(chat.complete(numbered(3)))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 3 and len(server.requests) == 4
+
+
+def test_progress_is_told_where_it_is_listened_for(server: Server, home: Path) -> None:
+    opened(server, home).complete(numbered(2))
+    seen: list[Progress] = []
+    with listening(seen.append):
+        opened(server, home).complete(numbered(5))
+    assert (seen[-1].what, seen[-1].done, seen[-1].total, seen[-1].before) == ("answers", 5, 5, 2)
+
+
+def test_settings_go_out_as_a_chat_api_takes_them(server: Server, home: Path) -> None:
+    sampling = {"temperature": 0.7, "top_p": 0.8, "seed": 42, "max_tokens": 99, "stop": ("</search>",)}
+    opened(server, home).complete(ask("gout", **sampling))
+    body = server.requests[0].body
+    assert {name: body[name] for name in sampling} == sampling | {"stop": ["</search>"]}
+    assert body["stream"] is True and body["stream_options"] == {"include_usage": True}
+    assert not body.keys() & {"top_k", "repetition_penalty", "chat_template_kwargs", "max_completion_tokens"}
+
+
+def test_a_reasoning_api_gets_no_temperature(server: Server, home: Path) -> None:
+    opened(server, home, api_style="reasoning").complete(ask("gout", temperature=0.7, top_p=0.8, max_tokens=99))
+    body = server.requests[0].body
+    assert body["max_completion_tokens"] == 99
+    assert not body.keys() & {"temperature", "top_p", "max_tokens"}
+
+
+def test_what_only_some_servers_take_is_sent_only_when_set(server: Server, home: Path) -> None:
+    opened(server, home, thinking=True).complete(ask("gout", top_k=20, repetition_penalty=1.05))
+    body = server.requests[0].body
+    assert (body["top_k"], body["repetition_penalty"]) == (20, 1.05)
+    assert body["chat_template_kwargs"] == {"enable_thinking": True}
+    assert not body.keys() & {"temperature", "top_p", "seed", "stop", "max_tokens"}

@@ -1,0 +1,62 @@
+"""LLMs behind an endpoint: estimates, and a budget in dollars that stops cleanly and can be continued."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.errors import UserError
+from r2med.llm.contracts import Failure, Generation
+from r2med.llm.llm_cards import LLMCard, Price
+from r2med.llm.open import open_chat
+from r2med.llm.options import ChatOptions
+from r2med.llm.price import estimate
+from r2med.llm.tokens import approximate_tokens
+from r2med.store import Store
+from support.chat_models import FAST, ask, card, numbered, one, opened, texts
+from support.chat_server import Server
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
+
+
+def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home: Path) -> None:
+    chat = opened(server, home, budget=200.0)  # $12 each by the bill, up to $66 before it is known
+    outcomes = chat.complete(numbered(30))
+    done = [o for o in outcomes if isinstance(o, Generation)]
+    left = [o for o in outcomes if isinstance(o, Failure)]
+    assert {o.kind for o in left} == {"budget"} and "larger budget" in left[0].message
+    assert chat.usage()["cost_usd"] == 12 * len(done) <= 200
+    assert len(done) >= 11, "reservations are settled by the bill"
+    assert chat.usage()["calls"] == len(done) == len(server.requests)
+    assert chat.usage()["failures_budget"] == len(left)
+    texts(opened(server, home, budget=10_000.0).complete(numbered(30)))
+    assert set(server.served.values()) == {1}
+
+
+def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
+    one(opened(server, home, budget=0.0, price=Price()).complete(ask("gout")), "budget")
+    assert not server.requests
+
+
+def test_a_budget_is_shared_by_all_models_of_a_run(server: Server, home: Path) -> None:
+    options = ChatOptions(base_url=server.address, budget_usd=65.0)
+    texts(open_chat(card(), options, Store(home), policy=FAST).complete(ask("gout")))
+    one(open_chat(card(model="other"), options, Store(home), policy=FAST).complete(ask("gout")), "budget")
+    assert len(server.requests) == 1
+
+
+def test_a_budget_needs_a_price(home: Path) -> None:
+    with pytest.raises(UserError, match="has no price"):
+        open_chat(LLMCard(name="m", model="m"), ChatOptions(budget_usd=1.0), Store(home))
+
+
+def test_an_estimate_counts_distinct_requests() -> None:
+    requests = ask("x" * 372, "x" * 372, "y" * 372, max_tokens=10)
+    got = estimate(requests, card())
+    assert (got.calls, got.prompt_tokens, got.completion_tokens) == (2, 2 * (93 + 7 + 8), 20)
+    assert got.cost_usd == got.cost_at_most_usd == 236
+    assert approximate_tokens("") == 0 and approximate_tokens("word" * 10) == 10 and approximate_tokens("痛风痛风") == 3

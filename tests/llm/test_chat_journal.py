@@ -1,0 +1,171 @@
+"""LLMs behind an endpoint: nothing is asked twice, whatever is killed, damaged or run together."""
+
+import signal
+import sqlite3
+import threading
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import pytest
+
+from r2med.errors import UserError
+from r2med.llm.contracts import RawAnswer
+from r2med.llm.model import JournaledChat, journal_file
+from r2med.net.retry import Policy
+from r2med.store import Store
+from support import chat_server as api
+from support.chat_models import ask, card, numbered, opened, texts
+from support.chat_server import Server, reply_to
+from support.keys import KEY
+from support.processes import PATIENCE, started, wait_for
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
+
+
+def test_a_second_model_asks_nothing_and_needs_no_key(
+    server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = opened(server, home).complete(numbered(3))
+    monkeypatch.delenv("OPENAI_API_KEY")
+    chat = opened(server, home, budget=0.0)
+    assert chat.unanswered(numbered(4)) == numbered(4)[3:]
+    assert chat.complete(numbered(3)) == first
+    usage = chat.usage()
+    assert (usage["calls"], usage["journaled"], usage["cost_usd"]) == (0, 3, 0)
+    assert usage["journaled_completion_tokens"] == 15
+    assert len(server.requests) == 3
+
+
+def test_cleaning_may_change_without_a_call(server: Server, home: Path) -> None:
+    server.otherwise = api.answer("hm\n## Final Response\ngout")
+    assert texts(opened(server, home).complete(ask("q"))) == ["hm\n## Final Response\ngout"]
+    assert texts(opened(server, home, answer="final-response").complete(ask("q"))) == ["gout"]
+    assert len(server.requests) == 1
+
+
+def test_answers_of_another_model_setting_or_server_are_not_taken(server: Server, home: Path) -> None:
+    for changes in ({}, {"model": "other"}, {"thinking": True}):
+        opened(server, home, **changes).complete(ask("gout"))
+    opened(server, home).complete(ask("gout", max_tokens=5))
+    assert len(server.requests) == 4
+    with api.serve() as other:
+        opened(other, home).complete(ask("gout"))
+        assert len(other.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE answers SET answer = replace(answer, 'passage', 'message')",
+        "UPDATE answers SET answer = 'text'",
+        "UPDATE answers SET answer = x'00'",
+        "UPDATE answers SET model = 'other'",
+        "UPDATE answers SET checksum = x'00'",
+    ],
+)
+def test_a_damaged_row_is_asked_for_again(server: Server, home: Path, damage: str) -> None:
+    opened(server, home).complete(numbered(3))
+    with sqlite3.connect(journal_file(Store(home))) as db:
+        db.execute(damage)
+    db.close()
+    for _ in range(2):
+        assert texts(opened(server, home).complete(numbered(3))) == [reply_to(f"question {i}") for i in range(3)]
+    assert len(server.requests) == 6
+
+
+def test_a_journal_that_is_none_is_one_line_and_left_alone(server: Server, home: Path) -> None:
+    file = journal_file(Store(home))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"not a database, but somebody's work" * 99)
+    with pytest.raises(UserError, match=r"chat.sqlite: this journal .* cannot be used"):
+        opened(server, home).complete(ask("gout"))
+    assert file.read_bytes().startswith(b"not a database") and not server.requests
+
+
+CHILD = """
+import sys
+from r2med.llm.contracts import ChatRequest, Generation, Message, Sampling
+from r2med.llm.open import open_chat
+from r2med.llm.options import ChatOptions
+from r2med.llm.llm_cards import LLMCard
+from r2med.net.retry import Policy
+from r2med.store import Store
+
+card, address, home = LLMCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
+chat = open_chat(card, ChatOptions(base_url=address, concurrency=8), Store(home), policy=Policy(base=0.01))
+system = Message("system", "You are a helpful assistant.")
+requests = [ChatRequest((system, Message("user", f"question {i}")), Sampling()) for i in range(100)]
+try:
+    answers = chat.complete(requests)
+except KeyboardInterrupt:
+    sys.exit(77)
+assert all(isinstance(a, Generation) and a.text == f"A passage about question {i}." for i, a in enumerate(answers))
+print(int(chat.usage()["calls"]), int(chat.usage()["journaled"]))
+"""
+
+
+def child(server: Server, home: Path) -> AbstractContextManager[Popen[str]]:
+    return started(["-c", CHILD, card().model_dump_json(), server.address, home], OPENAI_API_KEY=KEY)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_repeats_nothing(server: Server, home: Path, number: signal.Signals) -> None:
+    server.otherwise = api.answer(delay=0.02)
+    with child(server, home) as first:
+        wait_for(lambda: sum(server.served.values()) >= 30)
+        server.otherwise = api.hang  # what is under way now is lost, and all that is lost
+        # Eight questions that hang: whatever was answered before them has been kept.
+        wait_for(lambda: server.at_once == 8 and len(server.requests) - sum(server.served.values()) == 8)
+        first.send_signal(number)
+        first.communicate(timeout=Policy.idle / 2)
+    assert first.returncode == (77 if number == signal.SIGINT else -number)
+    before = len(server.served)
+    server.otherwise = None
+    second = opened(server, home)
+    begun = time.monotonic()
+    texts(second.complete(numbered(100)))
+    assert time.monotonic() - begun < 30, "a dead process's leases, of a minute, are nobody's"
+    assert second.usage()["journaled"] == before
+    assert len(server.served) == 100 and set(server.served.values()) == {1}
+
+
+def test_two_processes_share_a_journal(server: Server, home: Path) -> None:
+    server.otherwise = api.answer(delay=0.03)
+    with child(server, home) as one, child(server, home) as two:
+        results = [process.communicate(timeout=PATIENCE) for process in (one, two)]
+    assert (one.returncode, two.returncode) == (0, 0), results
+    assert len(server.served) == 100 and set(server.served.values()) == {1}
+    assert sum(int(out.split()[0]) for out, _ in results) == 100
+
+
+def test_what_another_gave_up_on_is_asked_by_who_waited(server: Server, home: Path) -> None:
+    steps = [api.answer(delay=0.5), api.refuse(400)]
+    server.plan = {"question 0": steps[:1], "question 1": steps[1:]}
+    first = threading.Thread(target=lambda: opened(server, home).complete(numbered(2)))
+    first.start()
+    wait_for(lambda: len(server.requests) == 2)
+    chat = opened(server, home)
+    texts(chat.complete(numbered(2)))
+    first.join()
+    assert (chat.usage()["calls"], chat.usage()["journaled"]) == (1, 1)
+    assert server.served == {"question 0": 1, "question 1": 1}
+
+
+def test_a_backend_that_forgets_answers_is_noticed(home: Path) -> None:
+    class Forgetful:
+        def describe(self) -> dict[str, Any]:
+            return {}
+
+        def answer(self, requests: Any, done: Any) -> None:
+            done(0, RawAnswer("text"))
+
+    with pytest.raises(RuntimeError, match="without 1 of its 2 answers"):
+        JournaledChat(card(), Forgetful(), Store(home)).complete(numbered(2))

@@ -1,0 +1,160 @@
+"""LLMs behind an endpoint: what is tried again, for how long, and the typed failures that remain."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.llm.contracts import Failure, Generation
+from r2med.net.retry import Policy
+from support import chat_server as api
+from support.chat_models import HASTY, ask, numbered, one, opened, texts
+from support.chat_server import Server, reply_to
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
+
+
+def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home: Path) -> None:
+    silent = [api.stall_half_way, api.hang] * 2  # first, and few: each keeps a place until its silence is noticed
+    prompt = [
+        api.refuse(429, retry_after="0.05"),
+        api.refuse(500),
+        api.refuse(503, retry_after="0.02"),
+        api.close_half_way,
+        api.end_half_way,
+        api.drop,
+        api.invalid_json,
+        api.answer(""),
+    ]
+    faults = [*silent, *prompt * 12][:100]
+    server.plan = {f"question {5 * i}": [fault] for i, fault in enumerate(faults)}
+    server.otherwise = api.answer(delay=0.005)
+    # So many at once hold each other up: what is only slow must not look silent, since answers are counted below.
+    chat = opened(server, home, replace(HASTY, idle=4), concurrency=32)
+    outcomes = chat.complete(numbered(500))
+    empty = [i for i, outcome in enumerate(outcomes) if isinstance(outcome, Failure)]
+    assert empty == [5 * i for i, fault in enumerate(faults) if fault is prompt[-1]], "only what the model left empty"
+    assert {outcomes[i].kind for i in empty} == {"empty"}  # type: ignore[union-attr]
+    assert [o.text for o in outcomes if isinstance(o, Generation)] == [
+        reply_to(f"question {i}") for i in range(500) if i not in empty
+    ]
+    assert sum(server.served.values()) == 500 and set(server.served.values()) == {1}
+    usage = chat.usage()
+    assert (usage["calls"], usage["failures"], usage["failures_empty"]) == (500, len(empty), len(empty))
+    asked = len(server.requests)
+    assert usage["retries"] == asked - 500 and usage["retries"] >= 100 - len(empty)
+    again = opened(server, home)
+    assert [type(o) for o in again.complete(numbered(500))] == [type(o) for o in outcomes]
+    assert len(server.requests) == asked, "an empty answer is the model's: it is not asked again"
+    assert again.usage()["journaled"] == 500
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 529])
+def test_what_may_pass_is_tried_again(server: Server, home: Path, status: int) -> None:
+    server.script = [api.refuse(status), api.refuse(status)]
+    chat = opened(server, home)
+    texts(chat.complete(ask("gout")))
+    assert len(server.requests) == 3 and chat.usage()["retries"] == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "kind", "attempts"),
+    [
+        (api.refuse(500), "server", 6),
+        (api.refuse(429), "rate_limit", 30),
+        (api.drop, "connection", 6),
+        (api.end_half_way, "connection", 6),
+        (api.streamed({"error": {"message": "overloaded", "code": 502}}), "server", 6),
+        (api.answer(finish="error"), "server", 6),
+        (api.invalid_json, "invalid", 3),
+        (api.raw(b"<html>hello</html>", "text/html"), "invalid", 3),
+        (api.raw(b"[1]"), "invalid", 3),
+        (api.raw(b'{"choices": []}'), "invalid", 3),
+        (api.raw(b'{"choices": [{"message": {"content": 5}, "finish_reason": "stop"}]}'), "invalid", 3),
+        (api.refuse(400), "bad_request", 1),
+        (api.refuse(422), "bad_request", 1),
+        (api.refuse(400, '{"error": {"message": "too long", "code": "context_length_exceeded"}}'), "context_length", 1),
+        (api.refuse(400, '{"error": {"message": "the model\'s maximum context length is 5"}}'), "context_length", 1),
+        (api.refuse(500, '{"error": {"type": "exceed_context_size_error"}}'), "context_length", 1),
+    ],
+)
+def test_what_does_not_pass_is_a_typed_failure(server: Server, home: Path, step: Any, kind: str, attempts: int) -> None:
+    server.plan = {"gout": [step] * 30}
+    chat = opened(server, home, concurrency=1)
+    outcomes = chat.complete(ask("asthma", "gout", "fever"))
+    assert one(outcomes[1:2], kind).attempts == attempts
+    assert isinstance(outcomes[0], Generation) and isinstance(outcomes[2], Generation), "the others are not held up"
+    server.plan = {}
+    assert texts(opened(server, home).complete(ask("gout"))), "and it is tried again in the next run"
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (api.answer("half", finish="length"), "truncated"),
+        (api.answer("", refusal="I cannot help"), "refused"),
+        (api.answer("", finish="content_filter"), "refused"),
+        (api.answer("hm, a toe"), "no_marker"),
+    ],
+)
+def test_what_the_model_failed_at_is_kept_and_paid_for(server: Server, home: Path, step: Any, kind: str) -> None:
+    server.otherwise = step
+    for count in (1, 0):
+        chat = opened(server, home, answer="think")
+        failure = one(chat.complete(ask("gout")), kind)
+        assert failure.prompt_tokens == 6 and chat.usage()["calls"] == count
+        assert chat.usage()[f"failures_{kind}"] == 1
+        assert chat.usage()["cost_usd"] > 0 or not count
+
+
+def test_an_answer_that_came_whole_needs_no_bill(server: Server, home: Path) -> None:
+    server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), close=False)
+    chat = opened(server, home, HASTY)
+    assert texts(chat.complete(ask("gout"))) == ["Gout."]
+    assert len(server.requests) == 1 and chat.usage()["estimated"] == 1
+
+
+def test_the_deadline_ends_an_answer_that_never_ends(server: Server, home: Path) -> None:
+    server.otherwise = api.trickle
+    failure = one(opened(server, home, Policy(base=0.01, idle=60, deadline=0.5)).complete(ask("gout")), "timeout")
+    assert failure.message.endswith("gave no whole answer within 0.5 s") and failure.attempts == 1
+
+
+def test_retry_after_is_waited_for(server: Server, home: Path) -> None:
+    server.script = [api.refuse(429, retry_after="0.5")]
+    texts(opened(server, home).complete(ask("gout")))
+    assert server.requests[1].at - server.requests[0].at >= 0.5
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path) -> None:
+    server.otherwise = api.refuse(429, retry_after="3600")
+    assert one(opened(server, home).complete(ask("gout")), "rate_limit").attempts == 1
+
+
+def test_fewer_go_at_once_after_a_429_and_more_again_while_all_goes_well(server: Server, home: Path) -> None:
+    levels: list[int] = []
+    reached: set[int] = set()
+
+    async def busy(exchange: api.Exchange) -> None:
+        """Wait until as many have been under way as are to be, so that nothing depends on anyone's speed."""
+        levels.append(exchange.server.at_once)
+        number = len(levels)
+        wanted = 16 if number <= 16 else 8 if number <= 76 else 11
+        while wanted not in reached and exchange.server.at_once < wanted:
+            await asyncio.sleep(0.002)
+        reached.add(wanted)
+        await (api.refuse(429, retry_after="0.05") if number <= 16 else api.answer())(exchange)
+
+    server.otherwise = busy
+    chat = opened(server, home)
+    texts(chat.complete(numbered(120)))
+    assert max(levels) == 16 and chat.usage()["retries"] == 16
+    assert max(levels[16:40]) <= 9, "half as many"
+    assert max(levels[76:]) >= 11, "and back"

@@ -1,0 +1,134 @@
+"""LLMs behind an endpoint: what makes every request pointless stops them all, in one line."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from r2med.errors import UserError
+from r2med.llm.contracts import Generation
+from support import chat_server as api
+from support.chat_models import numbered, one, opened
+from support.chat_server import Server
+from support.loopback import nobody_listening
+
+pytestmark = pytest.mark.usefixtures("marked_keys")
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
+
+
+def hopeless(server: Server, home: Path, said: str, attempts: int = 1) -> str:
+    with pytest.raises(UserError, match=said) as error:
+        opened(server, home, concurrency=4).complete(numbered(100))
+    assert "\n" not in str(error.value)
+    assert len(server.requests) <= 4 * attempts, "nobody asks a hundred times"
+    return str(error.value)
+
+
+def test_a_wrong_key_stops_everything(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.otherwise = api.refuse(401)
+    hopeless(server, home, "refuses the key in OPENAI_API_KEY")
+    server.otherwise = api.refuse(403)
+    server.requests.clear()
+    hopeless(server, home, "forbids the request to the key in OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    server.otherwise = api.refuse(401)
+    server.requests.clear()
+    hopeless(server, home, "needs a key: set the environment variable OPENAI_API_KEY")
+    server.otherwise = api.refuse(403)
+    server.requests.clear()
+    hopeless(server, home, "forbids the request, which had no key: OPENAI_API_KEY is not set")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        api.raw(b"<!doctype html><title>Welcome</title>", "text/html"),
+        api.raw(b"<!doctype html><title>Welcome</title>"),
+        api.raw(b"Welcome", "text/plain"),
+        api.raw(b'{"welcome": true}'),
+    ],
+)
+def test_an_address_that_gives_no_answers_stops_everything(server: Server, home: Path, page: api.Step) -> None:
+    server.otherwise = page
+    said = hopeless(server, home, r"^m at 127.0.0.1:\d+: the answer is .*: is the base URL right\? \(3 attempts\)$", 3)
+    assert said.count("m at") == 1 and "Welcome" not in said
+
+
+@pytest.mark.parametrize("status", [405, 501])
+def test_an_address_that_takes_no_questions_stops_everything(server: Server, home: Path, status: int) -> None:
+    server.otherwise = api.refuse(status, "<html><title>Unsupported method</title><p>No</p></html>")
+    hopeless(
+        server, home, rf"m at \S+ answered HTTP {status}: Unsupported method \(asked .* and the base URL right\?\)"
+    )
+
+
+def test_a_garbled_answer_among_others_is_a_failure_of_its_own(server: Server, home: Path) -> None:
+    server.plan = {"question 7": [api.invalid_json] * 3}
+    outcomes = opened(server, home, concurrency=1).complete(numbered(10))
+    assert one(outcomes[7:8], "invalid")
+    assert len([o for o in outcomes if isinstance(o, Generation)]) == 9
+
+
+@pytest.mark.parametrize(("status", "said"), [(404, "Not Found"), (400, "The model `org/m` does not exist")])
+def test_an_unknown_model_stops_everything(server: Server, home: Path, status: int, said: str) -> None:
+    server.otherwise = api.refuse(status, json.dumps({"error": {"message": said}}))
+    hopeless(server, home, f"m at 127.0.0.1:.*{status}.*'org/m'")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
+        (400, "Unsupported value: 'temperature' does not support 0.7 with this model."),
+        (400, "Unrecognized request argument supplied: top_k"),
+        (422, "Extra inputs are not permitted"),
+    ],
+)
+def test_a_setting_that_the_api_does_not_take_stops_everything(
+    server: Server, home: Path, status: int, said: str
+) -> None:
+    server.otherwise = api.refuse(status, json.dumps({"error": {"message": said}}))
+    hopeless(server, home, f"m at 127.0.0.1:.*{status}: {said}.*the LLM card's")
+
+
+def test_an_account_without_money_stops_everything(server: Server, home: Path) -> None:
+    server.otherwise = api.refuse(429, '{"error": {"message": "quota", "code": "insufficient_quota"}}')
+    hopeless(server, home, "429: quota")
+
+
+def test_a_server_that_is_down_is_one_line(home: Path) -> None:
+    with nobody_listening() as address:
+        hopeless(
+            Server(address), home, r"connection to m at 127.0.0.1:\d+ failed \(\w+\): is it running, .* \(6 attempts\)"
+        )
+
+
+def test_a_forbidden_question_among_others_is_a_failure_of_its_own(server: Server, home: Path) -> None:
+    server.plan = {"question 7": [api.refuse(403)]}
+    outcomes = opened(server, home, concurrency=1).complete(numbered(10))
+    assert one(outcomes[7:8], "auth")
+    assert len([o for o in outcomes if isinstance(o, Generation)]) == 9
+
+
+def test_what_was_under_way_is_kept_when_all_stops(server: Server, home: Path) -> None:
+    refused = asyncio.Event()
+
+    async def refuse(exchange: api.Exchange) -> None:
+        await api.refuse(401)(exchange)
+        refused.set()
+
+    async def answer_later(exchange: api.Exchange) -> None:
+        await refused.wait()
+        await api.answer(delay=0.2)(exchange)
+
+    server.plan = {"question 0": [answer_later], "question 1": [refuse]}
+    with pytest.raises(UserError):
+        opened(server, home, concurrency=2).complete(numbered(10))
+    assert server.served["question 0"] == 1 and len(server.requests) < 10
+    asked_again = [request.messages[-1].content for request in opened(server, home).unanswered(numbered(10))]
+    assert asked_again == [f"question {i}" for i in range(10) if f"question {i}" not in server.served]

