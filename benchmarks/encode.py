@@ -74,9 +74,11 @@ def card_for(args: argparse.Namespace):
 def ours(card, folder: Path, args: argparse.Namespace, backend: str) -> Callable[[list[str]], np.ndarray]:
     from r2med.encoders.model_cards import ANY_DATASET
     from r2med.encoders.open import open_encoder
-    from r2med.encoders.options import Options
+    from r2med.setup import Setup
 
-    options = Options(device=args.device, backend=backend, paths=((card.name, folder),), tokens_per_batch=args.tokens)
+    options = Setup(
+        device=args.device, backend=backend, model_paths=((card.name, folder),), tokens_per_batch=args.tokens
+    )
     encoder = open_encoder(card, ANY_DATASET, options)
     return lambda texts: encoder.encode(texts, "document")
 

@@ -24,7 +24,7 @@ from typing import Any
 from r2med.llm.contracts import ChatRequest, Generation, Message
 from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
 from r2med.llm.openai_request import parameters
-from r2med.llm.options import ChatOptions
+from r2med.setup import Setup
 from r2med.store import Store
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -52,7 +52,7 @@ async def bare(address: str, questions: list[dict[str, Any]], concurrency: int) 
 def ours(address: str, requests: list[ChatRequest], concurrency: int) -> None:
     card = card_for_endpoint("bench/model", address)
     with tempfile.TemporaryDirectory() as folder:
-        chat = open_chat(card, ChatOptions(base_url=address, concurrency=concurrency), Store(folder))
+        chat = open_chat(card, Setup(base_url=address, concurrency=concurrency), Store(folder))
         answers = chat.complete(requests)
     assert all(isinstance(answer, Generation) for answer in answers)
 

@@ -57,10 +57,10 @@ def make_pairs(words: list[str], queries: int, depth: int) -> Pairs:
 def ours(folder: Path, args: argparse.Namespace) -> Score:
     from r2med.crossencoders.open import card_of, open_scorer
     from r2med.encoders.model_cards import ANY_DATASET
-    from r2med.encoders.options import Options
     from r2med.rerank.pair_scores import CHUNK
+    from r2med.setup import Setup
 
-    options = Options(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
+    options = Setup(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
     scorer = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, options)
 
     def score(pairs: Pairs) -> np.ndarray:

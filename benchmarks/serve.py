@@ -28,8 +28,8 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.encoders.options import Options
 from r2med.serve import Shelf, open_shelf
+from r2med.setup import Setup
 from r2med.store import Store
 
 TOPK, TOGETHER = 3, 64
@@ -113,7 +113,7 @@ async def clients(server: int, port: int, queries: list[str], count: int, second
 
 def measure(retriever: str, folder: Path, queries: list[str], options: argparse.Namespace) -> dict[str, Speed]:
     store = Store(os.environ["R2MED_HOME"])
-    shelf = open_shelf(load(folder, store), retriever, Options(), store)  # indexed here, opened by the server
+    shelf = open_shelf(load(folder, store), retriever, Setup(), store)  # indexed here, opened by the server
     command = [sys.executable, "-m", "r2med", "serve", str(folder), "--retriever", retriever, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None

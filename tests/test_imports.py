@@ -14,9 +14,10 @@ HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub
 
 # Bottom to top, as docs/design.md has it; a room may import from its own floor and from those below.
 FLOORS = [
-    {"errors", "lazy", "plugins", "spec", "toml_card"},
+    {"errors", "lazy", "plugins", "spec", "toml_card", "cost"},
     {"text", "store", "engine"},
     {"net"},
+    {"setup"},
     {"data"},
     {"encoders"},
     {"crossencoders"},

@@ -4,17 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from r2med import evaluate
-from r2med.expand.registry import ExpandOptions
 from r2med.llm.llm_cards import llm_card, llms
 from r2med.llm.local import gguf_file
-from r2med.llm.options import ChatOptions
 from r2med.results import Record
+from r2med.setup import Setup
 from r2med.store import Store
-from r2med.system import Setup, System
+from r2med.system import System
 from support.llama_server import serve
 
 FOLDER_OF_ONE = {
@@ -75,14 +75,14 @@ def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_
 
 def test_the_same_llm_behind_a_real_server_goes_the_same_way(folder, short_answers, tmp_path):
     with serve(gguf_file(llm_card("smollm2"), None), name="any-name", threads=1) as base_url:
-        options = ExpandOptions(ChatOptions(base_url=base_url), prompts=short_answers / "prompts")
+        options = Setup(base_url=base_url, prompts=short_answers / "prompts")
         store = Store(tmp_path / "store")
-        system = System.parse("hyde(any-name) → bm25", Setup(expansion=options, store=store))
+        system = System.parse("hyde(any-name) → bm25", replace(options, store=store))
         record = evaluate(system, folder, store=store)
         assert record.llm["requests"] == 1
         assert record.failures + (record.llm["completion_tokens"] > 0) >= 1
     # The server is gone: the journal answers.
-    again = System.parse("hyde(any-name) → bm25", Setup(expansion=options, store=store))
+    again = System.parse("hyde(any-name) → bm25", replace(options, store=store))
     assert evaluate(again, folder, store=store).mean == record.mean
 
 

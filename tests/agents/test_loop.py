@@ -186,12 +186,11 @@ CHILD = """
 import sys
 from r2med.agents.registry import build
 from r2med.data import load
-from r2med.expand.registry import ExpandOptions
-from r2med.llm.options import ChatOptions
+from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.store import Store
 
-options, store = ExpandOptions(chat=ChatOptions(base_url=sys.argv[1])), Store(sys.argv[2])
+options, store = Setup(base_url=sys.argv[1]), Store(sys.argv[2])
 expansion = build(parse_stage("search-r1(any)")[0], options, store).expand(load("demo/Biology", store), store)
 print(expansion.failures, *{query.generated for query in expansion.queries})
 """

@@ -6,18 +6,16 @@ from r2med import UserError, load
 from r2med.agents.registry import METHODS, build
 from r2med.agents.settings import sampling
 from r2med.agents.sources import Ours
-from r2med.encoders.options import Options
 from r2med.expand import METHODS as RECORDED
 from r2med.expand.contracts import Checked, Expander
-from r2med.expand.registry import ExpandOptions
 from r2med.llm.llm_cards import llm_card, llms
-from r2med.llm.options import ChatOptions
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.lexical import QUERY_COPIES
+from r2med.setup import Setup
 from r2med.spec import parse_stage
 from support.agents import agent, dataset, scripted
 
-OPTIONS = ExpandOptions(chat=ChatOptions(base_url="http://127.0.0.1:1/v1"))
+OPTIONS = Setup(base_url="http://127.0.0.1:1/v1")
 
 
 def built(spec, store, options=OPTIONS):
@@ -87,7 +85,7 @@ def test_what_cannot_be_meant_is_one_line(store, typed, says):
 def test_an_llm_without_a_card_needs_an_endpoint(store):
     assert built("search-r1(my-model)", store).name == "search-r1(my-model)"
     with pytest.raises(UserError, match="no LLM 'my-model'"):
-        built("search-r1(my-model)", store, ExpandOptions())
+        built("search-r1(my-model)", store, Setup())
 
 
 def test_a_corpus_that_is_not_there_is_one_line(store):
@@ -173,6 +171,6 @@ def test_a_sound_agent_passes_the_check():
 
 
 def test_what_it_searches_with_runs_as_the_flags_say(store):
-    chosen = Options(device="cpu", trust_remote_code=True)
-    found = built("search-r1(qwen-7b, by=bge)", store, ExpandOptions(models=chosen))
+    chosen = Setup(device="cpu", trust_remote_code=True)
+    found = built("search-r1(qwen-7b, by=bge)", store, chosen)
     assert found.source.by.options == chosen

@@ -6,9 +6,9 @@ import pytest
 
 from r2med.crossencoders.open import card_of, open_scorer
 from r2med.encoders.model_cards import ANY_DATASET
-from r2med.encoders.options import Options
 from r2med.encoders.vectors import NotFiniteError
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 MODULE = """
 import numpy as np
@@ -75,7 +75,7 @@ def opened(tmp_path, monkeypatch, request):
     name = "reranker_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    return lambda thing: open_scorer(card_of(f"py:{name}:{thing}"), ANY_DATASET, Options())
+    return lambda thing: open_scorer(card_of(f"py:{name}:{thing}"), ANY_DATASET, Setup())
 
 
 @pytest.mark.parametrize("thing", ["Overlap", "Array", "Torch", "ready"])

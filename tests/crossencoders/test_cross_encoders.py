@@ -14,8 +14,8 @@ from r2med.crossencoders.encoder import CrossEncoder
 from r2med.crossencoders.open import card_of, open_scorer
 from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card
 from r2med.encoders.model_cards import ANY_DATASET
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support import tiny_rerankers
 from support.tiny_rerankers import LONG, PAIRS
 
@@ -28,7 +28,7 @@ def card(**settings):
 
 
 def scorer(folder, *, tokens=0, device="cpu", paths=(), **settings):
-    options = Options(device=device, paths=(("tiny", folder), *paths), tokens_per_batch=tokens)
+    options = Setup(device=device, model_paths=(("tiny", folder), *paths), tokens_per_batch=tokens)
     return CrossEncoder(card(**settings), ANY_DATASET, options)
 
 
@@ -116,7 +116,7 @@ def test_qwen3_scores_by_yes_less_no(tmp_path, side):
     folder = tiny_rerankers.qwen3(tmp_path / "qwen3", side)
     shipped = reranker_card("qwen3-reranker-0.6b")
     tiny = shipped.model_copy(update={"name": "tiny", "max_tokens": 500})
-    found = CrossEncoder(tiny, ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),)))
+    found = CrossEncoder(tiny, ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
     yes, no = tokenizer.convert_tokens_to_ids("yes"), tokenizer.convert_tokens_to_ids("no")
@@ -215,7 +215,7 @@ def test_a_model_with_other_labels_is_one_line(tmp_path, labels, logit, message)
 @pytest.mark.parametrize("labels", [1, 2])
 def test_any_classifier_by_its_folder(tmp_path, labels):
     folder = tiny_rerankers.bert(tmp_path / "bert", labels)
-    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, labels - 1, limit=64))
     assert max(scored.tokens for scored in found.score(PAIRS)) == 64
     assert str(tmp_path) not in json.dumps(found.describe())
@@ -224,7 +224,7 @@ def test_any_classifier_by_its_folder(tmp_path, labels):
 @pytest.mark.parametrize(("told", "limit"), [(None, 64), (40, 40), (1_000, 64)])
 def test_its_limit_is_its_tokenizers_or_its_positions(tmp_path, told, limit):
     folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm", limit=told)
-    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, 0, limit=limit))
     assert max(scored.tokens for scored in found.score(PAIRS)) == limit
 
@@ -295,4 +295,4 @@ def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
 
 def test_another_engine_is_refused_and_not_ignored(tmp_path):
     with pytest.raises(UserError, match="--backend openvino: reranker tiny runs on torch only"):
-        CrossEncoder(card(), ANY_DATASET, Options(backend="openvino"))
+        CrossEncoder(card(), ANY_DATASET, Setup(backend="openvino"))

@@ -13,8 +13,8 @@ from r2med.crossencoders.encoder import CrossEncoder
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.encoders.model_cards import ANY_DATASET
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support import tiny_rerankers
 from support.tiny_rerankers import PAIRS
 
@@ -155,7 +155,7 @@ CARD = RerankerCard(
 
 
 def scored(**paths):
-    options = Options(device="cpu", paths=tuple((name.replace("_", "."), folder) for name, folder in paths.items()))
+    options = Setup(device="cpu", model_paths=tuple((name.replace("_", "."), folder) for name, folder in paths.items()))
     scorer = CrossEncoder(CARD, ANY_DATASET, options)
     return [found.score for found in scorer.score(PAIRS)], scorer.describe()
 

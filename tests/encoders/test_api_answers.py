@@ -11,8 +11,8 @@ import pytest
 
 from r2med.encoders.api import open_api_encoder
 from r2med.encoders.model_cards import Side, model_card
-from r2med.encoders.options import Options
 from r2med.net.retry import Policy
+from r2med.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, expected, opened
@@ -102,7 +102,7 @@ def test_encode_works_inside_a_running_loop(server: Server, home: Path, provider
 
 def test_the_real_cards_open(home: Path) -> None:
     for name in ("openai", "voyage"):
-        about = open_api_encoder(model_card(name), WORDS, Options(), Store(home)).describe("query")
+        about = open_api_encoder(model_card(name), WORDS, Setup(), Store(home)).describe("query")
         assert {"model", "provider", "prefix", "max_tokens", "input_type", "normalise"} <= about.keys()
         assert about["endpoint"] == ""
         json.dumps(about)

@@ -96,12 +96,12 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api import open_api_encoder, requests
 from r2med.net.retry import Policy
 from r2med.encoders.model_cards import ModelCard
-from r2med.encoders.options import Options
+from r2med.setup import Setup
 from r2med.store import Store
 
 card, address, home = ModelCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
 requests.batches = lambda parcels, _: [list(parcels[i : i + 2]) for i in range(0, len(parcels), 2)]
-options, words = Options(base_urls=((card.loader, address),)), Instruction(kind="", what="", domain="")
+options, words = Setup(endpoints=((card.loader, address),)), Instruction(kind="", what="", domain="")
 encoder = open_api_encoder(card, words, options, Store(home), policy=Policy(concurrency=4))
 texts = [f"text {i}" for i in range(60)]
 try:

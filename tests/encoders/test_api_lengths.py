@@ -8,8 +8,8 @@ import pytest
 from r2med.encoders.api import open_api_encoder
 from r2med.encoders.api.tokens import Ruler, load_tiktoken, load_voyage
 from r2med.encoders.model_cards import Side
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from r2med.store import Store
 from support.api_encoders import FAST, WORDS, card, expected, opened
 from support.embedding_server import Server
@@ -45,7 +45,7 @@ def test_a_long_text_without_a_tokenizer_is_one_line(
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")  # no network, at once
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    options = Options(base_urls=((provider, server.address),))
+    options = Setup(endpoints=((provider, server.address),))
     encoder = open_api_encoder(card(provider), WORDS, options, Store(home), policy=FAST)
     with pytest.raises(UserError, match="TIKTOKEN_CACHE_DIR" if provider == "openai" else "HF_HOME"):
         encoder.encode(["short", "x" * 501], "document")

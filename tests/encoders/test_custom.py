@@ -5,8 +5,8 @@ import pytest
 
 from r2med.encoders.model_cards import ANY_DATASET
 from r2med.encoders.open import card_of, open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 GOOD = """
 import numpy as np
@@ -73,7 +73,7 @@ def opened(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
 
     def open_(thing, module=None):
-        return open_encoder(card_of(f"py:{module or name}:{thing}"), ANY_DATASET, Options())
+        return open_encoder(card_of(f"py:{module or name}:{thing}"), ANY_DATASET, Setup())
 
     open_.module = name
     return open_

@@ -8,15 +8,15 @@ import pytest
 from r2med.encoders import backends, weights
 from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side, model_card
 from r2med.encoders.open import open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support.tiny_models import SENTENCES, TEXTS
 
 ALL = TEXTS + SENTENCES
 
 
 def minilm(**options):
-    return open_encoder(model_card("minilm"), ANY_DATASET, Options(**{"device": "cpu", **options}))
+    return open_encoder(model_card("minilm"), ANY_DATASET, Setup(**{"device": "cpu", **options}))
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def test_a_heart_attack_is_nearer_to_an_infarction_than_to_tax_law():
 def test_it_equals_sentence_transformers(vectors):
     from sentence_transformers import SentenceTransformer
 
-    folder = weights.locate(model_card("minilm"), Options())
+    folder = weights.locate(model_card("minilm"), Setup())
     wanted = SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(ALL, show_progress_bar=False)
     np.testing.assert_allclose(vectors, wanted, atol=1e-5)
 
 
 def test_the_sentence_transformers_loader_gives_the_same(vectors):
-    folder = weights.locate(model_card("minilm"), Options())
+    folder = weights.locate(model_card("minilm"), Setup())
     card = ModelCard(
         name="minilm",
         loader="sentence-transformers",
@@ -48,7 +48,7 @@ def test_the_sentence_transformers_loader_gives_the_same(vectors):
         document=Side(max_tokens=0),
     )
     np.testing.assert_allclose(
-        open_encoder(card, ANY_DATASET, Options(device="cpu")).encode(ALL, "query"), vectors, atol=1e-5
+        open_encoder(card, ANY_DATASET, Setup(device="cpu")).encode(ALL, "query"), vectors, atol=1e-5
     )
 
 
@@ -73,7 +73,7 @@ def test_another_engine_reads_pairs(tmp_path):
         name="tiny", loader="transformers", pooling="cls", document=Side(max_tokens=48, pair_with_empty=True)
     )
     plain, fast = (
-        open_encoder(card, ANY_DATASET, Options(device="cpu", backend=backend, paths=(("tiny", folder),)))
+        open_encoder(card, ANY_DATASET, Setup(device="cpu", backend=backend, model_paths=(("tiny", folder),)))
         for backend in ("torch", "openvino")
     )
     wanted, found = plain.encode(TEXTS, "document"), fast.encode(TEXTS, "document")
@@ -100,6 +100,6 @@ def test_a_decoder_on_another_engine_is_one_line(tmp_path):
     pytest.importorskip("openvino")
     folder = tiny_models.gpt_neox(tmp_path / "neox")
     card = ModelCard(name="tiny", loader="transformers", pooling="last", query=Side(max_tokens=48))
-    options = Options(device="cpu", backend="openvino", paths=(("tiny", folder),))
+    options = Setup(device="cpu", backend="openvino", model_paths=(("tiny", folder),))
     with pytest.raises(UserError, match="--backend torch"):
         open_encoder(card, ANY_DATASET, options).encode(["a"], "query")

@@ -7,8 +7,8 @@ import pytest
 
 from r2med.encoders.model_cards import ANY_DATASET, model_card
 from r2med.encoders.open import LOADERS, card_of, open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import MissingExtraError, UserError
+from r2med.setup import Setup
 
 
 def test_cards_and_specs_are_read_without_torch():
@@ -24,7 +24,7 @@ def test_without_torch_one_line_says_what_to_install(name, monkeypatch):
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'r2med\[dense\]'"):
-        open_encoder(model_card(name), ANY_DATASET, Options())
+        open_encoder(model_card(name), ANY_DATASET, Setup())
 
 
 def test_every_loader_of_a_card_is_known():
@@ -48,4 +48,4 @@ def test_a_name_that_is_none_is_one_line(spec, message):
 
 def test_another_engine_is_not_ignored_by_models_that_cannot_use_it():
     with pytest.raises(UserError, match=r"inst-l \(sentence-transformers\) runs on torch only"):
-        open_encoder(model_card("inst-l"), ANY_DATASET, Options(backend="openvino"))
+        open_encoder(model_card("inst-l"), ANY_DATASET, Setup(backend="openvino"))

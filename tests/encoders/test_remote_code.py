@@ -9,8 +9,8 @@ import transformers
 
 from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side
 from r2med.encoders.open import card_of, open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -35,7 +35,7 @@ def odd(folder, **options):
         document=Side(max_tokens=20),
     )
     settings = {"device": "cpu", "trust_remote_code": True, **options}
-    return open_encoder(card, ANY_DATASET, Options(paths=(("odd", folder),), **settings))
+    return open_encoder(card, ANY_DATASET, Setup(model_paths=(("odd", folder),), **settings))
 
 
 def plain(folder, prefix, limit):
@@ -71,7 +71,7 @@ def test_without_the_users_word_nothing_runs(tmp_path):
     (folder / "odd.py").write_text("raise SystemExit('this ran')")
     with pytest.raises(UserError, match="--trust-remote-code"):
         odd(folder, trust_remote_code=False)
-    found = open_encoder(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    found = open_encoder(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 
@@ -79,7 +79,7 @@ def test_without_the_users_word_nothing_runs(tmp_path):
 def test_an_unknown_architecture_without_the_users_word_is_one_line(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     card = ModelCard(name="odd", loader="transformers", pooling="cls", query=Side(max_tokens=20))
-    found = open_encoder(card, ANY_DATASET, Options(device="cpu", paths=(("odd", folder),)))
+    found = open_encoder(card, ANY_DATASET, Setup(device="cpu", model_paths=(("odd", folder),)))
     with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 
 from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side
 from r2med.encoders.open import card_of, open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -33,7 +33,7 @@ def instructor(folder, **options):
         query=Side(prefix=QUERY_PREFIX, max_tokens=40),
         document=Side(max_tokens=20),
     )
-    return open_encoder(card, ANY_DATASET, Options(paths=(("tiny", folder),), **{"device": "cpu", **options}))
+    return open_encoder(card, ANY_DATASET, Setup(model_paths=(("tiny", folder),), **{"device": "cpu", **options}))
 
 
 def plain_instructor(folder, texts, prefix, limit):
@@ -74,7 +74,7 @@ def test_any_folder_runs_with_its_own_prompts_limit_and_similarity(tmp_path):
     folder = tiny_models.sentence_bert(tmp_path / "my model", **PROMPTS)
     card = card_of(f"path:{folder}")
     assert (card.name, card.similarity) == ("path-my-model", "dot")
-    found = open_encoder(card, ANY_DATASET, Options(device="cpu"))
+    found = open_encoder(card, ANY_DATASET, Setup(device="cpu"))
     assert [found.describe(role)["prefix"] for role in ("query", "document", "generated")] == [
         "query: ",
         "passage: ",
@@ -108,7 +108,7 @@ def test_a_model_that_does_more_than_tokenize_goes_through_the_library(tmp_path)
     modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Normalize"})
     (folder / "2_Dense").mkdir()
     (folder / "modules.json").write_text(json.dumps(modules))
-    found = open_encoder(card_of(f"path:{folder}"), ANY_DATASET, Options(device="cpu"))
+    found = open_encoder(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     fast = found.encode(TEXTS, "query")
     found._load().tokenizer = None  # as if a module were not one of those we know
     np.testing.assert_allclose(found.encode(TEXTS, "query"), fast, rtol=2e-4, atol=2e-5)

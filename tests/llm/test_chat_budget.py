@@ -8,9 +8,10 @@ from r2med.errors import UserError
 from r2med.llm.contracts import Failure, Generation
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.llm.open import open_chat
-from r2med.llm.options import ChatOptions
 from r2med.llm.price import estimate
 from r2med.llm.tokens import approximate_tokens
+from r2med.net.budget import Budget
+from r2med.setup import Setup
 from r2med.store import Store
 from support.chat_models import FAST, ask, card, numbered, one, opened, texts
 from support.chat_server import Server
@@ -43,7 +44,7 @@ def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
 
 
 def test_a_budget_is_shared_by_all_models_of_a_run(server: Server, home: Path) -> None:
-    options = ChatOptions(base_url=server.address, budget_usd=65.0)
+    options = Setup(base_url=server.address, budget=Budget(65.0))
     texts(open_chat(card(), options, Store(home), policy=FAST).complete(ask("gout")))
     one(open_chat(card(model="other"), options, Store(home), policy=FAST).complete(ask("gout")), "budget")
     assert len(server.requests) == 1
@@ -51,7 +52,7 @@ def test_a_budget_is_shared_by_all_models_of_a_run(server: Server, home: Path) -
 
 def test_a_budget_needs_a_price(home: Path) -> None:
     with pytest.raises(UserError, match="has no price"):
-        open_chat(LLMCard(name="m", model="m"), ChatOptions(budget_usd=1.0), Store(home))
+        open_chat(LLMCard(name="m", model="m"), Setup(budget=Budget(1.0)), Store(home))
 
 
 def test_an_estimate_counts_distinct_requests() -> None:

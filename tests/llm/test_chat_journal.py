@@ -94,13 +94,13 @@ CHILD = """
 import sys
 from r2med.llm.contracts import ChatRequest, Generation, Message, Sampling
 from r2med.llm.open import open_chat
-from r2med.llm.options import ChatOptions
+from r2med.setup import Setup
 from r2med.llm.llm_cards import LLMCard
 from r2med.net.retry import Policy
 from r2med.store import Store
 
 card, address, home = LLMCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
-chat = open_chat(card, ChatOptions(base_url=address, concurrency=8), Store(home), policy=Policy(base=0.01))
+chat = open_chat(card, Setup(base_url=address, concurrency=8), Store(home), policy=Policy(base=0.01))
 system = Message("system", "You are a helpful assistant.")
 requests = [ChatRequest((system, Message("user", f"question {i}")), Sampling()) for i in range(100)]
 try:

@@ -13,7 +13,7 @@ from r2med.errors import MissingExtraError, UserError
 from r2med.llm.contracts import Sampling
 from r2med.llm.llm_cards import llms
 from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
-from r2med.llm.options import ChatOptions
+from r2med.setup import Setup
 from r2med.store import Store
 from support import chat_server as api
 from support.chat_models import ask, card, opened, texts
@@ -32,39 +32,39 @@ def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("OPENAI_API_KEY")
     for llm, variable in ((llms()["gpt4"], "OPENAI_API_KEY"), (llms()["deepseek-r1"], "DEEPSEEK_API_KEY")):
         with pytest.raises(UserError, match=f"set the environment variable {variable}"):
-            open_chat(llm, ChatOptions(), Store(home)).complete(ask("gout"))
+            open_chat(llm, Setup(), Store(home)).complete(ask("gout"))
 
 
 def test_an_open_model_is_not_asked_for_at_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models: .* --base-url URL"):
-        open_chat(llms()["qwen-7b"], ChatOptions(), Store(home)).complete(ask("gout"))
+        open_chat(llms()["qwen-7b"], Setup(), Store(home)).complete(ask("gout"))
 
 
 def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     texts(opened(server, home).complete(ask("gout")))
-    texts(open_chat(card_for_endpoint("a/b:c", server.address), ChatOptions(), Store(home)).complete(ask("gout")))
+    texts(open_chat(card_for_endpoint("a/b:c", server.address), Setup(), Store(home)).complete(ask("gout")))
     assert {r.key for r in server.requests} == {"Bearer none"}
     assert server.requests[1].body["model"] == "a/b:c"
 
 
 def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for options in (ChatOptions(base_url="localhost:80"), ChatOptions(base_url="http://u:p@h/v1")):
+    for options in (Setup(base_url="localhost:80"), Setup(base_url="http://u:p@h/v1")):
         with pytest.raises(UserError, match="base URL given for m is"):
             open_chat(card(), options, Store(home))
     with pytest.raises(UserError, match=r"no LLM backend 'openia' \(did you mean openai\?\)"):
-        open_chat(card(), ChatOptions(backend="openia"), Store(home))
+        open_chat(card(), Setup(llm_backend="openia"), Store(home))
     with pytest.raises(UserError, match="--base-url is for the backend openai"):
-        open_chat(card(), ChatOptions(backend="local", base_url="http://h/v1"), Store(home))
+        open_chat(card(), Setup(llm_backend="local", base_url="http://h/v1"), Store(home))
     for wrong in ({"concurrency": 0}, {"deadline": 0.0}, {"idle": float("nan")}):
         with pytest.raises(UserError):
-            ChatOptions(**wrong)  # type: ignore[arg-type]
+            Setup(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is no name"):
         card_for_endpoint(" ", "http://h/v1")
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r"r2med\[llm\]"):
-        open_chat(card(), ChatOptions(base_url="http://127.0.0.1:1/v1"), Store(home)).complete(ask("gout"))
+        open_chat(card(), Setup(base_url="http://127.0.0.1:1/v1"), Store(home)).complete(ask("gout"))
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])

@@ -13,7 +13,7 @@ from r2med.llm.contracts import ChatRequest, Failure, Message, RawAnswer, Sampli
 from r2med.llm.llm_cards import llm_card
 from r2med.llm.local import LocalBackend, free_cores, gguf_file
 from r2med.llm.open import open_chat
-from r2med.llm.options import ChatOptions
+from r2med.setup import Setup
 from r2med.store import Store
 from support import llama_server
 from support.processes import PATIENCE, python, started
@@ -211,7 +211,7 @@ def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_p
         monkeypatch.delenv(name)
     requests = [ask_raw(chatml("What is fever?")), ask_raw("1, 2, 3, 4,", stop=("7",))]
     with llama_server.serve(smollm2.file) as base_url:
-        chat = open_chat(CARD, ChatOptions(base_url=base_url, concurrency=1), Store(tmp_path))
+        chat = open_chat(CARD, Setup(base_url=base_url, concurrency=1), Store(tmp_path))
         served = chat.answers(requests)
     for there, here in zip(served, answers(smollm2, *requests), strict=True):
         assert (there.content, there.finish_reason) == (here.content, here.finish_reason)

@@ -8,12 +8,12 @@ import pytest
 
 from r2med.data.corpus import Corpus
 from r2med.data.model import Dataset, Qrels, Query
-from r2med.encoders.options import Options
 from r2med.engine.progress import listening
 from r2med.errors import UserError
 from r2med.rerank import cross, pair_scores
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.run import Run
+from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.store import Store
 from support.processes import PATIENCE, started
@@ -73,7 +73,7 @@ def store(tmp_path):
 
 def built(spec="py:own_reranker:Length", depth=100):
     (call,) = parse_stage(spec)
-    return cross.build(call, Options(device="cpu"), depth)
+    return cross.build(call, Setup(device="cpu"), depth)
 
 
 def rerank(data, store, reranker=None, run=None, queries=None):

@@ -4,8 +4,8 @@ import pytest
 
 from r2med import System, load
 from r2med.rerank.llm.preview import would_ask
+from r2med.setup import Setup
 from r2med.store import Store
-from r2med.system import Setup
 
 
 @pytest.mark.parametrize(

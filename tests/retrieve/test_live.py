@@ -1,12 +1,12 @@
 """A searcher for a server: it finds the same, opens everything at once, and keeps nothing that it is asked."""
 
 from r2med.data import Corpus, Query
-from r2med.encoders.options import Options
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import FEW
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.live import live
 from r2med.retrieve.registry import build
+from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.store import Store
 
@@ -39,9 +39,9 @@ def test_bm25_finds_the_same_live_whatever_the_terms(tmp_path):
 
 def test_a_fusion_finds_the_same_live_without_a_word_to_the_store(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
-    searcher = build(parse_stage(spec), Options()).index(CORPUS, Store(tmp_path / "kept"), None)
+    searcher = build(parse_stage(spec), Setup()).index(CORPUS, Store(tmp_path / "kept"), None)
     store = Store(tmp_path / "live")
-    opened = live(build(parse_stage(spec), Options()).index(CORPUS, store, None))
+    opened = live(build(parse_stage(spec), Setup()).index(CORPUS, store, None))
     before = sorted(store.root.rglob("*"))
     for k in (1, 3, 10):
         assert found(opened.search(ASKED, k)) == found(searcher.search(ASKED, k))

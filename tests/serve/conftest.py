@@ -3,8 +3,8 @@
 import pytest
 
 from r2med.data import Corpus
-from r2med.encoders.options import Options
 from r2med.serve import Shelf, open_shelf
+from r2med.setup import Setup
 from r2med.store import Store
 from support.shelves import dataset_of
 
@@ -24,4 +24,4 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def shelf(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     store = Store(tmp_path_factory.mktemp("store"))
-    return open_shelf(dataset_of(corpus), "bm25", Options(), store)
+    return open_shelf(dataset_of(corpus), "bm25", Setup(), store)

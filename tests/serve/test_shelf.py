@@ -6,11 +6,11 @@ from itertools import islice
 import pytest
 
 from r2med.data import Corpus, Query, load
-from r2med.encoders.options import Options
 from r2med.errors import UserError
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.registry import build
 from r2med.serve import create_app, open_shelf
+from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.store import Store
 from support.shelves import dataset_of, request, requests
@@ -44,7 +44,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def shelves(dataset, store):
-    return {spec: open_shelf(dataset, spec, Options(device="cpu"), store) for spec in SPECS}
+    return {spec: open_shelf(dataset, spec, Setup(device="cpu"), store) for spec in SPECS}
 
 
 @pytest.fixture(params=SPECS)
@@ -62,7 +62,7 @@ def pairs(hits):
 
 def test_it_finds_what_the_retriever_finds_with_the_words_of_the_dataset(shelf_of, dataset, store):
     texts = [query.text for query in dataset.queries]
-    retriever = build(parse_stage(shelf_of.retriever), Options(device="cpu"))
+    retriever = build(parse_stage(shelf_of.retriever), Setup(device="cpu"))
     searcher = retriever.index(dataset.corpus, store, dataset.card.instruction)
     run = searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)], 10)
     for hits, (_, expected) in zip(shelf_of.find(texts, 10), run, strict=True):
@@ -107,7 +107,7 @@ def test_the_retriever_is_given_the_words_of_the_dataset(dataset, store, shelves
             return shelves["bm25"].searcher
 
     monkeypatch.setattr("r2med.retrieve.registry.build", lambda calls, options: Recording())
-    open_shelf(dataset, "bm25", Options(), store)
+    open_shelf(dataset, "bm25", Setup(), store)
     assert given == [dataset.card.instruction]
     assert given[0].kind == "Medical Exam"
 
@@ -120,7 +120,7 @@ def test_a_user_s_own_model_is_served(tmp_path, monkeypatch, corpus):
         "    def encode_corpus(self, texts): return np.ones((len(texts), 2))\n"
         "    def encode_queries(self, texts): return np.ones((len(texts), 2))\n"
     )
-    shelf = open_shelf(dataset_of(corpus), "py:even_model:Model", Options(), Store(tmp_path / "store"))
+    shelf = open_shelf(dataset_of(corpus), "py:even_model:Model", Setup(), Store(tmp_path / "store"))
     assert shelf.retriever == "py:even_model:Model"
     [hits] = shelf.find(["anything"], 10)
     assert [hit.id for hit in hits] == sorted((i for i, _ in corpus), reverse=True)  # all tie
@@ -140,4 +140,4 @@ def test_a_user_s_own_model_is_served(tmp_path, monkeypatch, corpus):
 )
 def test_what_does_not_search_by_itself_is_one_line(dataset, store, spec, says):
     with pytest.raises(UserError, match=says):
-        open_shelf(dataset, spec, Options(), store)
+        open_shelf(dataset, spec, Setup(), store)

@@ -9,8 +9,9 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api import open_api_encoder
 from r2med.encoders.contracts import Encoder
 from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.options import Options
+from r2med.net.budget import Budget
 from r2med.net.retry import Policy
+from r2med.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
 from support.embedding_server import Server, vector
@@ -53,7 +54,7 @@ def opened(
     budget: float | None = None,
     **changes: Any,
 ) -> Encoder:
-    options = Options(base_urls=((provider, server.address),), budget_usd=budget)
+    options = Setup(endpoints=((provider, server.address),), budget=Budget(budget))
     return open_api_encoder(card(provider, **changes), WORDS, options, Store(home), policy=policy, tokenizer=Words())
 
 

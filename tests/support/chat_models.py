@@ -7,8 +7,9 @@ from r2med.llm.contracts import ChatRequest, Failure, Generation, Message, Sampl
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.llm.model import JournaledChat
 from r2med.llm.open import open_chat
-from r2med.llm.options import ChatOptions
+from r2med.net.budget import Budget
 from r2med.net.retry import Policy
+from r2med.setup import Setup
 from r2med.store import Store
 from support.chat_server import Server
 
@@ -39,7 +40,7 @@ def opened(
     budget: float | None = None,
     **changes: Any,
 ) -> JournaledChat:
-    options = ChatOptions(base_url=server.address, concurrency=concurrency, budget_usd=budget)
+    options = Setup(base_url=server.address, concurrency=concurrency, budget=Budget(budget))
     return open_chat(card(**changes), options, Store(home), policy=policy)
 
 

@@ -10,8 +10,8 @@ from r2med.data import Dataset
 from r2med.expand.generate import Generated
 from r2med.llm.contracts import ChatModel
 from r2med.rerank.llm.reranker import LLMReranker
+from r2med.setup import Setup
 from r2med.store import Store
-from r2med.system import Setup
 from support.scripted_reasoner import ScriptedReasoner
 
 DATASETS = ("demo/MedQA-Diag", "demo/Medical-Sciences")

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med import System, UserError
-from r2med.expand.registry import ExpandOptions
-from r2med.system import Setup
+from r2med.setup import Setup
 from r2med.system.assembly import wants_llm, with_llm
 from r2med.system.presets import presets, spelt_out
 from r2med.system.suites import suite, suites
@@ -43,7 +42,7 @@ def test_the_suite_rerank_has_every_published_reranker_at_both_depths() -> None:
 @pytest.mark.parametrize("name", ["paper", "rerank", "records"])
 def test_every_system_of_a_shipped_suite_can_be_built(name: str) -> None:
     found = suite(name)
-    setup = Setup(expansion=ExpandOptions(recorded=found.recorded), llm=found.llm)
+    setup = Setup(recorded=found.recorded, llm=found.llm)
     systems = [System.parse(spec, setup) for spec in found.specs]
     assert len({system.name for system in systems}) == len(found.specs)
     assert found.summary and found.data == ("R2MED",)

@@ -8,16 +8,15 @@ from r2med.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from r2med.agents.sources import Searchable
-    from r2med.encoders.options import Options
     from r2med.expand.contracts import Expander
-    from r2med.expand.registry import ExpandOptions
+    from r2med.setup import Setup
     from r2med.spec import Call
     from r2med.store import Store
 
 METHODS = ("search-r1", "search-o1")
 
 
-def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
+def build(call: Call, options: Setup, store: Store) -> Expander:
     """Return the agent of a call, with its LLM open; nothing is asked or searched yet."""
     from dataclasses import replace
 
@@ -32,11 +31,11 @@ def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
         raise UserError(f"{call.name} needs the name of an LLM, such as {call.name}(qwen-7b)")
     llm = call.arguments[0]
     given = call.typed({name: str if name in _WORDS else int for name in _named(call.name)})
-    source = _source({name: given.pop(name, "") for name in ("by", "corpus", "remote")}, options.models, store)
+    source = _source({name: given.pop(name, "") for name in ("by", "corpus", "remote")}, options, store)
     settings = replace(DEFAULTS[call.name], prompts=options.prompts, **given)
-    asks = llm in llms() or not options.chat.base_url
-    card = llm_card(llm) if asks else card_for_endpoint(llm, options.chat.base_url)
-    return SearchAgent(call.name, open_chat(card, options.chat, store), card, source, settings)
+    asks = llm in llms() or not options.base_url
+    card = llm_card(llm) if asks else card_for_endpoint(llm, options.base_url)
+    return SearchAgent(call.name, open_chat(card, options, store), card, source, settings)
 
 
 _WORDS = ("by", "corpus", "remote", "via", "template")
@@ -48,7 +47,7 @@ def _named(method: str) -> tuple[str, ...]:
     return (*counts, *_WORDS)
 
 
-def _source(given: dict[str, str], options: Options, store: Store) -> Searchable:
+def _source(given: dict[str, str], options: Setup, store: Store) -> Searchable:
     from r2med.agents.remote import Remote
     from r2med.agents.sources import Ours
     from r2med.retrieve.registry import build as build_retriever

@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from r2med.data import Dataset
     from r2med.expand import Expander
-    from r2med.expand.registry import ExpandOptions
+    from r2med.setup import Setup
     from r2med.spec import Call
     from r2med.store import Store
 
@@ -53,7 +53,9 @@ def generate(
     from r2med.store import default_store
 
     store = default_store()
-    chosen = flags.make_expansion(base_url, concurrency, budget, False, None, prompts, llm_backend)
+    chosen = flags.make_setup(
+        base_url=base_url, concurrency=concurrency, budget=budget, prompts=prompts, llm_backend=llm_backend
+    )
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
     expander = _opened(call, chosen, store)
     datasets = [load(word, store) for word in flags.datasets(data)]
@@ -89,14 +91,14 @@ def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
     return Call(call.name, (llm,), (*flagged, *call.settings))
 
 
-def _opened(call: Call, options: ExpandOptions, store: Store) -> Expander:
+def _opened(call: Call, options: Setup, store: Store) -> Expander:
     """Return what asks the LLM; one that only left texts, or does not exist, cannot be asked."""
     from r2med.agents import registry as agents
     from r2med.expand.registry import AUTHOR, build
     from r2med.llm.llm_cards import llm_card
 
     [llm] = call.arguments
-    if llm == AUTHOR or not options.chat.base_url:
+    if llm == AUTHOR or not options.base_url:
         llm_card(llm)
     return agents.build(call, options, store) if call.name in agents.METHODS else build(call, options, store)
 

@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from r2med.encoders.options import Options
+    from r2med.setup import Setup
 
 models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
 
@@ -89,7 +89,15 @@ def check(
     from r2med.encoders.open import card_of, open_encoder
     from r2med.store import default_store
 
-    options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, "2G", budget)
+    options = flags.make_setup(
+        model_path=model_path,
+        memory="2G",
+        budget=budget,
+        device=device,
+        dtype=dtype,
+        backend=backend,
+        trust_remote_code=trust_remote_code,
+    )
     if name in rerankers():
         return _check_reranker(name, options)
     started = time.perf_counter()
@@ -107,7 +115,7 @@ def check(
         print(f"  {key}: {value!r}")
 
 
-def _check_reranker(name: str, options: Options) -> None:
+def _check_reranker(name: str, options: Setup) -> None:
     import time
 
     from r2med.crossencoders.open import card_of, open_scorer

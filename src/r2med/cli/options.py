@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from r2med.encoders.options import Options
-    from r2med.expand.registry import ExpandOptions
+    from r2med.setup import Setup
     from r2med.system import System
 
 ModelPaths = Annotated[
@@ -69,51 +68,18 @@ def parse_bytes(text: str) -> int:
     return size
 
 
-def make_options(
-    model_path: list[str] | None,
-    device: str,
-    dtype: str,
-    backend: str,
-    trust_remote_code: bool,
-    memory: str,
-    budget: float | None,
-) -> Options:
-    """Return what the flags say."""
-    from r2med.encoders.options import Options
+def make_setup(
+    *, model_path: list[str] | None = None, memory: str = "2G", budget: float | None = None, **settings: Any
+) -> Setup:
+    """Return what the flags say; `settings` are fields of Setup as they are."""
     from r2med.errors import UserError
+    from r2med.net.budget import Budget as Dollars
+    from r2med.setup import Setup
 
     if budget is not None and not 0 <= budget < float("inf"):
         raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
-    return Options(
-        device=device,
-        dtype=dtype,
-        backend=backend,
-        trust_remote_code=trust_remote_code,
-        paths=tuple(map(Options.parse_path, model_path or ())),
-        memory=parse_bytes(memory),
-        budget_usd=budget,
-    )
-
-
-def make_expansion(
-    base_url: str,
-    concurrency: int,
-    budget: float | None,
-    recorded: bool,
-    generations: Path | None,
-    prompts: Path | None,
-    llm_backend: str = "",
-) -> ExpandOptions:
-    """Return what the flags say about expansion."""
-    from r2med.errors import UserError
-    from r2med.expand.registry import ExpandOptions
-    from r2med.llm.options import ChatOptions
-
-    for flag, folder in (("--generations", generations), ("--prompts", prompts)):
-        if folder is not None and not folder.is_dir():
-            raise UserError(f"{flag} {folder}: there is no such folder")
-    chat = ChatOptions(base_url=base_url, concurrency=concurrency, budget_usd=budget, backend=llm_backend)
-    return ExpandOptions(chat, recorded or generations is not None, generations, prompts)
+    paths = tuple(map(Setup.parse_path, model_path or ()))
+    return Setup(model_paths=paths, memory=parse_bytes(memory), budget=Dollars(budget), **settings)
 
 
 def expanded(

@@ -76,7 +76,7 @@ def run(
     from r2med.measure import DEFAULT, Measure
     from r2med.results.batch import Batch
     from r2med.store import default_store
-    from r2med.system import Setup, System
+    from r2med.system import System
     from r2med.system.suites import suite as read_suite
 
     if k < 1:
@@ -86,14 +86,15 @@ def run(
         raise UserError(f"records do not hold {shown}: choose one of {', '.join(map(str, DEFAULT))}")
     of_suite = read_suite(suite) if suite else None
     about_llms = {
-        **{"--recorded": recorded, "--generations": generations, "--prompts": prompts},
-        **{"--base-url": base_url, "--llm-backend": llm_backend},
+        "--recorded": recorded,
+        "--generations": generations,
+        "--prompts": prompts,
+        "--base-url": base_url,
+        "--llm-backend": llm_backend,
     }
     if of_suite:
         systems, data = [*(systems or []), *of_suite.specs], data or list(of_suite.data)
         llm, recorded = llm or ([of_suite.llm] if of_suite.llm else None), recorded or of_suite.recorded
-    options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
-    expansion = flags.make_expansion(base_url, concurrency, budget, recorded, generations, prompts, llm_backend)
     specs = [*(systems or []), *(f"py:{name}" for name in model or [])]
     if candidates is not None:
         specs += rerank or []
@@ -102,7 +103,24 @@ def run(
     specs, used = flags.with_llms(specs, llm)
     specs = flags.expanded(specs, expand, llm, samples, llms_used=used)
     store = default_store().starting_over() if fresh else default_store()
-    setup = Setup(options, expansion, depth, candidates, store=store)
+    setup = flags.make_setup(
+        model_path=model_path,
+        memory=memory,
+        budget=budget,
+        device=device,
+        dtype=dtype,
+        backend=backend,
+        trust_remote_code=trust_remote_code,
+        base_url=base_url,
+        concurrency=concurrency,
+        llm_backend=llm_backend,
+        prompts=prompts,
+        recorded=recorded or generations is not None,
+        generations=generations,
+        depth=depth,
+        candidates=candidates,
+        store=store,
+    )
     parsed = list({system.name: system for system in (System.parse(spec, setup) for spec in specs)}.values())
     if not parsed:
         raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")

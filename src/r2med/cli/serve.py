@@ -55,7 +55,15 @@ def serve(
         raise MissingExtraError("r2med serve", "serve") from None
 
     limits = Limits(max_body, max_queries, max_characters, max_topk, max_documents, max_waiting, batch)
-    options = flags.make_options(model_path, device, dtype, backend, trust_remote_code, memory, budget)
+    options = flags.make_setup(
+        model_path=model_path,
+        memory=memory,
+        budget=budget,
+        device=device,
+        dtype=dtype,
+        backend=backend,
+        trust_remote_code=trust_remote_code,
+    )
     token = os.environ.get(TOKEN, "").strip() or None
     place = take(host, port, token)
     store = default_store()

@@ -19,9 +19,9 @@ from r2med.encoders import backends, device
 from r2med.encoders.batching import Rows, Worker, encode_in_batches
 from r2med.encoders.contracts import Vectors
 from r2med.encoders.loaded import loaded
-from r2med.encoders.options import Options
 from r2med.encoders.tokenize import padded
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 UNLIMITED = 1 << 20
 """What tokenizers without a limit say is far above this."""
@@ -31,7 +31,7 @@ USUAL = 512
 class Copies:
     """A tokenizer and a copy of its model on each device."""
 
-    def __init__(self, parts: Parts, card: RerankerCard, options: Options) -> None:
+    def __init__(self, parts: Parts, card: RerankerCard, options: Setup) -> None:
         folder = parts.model.fetch()
         adapter = parts.adapter.fetch() if parts.adapter else None
         places = device.devices(options.device)
@@ -58,7 +58,7 @@ class Copies:
 class CrossEncoder:
     """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
 
-    def __init__(self, card: RerankerCard, instruction: Instruction, options: Options) -> None:
+    def __init__(self, card: RerankerCard, instruction: Instruction, options: Setup) -> None:
         if options.backend != "torch":
             raise UserError(f"--backend {options.backend}: reranker {card.name} runs on torch only")
         self._card, self._instruction, self._options = card, instruction, options

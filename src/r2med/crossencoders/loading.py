@@ -10,13 +10,13 @@ from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.encoders import weights
 from r2med.encoders.forward import dtype_setting, quiet
-from r2med.encoders.options import Options
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 CLASSES = {"classifier": "AutoModelForSequenceClassification", "yes-no": "AutoModelForCausalLM"}
 
 
-def load_tokenizer(folder: Path, card: RerankerCard, options: Options) -> Any:
+def load_tokenizer(folder: Path, card: RerankerCard, options: Setup) -> Any:
     """Return the tokenizer of a folder."""
     from transformers import AutoTokenizer
 
@@ -25,7 +25,7 @@ def load_tokenizer(folder: Path, card: RerankerCard, options: Options) -> Any:
         return AutoTokenizer.from_pretrained(str(folder), **settings)
 
 
-def load_model(folder: Path, adapter: Path | None, card: RerankerCard, options: Options, dtype: str) -> Any:
+def load_model(folder: Path, adapter: Path | None, card: RerankerCard, options: Setup, dtype: str) -> Any:
     """Return the model of a folder with its head, the adapter merged; no weight of it is left to chance."""
     import transformers
 
@@ -59,7 +59,7 @@ def column(card: RerankerCard, labels: int) -> int:
     return labels - 1
 
 
-def _settings(folder: Path, card: RerankerCard, options: Options) -> dict[str, Any]:
+def _settings(folder: Path, card: RerankerCard, options: Setup) -> dict[str, Any]:
     settings: dict[str, Any] = {"local_files_only": True, "trust_remote_code": options.trust_remote_code}
     return settings | _configuration(folder, card)
 

@@ -10,9 +10,9 @@ from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import weights
 from r2med.encoders.open import EXTRAS
-from r2med.encoders.options import Options
 from r2med.encoders.specs import safe_name
 from r2med.errors import MissingExtraError, UserError
+from r2med.setup import Setup
 
 PREFIXES = ("hf:", "path:", "py:")
 
@@ -25,7 +25,7 @@ def card_of(spec: str) -> RerankerCard:
     return {"hf": _from_hub, "path": _from_folder, "py": _from_python}[kind](place)
 
 
-def open_scorer(card: RerankerCard, instruction: Instruction, options: Options) -> PairScorer:
+def open_scorer(card: RerankerCard, instruction: Instruction, options: Setup) -> PairScorer:
     """Return what scores by a card, for a dataset's instruction words; nothing is loaded yet but a user's module."""
     if card.loader == "custom":
         from r2med.crossencoders.custom import CustomScorer

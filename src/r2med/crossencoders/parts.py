@@ -7,8 +7,8 @@ from pathlib import Path
 
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.encoders import weights
-from r2med.encoders.options import Options
 from r2med.encoders.weights import Weights
+from r2med.setup import Setup
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Parts:
         return found
 
 
-def find_parts(card: RerankerCard, options: Options) -> Parts:
+def find_parts(card: RerankerCard, options: Setup) -> Parts:
     """Say which weights a card means, without downloading them.
 
     A base by hand is named NAME.base. A folder of NAME that holds a whole model, merged before, needs no base.

@@ -14,8 +14,8 @@ import torch
 
 from r2med.encoders.forward import Forward, Matrix, quiet
 from r2med.encoders.model_cards import ModelCard
-from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
+from r2med.setup import Setup
 
 BACKENDS = ("torch", "openvino", "onnx")
 INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
@@ -36,7 +36,7 @@ def description(backend: str, dtype: str, asked: str, devices: tuple[str, ...]) 
     return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}
 
 
-def only_torch(card: ModelCard, options: Options) -> None:
+def only_torch(card: ModelCard, options: Setup) -> None:
     """Stop where another engine was asked for that this model cannot run on: it must not be ignored silently."""
     if options.backend != "torch":
         raise UserError(f"--backend {options.backend}: model {card.name} ({card.loader}) runs on torch only")

@@ -18,9 +18,9 @@ import numpy as np
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.contracts import Role, Vectors
 from r2med.encoders.model_cards import ModelCard
-from r2med.encoders.options import Options
 from r2med.encoders.vectors import check_finite
 from r2med.errors import UserError, nearest
+from r2med.setup import Setup
 
 METHODS = {"query": "encode_queries", "document": "encode_corpus"}
 EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
@@ -164,6 +164,6 @@ def source_digest(place: str) -> str:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:40] if file else ""
 
 
-def open_custom(card: ModelCard, instruction: Instruction, options: Options, store: object) -> CustomEncoder:
+def open_custom(card: ModelCard, instruction: Instruction, options: Setup, store: object) -> CustomEncoder:
     """Return the encoder of a user's object."""
     return CustomEncoder(card)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.contracts import Encoder
 from r2med.encoders.model_cards import ModelCard
-from r2med.encoders.options import Options
 from r2med.encoders.specs import card_of
 from r2med.errors import MissingExtraError
+from r2med.setup import Setup
 
 if TYPE_CHECKING:
     from r2med.store import Store
@@ -36,7 +36,7 @@ EXTRAS = {
 }
 
 
-def open_encoder(card: ModelCard, instruction: Instruction, options: Options, store: Store | None = None) -> Encoder:
+def open_encoder(card: ModelCard, instruction: Instruction, options: Setup, store: Store | None = None) -> Encoder:
     """Return the encoder of a card, for a dataset's instruction words."""
     module, _, function = LOADERS[card.loader].partition(":")
     try:

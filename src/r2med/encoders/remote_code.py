@@ -18,16 +18,16 @@ from r2med.encoders.contracts import Role, Vectors
 from r2med.encoders.forward import dtype_setting, quiet
 from r2med.encoders.loaded import loaded
 from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.options import Options
 from r2med.encoders.tokenize import TextTokenizer
 from r2med.encoders.vectors import normalised
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 
 class Copies:
     """A model on each device, and the tokenizer that says how long a text is."""
 
-    def __init__(self, folder: Path, card: ModelCard, options: Options) -> None:
+    def __init__(self, folder: Path, card: ModelCard, options: Setup) -> None:
         from transformers import AutoModel, AutoTokenizer
 
         self.places = device.devices(options.device)
@@ -57,7 +57,7 @@ def _accepted(method: Any) -> set[str]:
 class RemoteCodeEncoder:
     """Encodes with a model's own method, in batches by token budget."""
 
-    def __init__(self, card: ModelCard, instruction: Instruction, options: Options) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, options: Setup) -> None:
         if not options.trust_remote_code:
             raise weights.not_trusted(card.name)
         self._card, self._instruction, self._options = card, instruction, options
@@ -126,6 +126,6 @@ def _rows(copies: Copies, model: Any, texts: Sequence[str], side: Side, prefix: 
     return rows
 
 
-def open_remote_code(card: ModelCard, instruction: Instruction, options: Options, store: object) -> RemoteCodeEncoder:
+def open_remote_code(card: ModelCard, instruction: Instruction, options: Setup, store: object) -> RemoteCodeEncoder:
     """Return the encoder of a card; nothing is loaded yet."""
     return RemoteCodeEncoder(card, instruction, options)

@@ -17,10 +17,10 @@ from r2med.encoders.contracts import Role, Vectors
 from r2med.encoders.forward import dtype_setting, quiet
 from r2med.encoders.loaded import loaded
 from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.options import Options
 from r2med.encoders.specs import card_for
 from r2med.encoders.tokenize import TextTokenizer, Tokens, padded
 from r2med.encoders.vectors import check_finite, normalised
+from r2med.setup import Setup
 
 __all__ = ["SentenceEncoder", "card_for", "open_sentence"]
 
@@ -33,7 +33,7 @@ SAMPLE = "A text, as any other: naïve 12-lead ECG."
 class Copies:
     """A model on each device, and its tokenizer where its input is no more than that makes it."""
 
-    def __init__(self, folder: Path, card: ModelCard, options: Options) -> None:
+    def __init__(self, folder: Path, card: ModelCard, options: Setup) -> None:
         from sentence_transformers import SentenceTransformer
 
         places = device.devices(options.device)
@@ -90,7 +90,7 @@ KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "modality"}
 class SentenceEncoder:
     """Encodes with a sentence-transformers model; weights are loaded with the first text."""
 
-    def __init__(self, card: ModelCard, instruction: Instruction, options: Options) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, options: Setup) -> None:
         self._card, self._instruction, self._options = card, instruction, options
         backends.only_torch(card, options)
         self._dtype = device.dtype_name(options.dtype, device.devices(options.device)[0])
@@ -187,6 +187,6 @@ def _by_the_library(copies: Copies, texts: list[str], side: Side, prefix: str, r
     return vectors
 
 
-def open_sentence(card: ModelCard, instruction: Instruction, options: Options, store: object) -> SentenceEncoder:
+def open_sentence(card: ModelCard, instruction: Instruction, options: Setup, store: object) -> SentenceEncoder:
     """Return the encoder of a card; nothing is loaded yet."""
     return SentenceEncoder(card, instruction, options)

@@ -17,16 +17,16 @@ from r2med.encoders.contracts import Role, Vectors
 from r2med.encoders.forward import Forward, load_model, quiet
 from r2med.encoders.loaded import loaded
 from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.options import Options
 from r2med.encoders.pooling import pool
 from r2med.encoders.tokenize import TextTokenizer, Tokens, padded
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 
 class Tower:
     """A tokenizer and a copy of its model on each device."""
 
-    def __init__(self, folder: Path, card: ModelCard, options: Options) -> None:
+    def __init__(self, folder: Path, card: ModelCard, options: Setup) -> None:
         from transformers import AutoTokenizer
 
         self.folder = folder
@@ -77,7 +77,7 @@ class Tower:
 class TransformerEncoder:
     """Encodes by a card; weights are loaded with the first text, so that stored vectors need none."""
 
-    def __init__(self, card: ModelCard, instruction: Instruction, options: Options) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, options: Setup) -> None:
         if card.pooling not in ("cls", "mean", "last"):
             raise UserError(f"model {card.name}: its card has no pooling: cls, mean or last")
         self._card, self._instruction, self._options = card, instruction, options
@@ -149,6 +149,6 @@ class TransformerEncoder:
         return tower
 
 
-def open_transformer(card: ModelCard, instruction: Instruction, options: Options, store: object) -> TransformerEncoder:
+def open_transformer(card: ModelCard, instruction: Instruction, options: Setup, store: object) -> TransformerEncoder:
     """Return the encoder of a card; nothing is loaded yet."""
     return TransformerEncoder(card, instruction, options)

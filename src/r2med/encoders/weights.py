@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from r2med.encoders.options import Options
 from r2med.errors import MissingExtraError, UserError
+from r2med.setup import Setup
 
 PATIENCE = 20
 """Seconds within which the hub must answer."""
@@ -68,12 +68,12 @@ class Weights:
         return self.folder or _download(self.name, self.repository, self.revision, self.kind)
 
 
-def locate(card: Card, options: Options, repository: str = "") -> Path:
+def locate(card: Card, options: Setup, repository: str = "") -> Path:
     """Return the local folder with a model's weights; `repository` names one tower of several."""
     return find(card, options, repository).fetch()
 
 
-def find(card: Card, options: Options, repository: str = "", role: str = "", revision: str = "") -> Weights:
+def find(card: Card, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
     """Say which weights a card means here, without downloading them."""
     name, wanted = card.name, repository or card.repository
     if (folder := options.path_of(name)) is not None:
@@ -276,7 +276,7 @@ def not_trusted(name: str) -> UserError:
     return UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
 
 
-def check_trust(folder: Path, name: str, options: Options, kind: str = "AutoModel") -> None:
+def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel") -> None:
     """Stop before code runs that the user has not allowed, or that no revision pins."""
     code = own_code(folder, kind)
     if code and not options.trust_remote_code:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
 from r2med.expand import feedback
 from r2med.expand.contracts import Expander
 from r2med.expand.recorded import METHODS, Recorded
 from r2med.llm.llm_cards import LLMCard, llm_card, llms
-from r2med.llm.options import ChatOptions
+from r2med.setup import Setup
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -26,22 +23,7 @@ AUTHOR = "author"
 """Whoever wrote a dataset's hand-written texts: no LLM, whatever endpoint is named beside it."""
 
 
-@dataclass(frozen=True)
-class ExpandOptions:
-    """What a user may set about expansion besides the spec."""
-
-    chat: ChatOptions = field(default_factory=ChatOptions)
-    recorded: bool = False
-    """Read generations from files and ask no LLM."""
-    generations: Path | None = None
-    """Where recorded generations lie; None: beside the dataset."""
-    prompts: Path | None = None
-    """A folder of the user's own templates."""
-    models: Options = field(default_factory=Options)
-    """How dense models run that search between rounds, or for an agent."""
-
-
-def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
+def build(call: Call, options: Setup, store: Store) -> Expander:
     """Return the expander of a call."""
     if call.depth is not None:
         raise UserError(f"{call}: only rerankers have a depth")
@@ -57,7 +39,7 @@ def build(call: Call, options: ExpandOptions, store: Store) -> Expander:
     return _generated(call, llm, options, store)
 
 
-def _recorded(call: Call, llm: str, options: ExpandOptions) -> Expander:
+def _recorded(call: Call, llm: str, options: Setup) -> Expander:
     for key, _ in call.settings:
         if key in ASKED:
             there = options.recorded or llm == AUTHOR
@@ -72,16 +54,16 @@ def no_such_llm(llm: str) -> str:
     return f"no LLM to ask has this name{nearest(llm, llms())}: r2med llms list, or --base-url URL for any endpoint's"
 
 
-def _is_recorded(method: str, llm: str, options: ExpandOptions) -> bool:
+def _is_recorded(method: str, llm: str, options: Setup) -> bool:
     """Tell whether texts come from files: if they are asked for, or if there is no such LLM to ask."""
     from r2med.expand.generate import GENERATED
 
     if options.recorded or method not in GENERATED or llm == AUTHOR:
         return True
-    return llm not in llms() and not options.chat.base_url
+    return llm not in llms() and not options.base_url
 
 
-def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Expander:
+def _generated(call: Call, llm: str, options: Setup, store: Store) -> Expander:
     from r2med.expand.generate import Generated, Settings
     from r2med.llm.open import card_for_endpoint, open_chat
 
@@ -89,9 +71,9 @@ def _generated(call: Call, llm: str, options: ExpandOptions, store: Store) -> Ex
     by = settings.pop("by", None)
     if by and not settings.get("rounds"):
         raise UserError(f"{call}: by={by} searches between rounds, and there are none: give rounds=1 or more")
-    card: LLMCard = llm_card(llm) if llm in llms() else card_for_endpoint(llm, options.chat.base_url)
-    searcher = {"by": _retriever(by, options.models)} if by else {}
-    model = open_chat(card, options.chat, store)
+    card: LLMCard = llm_card(llm) if llm in llms() else card_for_endpoint(llm, options.base_url)
+    searcher = {"by": _retriever(by, options)} if by else {}
+    model = open_chat(card, options, store)
     return Generated(call.name, model, card, Settings(prompts=options.prompts, **settings), **searcher)
 
 
@@ -111,7 +93,7 @@ def _feedback(call: Call) -> Expander:
     return feedback.Feedback(call.name, **settings)
 
 
-def _retriever(spec: str, options: Options) -> Any:
+def _retriever(spec: str, options: Setup) -> Any:
     from r2med.retrieve.registry import build as build_retriever
     from r2med.spec import parse_stage
 
@@ -121,7 +103,7 @@ def _retriever(spec: str, options: Options) -> Any:
 def _bm25(spec: str) -> Any:
     from r2med.retrieve.bm25 import BM25
 
-    found = _retriever(spec, Options())
+    found = _retriever(spec, Setup())
     if not isinstance(found, BM25):
         raise UserError(f"feedback is learnt from BM25's results, not from {spec}'s")
     return found

@@ -8,8 +8,8 @@ from r2med.errors import UserError, nearest
 from r2med.llm.contracts import Backend, Sampling
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.model import JournaledChat
-from r2med.llm.options import ChatOptions
 from r2med.net.retry import Policy
+from r2med.setup import Setup
 from r2med.store import Store
 
 # module:Class, called as Class(card, options), imported when it is first wanted.
@@ -20,7 +20,7 @@ BACKENDS = {
 }
 
 
-def open_chat(card: LLMCard, options: ChatOptions, store: Store, *, policy: Policy | None = None) -> JournaledChat:
+def open_chat(card: LLMCard, options: Setup, store: Store, *, policy: Policy | None = None) -> JournaledChat:
     """Return the LLM of a card; `policy` is for tests. Nothing is asked, and no key needed, until a question comes
     that the journal has no answer to.
     """
@@ -49,9 +49,9 @@ def sampling_of(card: LLMCard) -> Sampling:
     )
 
 
-def _backend(card: LLMCard, options: ChatOptions, policy: Policy | None) -> Backend:
+def _backend(card: LLMCard, options: Setup, policy: Policy | None) -> Backend:
     # An address means an endpoint, whatever the card prefers.
-    name = options.backend or ("openai" if options.base_url else card.backend)
+    name = options.llm_backend or ("openai" if options.base_url else card.backend)
     if name not in BACKENDS:
         raise UserError(f"no LLM backend {name!r}{nearest(name, BACKENDS)}: {', '.join(BACKENDS)}")
     if name != "openai" and options.base_url:

@@ -20,15 +20,15 @@ from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.openai_errors import Hopeless, Unreachable, status_failure, transport_failure
 from r2med.llm.openai_request import parameters, path
-from r2med.llm.options import ChatOptions
 from r2med.llm.price import cost_at_most, cost_usd
 from r2med.llm.reply import ErrorReply, MalformedReply, Reply
 from r2med.llm.sse import events
-from r2med.net.budget import Budget, budget_of
+from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.loops import run_apart
 from r2med.net.retry import Policy, RequestFailed, attempted, given_up
 from r2med.net.throttle import Turnstile
+from r2med.setup import Setup
 
 OPENAI = "https://api.openai.com/v1"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -41,7 +41,7 @@ Done = Callable[[int, RawAnswer | Failure], None]
 class OpenAIBackend:
     """An endpoint as a backend; `policy` is for tests."""
 
-    def __init__(self, card: LLMCard, options: ChatOptions, policy: Policy | None = None) -> None:
+    def __init__(self, card: LLMCard, options: Setup, policy: Policy | None = None) -> None:
         self._card = card
         given = options.base_url or (
             "" if card.base_url or card.api_key_env != "OPENAI_API_KEY" else os.environ.get("OPENAI_BASE_URL", "")
@@ -54,8 +54,8 @@ class OpenAIBackend:
         self._needs_key = known and host not in _LOOPBACK
         patience = policy or Policy(deadline=options.deadline, idle=options.idle)
         self._policy = replace(patience, concurrency=options.concurrency)
-        self._budget = budget_of(options)
-        if options.budget_usd is not None and "price" not in card.model_fields_set and host not in _LOOPBACK:
+        self._budget = options.budget
+        if options.budget.limit is not None and "price" not in card.model_fields_set and host not in _LOOPBACK:
             raise UserError(
                 f"{card.name} has no price in its card, so no budget can be kept: "
                 "add it (0 where it is free), or run without a budget"

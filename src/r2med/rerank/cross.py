@@ -13,13 +13,13 @@ from r2med.crossencoders.reranker_cards import RerankerCard, rerankers
 from r2med.data.dataset_cards import Instruction
 from r2med.data.model import Dataset
 from r2med.encoders.model_cards import ANY_DATASET
-from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
 from r2med.rerank.contracts import Reranked, Reranker
 from r2med.rerank.order import candidates, query_text, reranked
 from r2med.rerank.pair_scores import Asked, scores_of
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.run import Run
+from r2med.setup import Setup
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -33,7 +33,7 @@ def known() -> list[str]:
     return list(rerankers())
 
 
-def build(call: Call, options: Options, depth: int) -> Reranker:
+def build(call: Call, options: Setup, depth: int) -> Reranker:
     """Return the reranker of a call: a card's name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
     if call.arguments:
         raise UserError(f"{call.name} does not know what {call.arguments[0]!r} is: settings are written KEY=VALUE")
@@ -46,7 +46,7 @@ def build(call: Call, options: Options, depth: int) -> Reranker:
 class CrossReranker:
     """Orders candidates by a cross-encoder's scores; nothing is loaded while the cache has them all."""
 
-    def __init__(self, typed: str, card: RerankerCard, options: Options, depth: int, query: str = QUERIES[0]) -> None:
+    def __init__(self, typed: str, card: RerankerCard, options: Setup, depth: int, query: str = QUERIES[0]) -> None:
         if depth < 1:
             raise UserError(f"{typed}@{depth}: a reranker looks at one candidate or more")
         self._typed, self._card, self._options = typed, card, options

@@ -12,9 +12,10 @@ from r2med.results.making import make_record
 from r2med.results.places import record_path, run_path, slug, traces_path
 from r2med.results.record import FORMAT, Record, RunFacts, TraceFacts
 from r2med.retrieve import write_run
+from r2med.setup import Setup
 from r2med.store import Store, default_store, digest
 from r2med.store.files import sha256, tidy, write_atomically
-from r2med.system import Outcome, Setup, System
+from r2med.system import Outcome, System
 
 log = logging.getLogger("r2med")
 

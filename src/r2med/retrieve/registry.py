@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from r2med.encoders.options import Options
 from r2med.errors import UserError, nearest
 from r2med.retrieve.contracts import Retriever
+from r2med.setup import Setup
 from r2med.spec import Call, parse_stage
 
 PREFIXES = ("hf:", "path:", "py:")
@@ -17,7 +17,7 @@ CANDIDATES = "run:"
 """A run file instead of a search."""
 
 
-def build(calls: list[Call], options: Options) -> Retriever:
+def build(calls: list[Call], options: Setup) -> Retriever:
     """Return the retriever of one stage; several calls are fused."""
     if len(calls) == 1:
         return _build_one(calls[0], options)
@@ -33,7 +33,7 @@ def known() -> list[str]:
     return ["bm25", "fuse", *models()]
 
 
-def _build_one(call: Call, options: Options) -> Retriever:
+def _build_one(call: Call, options: Setup) -> Retriever:
     if call.name == "bm25":
         from r2med.retrieve.bm25 import BM25
 
@@ -48,7 +48,7 @@ def _build_one(call: Call, options: Options) -> Retriever:
     return _dense(call, options)
 
 
-def _fuse(call: Call, options: Options) -> Retriever:
+def _fuse(call: Call, options: Setup) -> Retriever:
     from r2med.retrieve.fusion import Fusion
 
     if len(call.arguments) != 1:
@@ -64,7 +64,7 @@ def _fuse(call: Call, options: Options) -> Retriever:
     return Fusion(parts, **settings)
 
 
-def _dense(call: Call, options: Options) -> Retriever:
+def _dense(call: Call, options: Setup) -> Retriever:
     from r2med.encoders.model_cards import models
 
     if not call.name.startswith(PREFIXES) and call.name not in models():

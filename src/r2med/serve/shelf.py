@@ -12,8 +12,8 @@ from r2med.serve.messages import Hit
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.model import Dataset
-    from r2med.encoders.options import Options
     from r2med.retrieve.contracts import Searcher
+    from r2med.setup import Setup
     from r2med.store import Store
 
 
@@ -41,7 +41,7 @@ class Shelf:
         ]
 
 
-def open_shelf(dataset: Dataset, spec: str, options: Options, store: Store) -> Shelf:
+def open_shelf(dataset: Dataset, spec: str, options: Setup, store: Store) -> Shelf:
     """Index a dataset's corpus, or open its index, and load what searches it, ready for the first question."""
     from r2med.retrieve.live import live
     from r2med.retrieve.registry import build

@@ -9,6 +9,5 @@ reasoner(o3-mini)
 """
 
 from r2med.system.model import Outcome, System
-from r2med.system.setup import Setup
 
-__all__ = ["Outcome", "Setup", "System"]
+__all__ = ["Outcome", "System"]

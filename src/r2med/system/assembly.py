@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from r2med.agents.registry import METHODS as AGENTS
@@ -10,7 +9,7 @@ from r2med.agents.registry import build as build_agent
 from r2med.errors import UserError, nearest
 from r2med.expand import Expander
 from r2med.expand.generate import GENERATED
-from r2med.expand.registry import AUTHOR, KNOWN, ExpandOptions
+from r2med.expand.registry import AUTHOR, KNOWN
 from r2med.expand.registry import build as build_expander
 from r2med.llm.llm_cards import llms
 from r2med.rerank import registry as rerank
@@ -20,10 +19,10 @@ from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.contracts import Retriever
 from r2med.retrieve.registry import PREFIXES, known
 from r2med.retrieve.registry import build as build_retriever
+from r2med.setup import Setup
 from r2med.spec import ARROW, Call, parse
 from r2med.system.model import System
 from r2med.system.presets import is_preset, spelt_out
-from r2med.system.setup import Setup
 
 Stage = list[Call]
 
@@ -33,8 +32,8 @@ def assemble(spec: str, setup: Setup) -> System:
     stages = [_with_llm(stage, setup.llm) for stage in parse(spelt_out(spec, setup.llm))]
     before, search, after = _sorted_out(stages, spec, setup)
     expander = _expander(before, setup) if before is not None else None
-    rerankers = tuple(rerank.build(call, setup.models, setup.expansion, setup.depth, setup.store) for call in after)
-    return System(search, expander, rerankers, setup.expansions)
+    rerankers = tuple(rerank.build(call, setup, setup.depth, setup.store) for call in after)
+    return System(search, expander, rerankers)
 
 
 def wants_llm(spec: str) -> bool:
@@ -79,7 +78,7 @@ def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | No
         )
     else:
         _check_first(stages, spec)
-        search = build_retriever(stages.pop(0), setup.models)
+        search = build_retriever(stages.pop(0), setup)
     for stage in stages:
         if len(stage) > 1:
             raise UserError(f"{'+'.join(map(str, stage))} in {spec!r}: rerankers stand one after the other, not fused")
@@ -109,12 +108,11 @@ def _is_expansion(stage: Stage) -> bool:
 def _expander(call: Call, setup: Setup) -> Expander:
     if call.depth is not None:
         raise UserError(f"{call}: only rerankers have a depth")
-    options = replace(setup.expansion, models=setup.models)
-    if call.name in AGENTS and call.arguments and _asked(call.arguments[0], options):
-        return build_agent(call, options, setup.store)
-    return build_expander(call, options, setup.store)
+    if call.name in AGENTS and call.arguments and _asked(call.arguments[0], setup):
+        return build_agent(call, setup, setup.store)
+    return build_expander(call, setup, setup.store)
 
 
-def _asked(llm: str, options: ExpandOptions) -> bool:
+def _asked(llm: str, setup: Setup) -> bool:
     """Tell whether there is such an LLM to ask; all others may have left recorded texts."""
-    return not options.recorded and llm != AUTHOR and (llm in llms() or bool(options.chat.base_url))
+    return not setup.recorded and llm != AUTHOR and (llm in llms() or bool(setup.base_url))

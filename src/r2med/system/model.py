@@ -17,9 +17,9 @@ from r2med.retrieve.cached import Searched, cached_search
 from r2med.retrieve.candidates import of_dataset
 from r2med.retrieve.contracts import Retriever, SearchQuery
 from r2med.retrieve.run import Run
+from r2med.setup import Setup
 from r2med.spec import ARROW
 from r2med.store import Store
-from r2med.system.setup import Setup
 
 log = logging.getLogger("r2med")
 

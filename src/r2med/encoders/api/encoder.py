@@ -20,11 +20,10 @@ from r2med.encoders.api.tokens import Ruler, Tokenizer
 from r2med.encoders.api.usage import Usage
 from r2med.encoders.contracts import Encoder, Role, Vectors
 from r2med.encoders.model_cards import ModelCard
-from r2med.encoders.options import Options
 from r2med.errors import UserError
-from r2med.net.budget import budget_of
 from r2med.net.loops import run_apart
 from r2med.net.retry import Policy
+from r2med.setup import Setup
 from r2med.store import Store, default_store, digest
 from r2med.store.files import exclusive
 
@@ -32,7 +31,7 @@ from r2med.store.files import exclusive
 def open_api_encoder(
     card: ModelCard,
     instruction: Instruction,
-    options: Options,
+    options: Setup,
     store: Store,
     *,
     policy: Policy | None = None,
@@ -53,7 +52,7 @@ class ApiEncoder:
         self,
         card: ModelCard,
         instruction: Instruction,
-        options: Options,
+        options: Setup,
         store: Store | None,
         policy: Policy,
         tokenizer: Tokenizer | None,
@@ -65,10 +64,10 @@ class ApiEncoder:
         self._endpoint = endpoint(provider.name, provider.key_variable, provider.url_variable, options)
         self._ruler = Ruler(lambda: tokenizer or provider.load_tokenizer(self._model("document")), provider.overhead)
         self._store = store  # None where only a description is wanted
-        self._budget = budget_of(options)
+        self._budget = options.budget
         self._usage = Usage()
         self._lock = threading.Lock()  # one call at a time: counts and budget belong to all
-        if options.budget_usd is not None and "price_per_million_tokens" not in card.model_fields_set:
+        if options.budget.limit is not None and "price_per_million_tokens" not in card.model_fields_set:
             raise UserError(
                 f"{card.spec} has no price_per_million_tokens in its card, so no budget can be kept: "
                 "add it (0 where it is free), or run without a budget"

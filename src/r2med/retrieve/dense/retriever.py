@@ -15,12 +15,12 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.contracts import Encoder
 from r2med.encoders.model_cards import ANY_DATASET, ModelCard
 from r2med.encoders.open import open_encoder
-from r2med.encoders.options import Options
 from r2med.errors import UserError
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.dense.embeddings import Embedded, Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
 from r2med.retrieve.run import Run
+from r2med.setup import Setup
 from r2med.store import Store
 
 ONE_STRING = {"query2doc": "{query}[SEP]{text}"}
@@ -32,7 +32,7 @@ class Dense:
     """An embedding model."""
 
     card: ModelCard
-    options: Options
+    options: Setup
     typed: str = ""
     """How the user named a model without a card: hf:ORG/NAME, path:DIR, py:MODULE:NAME."""
 

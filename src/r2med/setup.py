@@ -1,0 +1,93 @@
+"""Setup: what a spec does not say. How models run, how LLMs are asked, where texts lie, what may be spent."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from r2med.errors import UserError
+from r2med.net.budget import Budget
+from r2med.store import Store, default_store
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One flat value for all systems of a run, from flags or from keywords in Python."""
+
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps; auto takes all GPUs there are."""
+    dtype: str = "auto"
+    """auto: float32 on a CPU, bfloat16 (or float16) on a GPU."""
+    backend: str = "torch"
+    """What runs transformers: torch, openvino or onnx."""
+    trust_remote_code: bool = False
+    """Whether code that a model's repository brings along may run."""
+    model_paths: tuple[tuple[str, Path], ...] = ()
+    """Weights given by hand: (name of a model or an LLM, folder or file)."""
+    memory: int = 2 << 30
+    """Bytes that blocks of vectors and batches may take."""
+    tokens_per_batch: int = 0
+    """Tokens that an encoder reads at once; 0: as the device allows."""
+
+    llm: str = ""
+    """The LLM of stages that need one and do not name it."""
+    llm_backend: str = ""
+    """Where LLMs run: openai (an endpoint), vllm or local; empty: as the card says."""
+    base_url: str = ""
+    """An OpenAI-compatible endpoint for LLMs; empty: the card's, else OPENAI_BASE_URL, else OpenAI's own."""
+    endpoints: tuple[tuple[str, str], ...] = ()
+    """(provider, URL) of embedding APIs that are not at their usual address."""
+    concurrency: int = 16
+    """Requests at once."""
+    deadline: float = 900.0
+    """Seconds that the attempts and waits of one request may take together."""
+    idle: float = 180.0
+    """Seconds without a byte after which a request counts as stalled; some APIs are silent while they reason."""
+    budget: Budget = field(default_factory=Budget, compare=False)
+    """What everything that costs money may cost together."""
+
+    recorded: bool = False
+    """Read generated texts from files and ask no LLM for an expansion."""
+    generations: Path | None = None
+    """Where recorded texts lie; None: beside the dataset."""
+    prompts: Path | None = None
+    """A folder of the user's own prompt templates."""
+
+    depth: int = 100
+    """Candidates that a reranker looks at where its name does not say."""
+    candidates: Path | None = None
+    """A run for rerankers that are named without a retriever."""
+    store: Store = field(default_factory=default_store, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.depth < 1:
+            raise UserError(f"a reranker's depth is 1 or more, not {self.depth}")
+        if self.concurrency < 1:
+            raise UserError(f"the number of requests at once is 1 or more, not {self.concurrency}")
+        for noun, seconds in (("deadline", self.deadline), ("idle timeout", self.idle)):
+            if not seconds > 0:
+                raise UserError(f"the {noun} of a request is a number of seconds above 0, not {seconds:g}")
+        for flag, folder in (("--generations", self.generations), ("--prompts", self.prompts)):
+            if folder is not None and not folder.is_dir():
+                raise UserError(f"{flag} {folder}: there is no such folder")
+
+    @staticmethod
+    def parse_path(text: str) -> tuple[str, Path]:
+        """Read NAME=DIR."""
+        name, equals, folder = text.partition("=")
+        if not equals or not name or not folder:
+            raise UserError(f"--model-path takes NAME=DIR, not {text!r}")
+        return name, Path(folder).expanduser()
+
+    def path_of(self, name: str) -> Path | None:
+        """Return where a model's weights were put by hand: `model_paths` first, then R2MED_MODELS/NAME."""
+        for known, path in self.model_paths:
+            if known == name:
+                if not path.exists():
+                    raise UserError(f"--model-path {name}={path}: there is no such folder")
+                return path
+        for folder in filter(None, os.environ.get("R2MED_MODELS", "").split(os.pathsep)):
+            if (path := Path(folder).expanduser() / name).is_dir():
+                return path
+        return None
