@@ -6,7 +6,6 @@ import pytest
 
 from r2med.crossencoders.cache import ScoreCache, pair_key, text_hash
 from r2med.crossencoders.contracts import Scored
-from r2med.errors import UserError
 
 KEYS = [pair_key("model", text_hash("query"), text_hash(text)) for text in ("a", "b", "c")]
 ROWS = {
@@ -53,9 +52,10 @@ def test_a_damaged_row_counts_as_absent(tmp_path, damage):
         assert cache.get(KEYS) == ROWS
 
 
-def test_a_file_that_is_no_cache_is_one_line_and_left_alone(tmp_path):
+def test_a_file_that_is_no_cache_is_moved_aside(tmp_path):
     file = tmp_path / "tiny.sqlite"
     file.write_bytes(b"not a database, but somebody's work" * 99)
-    with pytest.raises(UserError, match=r"tiny.sqlite: this cache of scores cannot be used"):
-        ScoreCache(file)
-    assert file.read_bytes().startswith(b"not a database")
+    with ScoreCache(file) as cache:
+        cache.put(ROWS)
+        assert cache.get(KEYS) == ROWS
+    assert (tmp_path / "tiny.sqlite.damaged").read_bytes().startswith(b"not a database")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from r2med.encoders.model_cards import Side
-from r2med.errors import UserError
 from r2med.net.retry import Policy
 from support import embedding_server as api
 from support.api_encoders import TEXTS, card, expected, opened
@@ -61,12 +60,11 @@ def test_answers_of_another_model_role_or_server_are_not_taken(server: Server, h
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE vectors SET vector = substr(vector, 1, 28)",
-        "UPDATE vectors SET vector = zeroblob(32)",
-        "UPDATE vectors SET vector = 'text'",
-        "UPDATE vectors SET tokens = tokens + 1",
-        "UPDATE vectors SET checksum = x'00'",
-        "DELETE FROM vectors",
+        "UPDATE embeddings SET value = substr(value, 1, 36)",
+        "UPDATE embeddings SET value = zeroblob(40)",
+        "UPDATE embeddings SET value = 'text'",
+        "UPDATE embeddings SET checksum = x'00'",
+        "DELETE FROM embeddings",
     ],
 )
 def test_a_damaged_row_is_fetched_again(server: Server, home: Path, damage: str) -> None:
@@ -79,13 +77,12 @@ def test_a_damaged_row_is_fetched_again(server: Server, home: Path, damage: str)
     assert len(server.requests) == 2
 
 
-def test_a_cache_that_is_no_cache_is_one_line_and_left_alone(server: Server, home: Path) -> None:
+def test_a_cache_that_is_no_cache_is_moved_aside(server: Server, home: Path) -> None:
     file = home / "api" / "openai.sqlite"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"not a database, but somebody's work" * 99)
-    with pytest.raises(UserError, match=r"openai.sqlite: this cache .* cannot be used"):
-        opened(server, home).encode(TEXTS, "document")
-    assert file.read_bytes().startswith(b"not a database") and not server.requests
+    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document"), expected(TEXTS))
+    assert file.with_name("openai.sqlite.damaged").read_bytes().startswith(b"not a database")
 
 
 CHILD = """

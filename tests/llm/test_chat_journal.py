@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from r2med.errors import UserError
 from r2med.llm.contracts import RawAnswer
 from r2med.llm.model import JournaledChat, journal_file
 from r2med.net.retry import Policy
@@ -64,11 +63,10 @@ def test_answers_of_another_model_setting_or_server_are_not_taken(server: Server
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE answers SET answer = replace(answer, 'passage', 'message')",
-        "UPDATE answers SET answer = 'text'",
-        "UPDATE answers SET answer = x'00'",
-        "UPDATE answers SET model = 'other'",
-        "UPDATE answers SET checksum = x'00'",
+        "UPDATE journal SET value = replace(value, 'passage', 'message')",
+        "UPDATE journal SET value = 'text'",
+        "UPDATE journal SET value = x'00'",
+        "UPDATE journal SET checksum = x'00'",
     ],
 )
 def test_a_damaged_row_is_asked_for_again(server: Server, home: Path, damage: str) -> None:
@@ -81,13 +79,15 @@ def test_a_damaged_row_is_asked_for_again(server: Server, home: Path, damage: st
     assert len(server.requests) == 6
 
 
-def test_a_journal_that_is_none_is_one_line_and_left_alone(server: Server, home: Path) -> None:
+def test_a_journal_that_is_none_is_moved_aside_and_told(
+    server: Server, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = journal_file(Store(home))
     file.parent.mkdir(parents=True)
     file.write_bytes(b"not a database, but somebody's work" * 99)
-    with pytest.raises(UserError, match=r"chat.sqlite: this journal .* cannot be used"):
-        opened(server, home).complete(ask("gout"))
-    assert file.read_bytes().startswith(b"not a database") and not server.requests
+    texts(opened(server, home).complete(ask("gout")))
+    assert file.with_name("chat.sqlite.damaged").read_bytes().startswith(b"not a database")
+    assert "this journal of LLM answers was damaged: 0 rows could be read" in caplog.text
 
 
 CHILD = """

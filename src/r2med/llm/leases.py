@@ -7,11 +7,12 @@ not renewed for a minute.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from r2med.store.database import Database, some
+from r2med.store.database import Database, chunks
 from r2med.store.owners import is_dead
 
 LEASES = "CREATE TABLE IF NOT EXISTS leases (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL)"
@@ -21,8 +22,8 @@ _SECONDS = 60.0
 class Leases:
     """The leases of a journal."""
 
-    def __init__(self, db: Database, lock: threading.Lock) -> None:
-        self._db, self._lock = db, lock
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @contextlib.contextmanager
     def held(self, owner: str) -> Iterator[Callable[[Sequence[bytes]], list[bytes]]]:
@@ -50,18 +51,20 @@ class Leases:
 
     def _take(self, keys: Sequence[bytes], owner: str) -> list[bytes]:
         """Return the keys that are the owner's to ask from now on; the others somebody else is asking."""
-        with self._lock, self._db.one_line(), self._db.transaction():
+
+        def take(sql: sqlite3.Connection) -> list[bytes]:
             now = time.time()
             taken: set[bytes] = set()
-            for marks, part in some(keys):
-                rows = self._db.sql.execute(f"SELECT key, owner, until FROM leases WHERE key IN ({marks})", part)
+            for marks, part in chunks(keys):
+                rows = sql.execute(f"SELECT key, owner, until FROM leases WHERE key IN ({marks})", part)
                 taken |= {key for key, other, until in rows if other != owner and until > now and not is_dead(other)}
             mine = [key for key in keys if key not in taken]
-            self._db.sql.executemany(
+            sql.executemany(
                 "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)", [(key, owner, now + _SECONDS) for key in mine]
             )
-        return mine
+            return mine
+
+        return self._database.write(take)
 
     def _write(self, statement: str, *values: object) -> None:
-        with self._lock, self._db.one_line():
-            self._db.sql.execute(statement, values)
+        self._database.write(lambda sql: sql.execute(statement, values))
