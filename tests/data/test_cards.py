@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from r2med.data import load
-from r2med.data.dataset_cards import cards, groups, read_card
+from r2med.data.dataset_cards import Instruction, cards, groups, read_card
 from r2med.errors import UserError
 from support.datasets import r2med_folder
 from support.processes import python, r2med
@@ -43,6 +43,36 @@ INSTRUCTIONS = {
     "PMC-Clinical": ("Clinical Case", "similar cases that help diagnose the case"),
     "IIYi-Clinical": ("Clinical Case", "similar cases that help diagnose the case"),
 }
+
+_POST = "Represent the {} post for retrieving relevant paragraphs: "
+_PARAGRAPH = "Represent the {} paragraph for retrieval: "
+_EXAM = "Represent the Medical Exam for retrieving relevant paragraphs that help answer the exam: "
+_CASE = "Represent the Clinical Case for retrieving relevant paragraphs that help answer the case: "
+_SIMILAR = "Represent the Clinical Case for retrieving similar cases that help diagnose the case: "
+INSTRUCTOR = {
+    "Biology": (_POST.format("Biology"), _PARAGRAPH.format("Biology")),
+    "Bioinformatics": (_POST.format("Bioinformatics"), _PARAGRAPH.format("Bioinformatics")),
+    "Medical-Sciences": (_POST.format("Medical Science"), _PARAGRAPH.format("Medical Science")),
+    "MedXpertQA-Exam": (_EXAM, _PARAGRAPH.format("Medical")),
+    "MedQA-Diag": (_EXAM, _PARAGRAPH.format("Medical")),
+    "PMC-Treatment": (_CASE, _PARAGRAPH.format("Medical")),
+    "PMC-Clinical": (_SIMILAR, "Represent the Clinical Case for retrieval: "),
+    "IIYi-Clinical": (_SIMILAR, "Represent the Clinical Case for retrieval: "),
+}
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_card_has_the_prompts_that_the_original_gave_instructor(name: str) -> None:
+    instruction = cards()[name].instruction
+    assert instruction is not None
+    assert (instruction.fill("{inst_query}"), instruction.fill("{inst_document}")) == INSTRUCTOR[name]
+
+
+def test_an_instruction_fills_only_the_names_it_knows_and_each_once() -> None:
+    words = Instruction(kind="{what} post", what="passages", domain="Oncology")
+    assert words.fill("Given a {kind}, retrieve {what}{query}") == "Given a {what} post, retrieve passages{query}"
+    assert words.fill("{inst_document}") == "Represent the Oncology paragraph for retrieval: "
+    assert words.fill("{inst_query}") == "Represent the {what} post for retrieving relevant paragraphs: "
 
 
 def test_there_are_eight_cards_in_the_order_of_the_benchmark() -> None:
@@ -101,7 +131,7 @@ def test_a_plugins_card_may_be_like_another(tmp_path: Path) -> None:
     folder = plugin(tmp_path / "mine", "Ninth", 'like = "MedQA-Diag"\nscenario = "prognosis"\ngroups = ["R2MED"]\n')
     plugin(folder, "Tenth", 'like = "Ninth"\n')
     told = python(
-        "from r2med.data.dataset_cards import cards, groups\n"
+        "from r2med.data.dataset_cards import Instruction, cards, groups\n"
         "for name in ('Ninth', 'Tenth'):\n"
         "    card = cards()[name]\n"
         "    print(card.task, card.scenario, card.instruction.kind, card.counts, card.hub, sep='|')\n"

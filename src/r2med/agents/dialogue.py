@@ -8,9 +8,9 @@ from itertools import groupby
 
 from r2med.agents.chat_templates import chat_template
 from r2med.agents.contracts import Conversation, Part, Read, Said
-from r2med.llm.cleaning import sound
 from r2med.llm.contracts import ChatRequest, Message, RawAnswer, Sampling
 from r2med.llm.tokens import request_tokens
+from r2med.text.unicode import to_unicode
 
 LEAST = 128
 """Tokens that a last answer needs to be worth asking for."""
@@ -62,7 +62,7 @@ def messages(system: str, parts: Sequence[Part]) -> tuple[Message, ...]:
 
 def joined(answer: RawAnswer) -> Said:
     """Return an answer as one text: reasoning that a server gives in a field of its own may hold a search."""
-    text, reasoning = sound(answer.content), sound(answer.reasoning)
+    text, reasoning = to_unicode(answer.content), to_unicode(answer.reasoning)
     if reasoning.strip():
         # Stopped within its thoughts, it has not closed them.
         text = f"<think>{reasoning}" + (f"</think>{text}" if text.strip() else "")

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from r2med.agents.contracts import Document
+from r2med.text.unicode import to_unicode
 
 
 class MalformedAnswer(Exception):  # noqa: N818 - reads as what came
@@ -50,8 +51,4 @@ def _document(entry: Any) -> Document:
         raise MalformedAnswer("a document lacks 'id' or 'contents'")
     if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
         raise MalformedAnswer("a document has no number 'score'")
-    return Document(name, _sound(text), float(score))
-
-
-def _sound(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return Document(name, to_unicode(text), float(score))

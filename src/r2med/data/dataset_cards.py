@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources.abc import Traversable
@@ -42,11 +43,33 @@ class Lengths(_Part):
 
 
 class Instruction(_Part):
-    """Words for instruction-tuned models."""
+    """Words for instruction-tuned models; a model card's prefix names them as {kind}, {inst_query} and so on."""
 
     kind: str
+    """What a query is, as in "Given a {kind}, retrieve {what}"."""
     what: str
     domain: str
+    inst_query: str = ""
+    """What Instructor's models are told before a query; by default made of `kind`."""
+    inst_document: str = ""
+    """What Instructor's models are told before a document; by default made of `domain`."""
+
+    def fill(self, text: str) -> str:
+        """Return the text with this dataset's words in place of their names in braces."""
+        words = {
+            "kind": self.kind,
+            "what": self.what,
+            "domain": self.domain,
+            "inst_query": self.inst_query or f"Represent the {self.kind} for retrieving relevant paragraphs: ",
+            "inst_document": self.inst_document or f"Represent the {self.domain} paragraph for retrieval: ",
+        }
+        return re.sub(r"\{(\w+)\}", lambda name: words.get(name[1], name[0]), text)
+
+
+ANY_DATASET = Instruction(
+    kind="medical question", what="relevant passages that help answer the question", domain="Medical"
+)
+"""The instruction for a dataset whose card has none."""
 
 
 class Card(_Part):

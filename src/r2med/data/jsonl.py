@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.data.problems import Problems
+from r2med.text.unicode import is_unicode
 
 Fields = Mapping[str, type | tuple[type, ...]]
 
@@ -72,15 +73,6 @@ def faults(row: dict[str, Any], fields: Fields, must: bool) -> Iterator[str]:
             yield f"field {name!r} must be {_WORDS[allowed[0]]}, found {_kind(row[name])}"
         elif isinstance(row[name], str) and not is_unicode(row[name]):
             yield f"field {name!r} holds a lone surrogate, which is not Unicode text: repair or remove the character"
-
-
-def is_unicode(text: str) -> bool:
-    """Tell whether a string can be written as UTF-8: JSON's escapes can spell lone surrogates, which cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _kind(value: Any) -> str:

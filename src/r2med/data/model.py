@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from r2med.data.dataset_cards import ANY_DATASET, Card, Instruction
 from r2med.store import digest
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
-    from r2med.data.dataset_cards import Card
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,11 @@ class Dataset:
     source: str = ""
     """Where it was fetched from, REPOSITORY@REVISION; empty for a folder of the user's."""
     notices: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def instruction(self) -> Instruction:
+        """The words for instruction-tuned models: those of the card, or words that fit any medical dataset."""
+        return (self.card.instruction if self.card else None) or ANY_DATASET
 
     @cached_property
     def fingerprint(self) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2med.data.jsonl import is_unicode
 from r2med.data.problems import Problems
+from r2med.text.unicode import is_unicode
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from r2med import plugins
+from r2med.data.dataset_cards import ANY_DATASET as ANY_DATASET
 from r2med.data.dataset_cards import Instruction
 from r2med.errors import UserError, checked_name, nearest
 from r2med.toml_card import read_toml, validated
-
-ANY_DATASET = Instruction(
-    kind="medical question", what="relevant passages that help answer the question", domain="Medical"
-)
-"""The instruction words for a dataset whose card has none."""
 
 
 class _Part(BaseModel):
@@ -29,7 +25,7 @@ class Side(_Part):
     """How texts of one role are encoded."""
 
     prefix: str = ""
-    """May name {kind}, {what} and {domain} of the dataset's instruction."""
+    """May name {kind}, {what}, {domain}, {inst_query} and {inst_document} of the dataset's instruction."""
     max_tokens: int = 512
     repository: str = ""
     """The tower of this role, where it is not the model's one."""
@@ -41,11 +37,7 @@ class Side(_Part):
 
     def prefix_for(self, instruction: Instruction) -> str:
         """Return the prefix with the dataset's words in it."""
-        words = {"{kind}": instruction.kind, "{what}": instruction.what, "{domain}": instruction.domain}
-        text = self.prefix
-        for name, word in words.items():
-            text = text.replace(name, word)
-        return text
+        return instruction.fill(self.prefix)
 
 
 class ModelCard(_Part):

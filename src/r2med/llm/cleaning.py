@@ -6,6 +6,7 @@ import re
 
 from r2med.llm.contracts import Failure, FailureKind, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard
+from r2med.text.unicode import to_unicode
 
 VERSION = 2
 """Goes into the record: raw answers are what is journaled, so a change here changes texts without a call."""
@@ -24,7 +25,7 @@ _THINKING_HEADING = re.compile(r"^\s*\#+[ \t]*thinking[ \t]*:?\s*", re.IGNORECAS
 
 def clean(raw: RawAnswer, card: LLMCard) -> Generation | Failure:
     """Return the answer in a model's output, or why there is none."""
-    content, reasoning = sound(raw.content), sound(raw.reasoning)
+    content, reasoning = to_unicode(raw.content), to_unicode(raw.reasoning)
     if raw.finish_reason in ("content_filter", "refusal"):
         said = " ".join(content.split())[:200]
         return _failure(raw, "refused", f"{card.name} declined to answer{f': {said}' if said else ''}")
@@ -39,15 +40,6 @@ def clean(raw: RawAnswer, card: LLMCard) -> Generation | Failure:
         return _failure(raw, "empty", f"{card.name} wrote nothing{' but reasoning' if reasoning or thought else ''}")
     whole = "\n\n".join(filter(None, (reasoning.strip(), thought.strip())))
     return Generation(text.strip(), whole, raw.finish_reason, raw.prompt_tokens, raw.completion_tokens, raw.seconds)
-
-
-def sound(text: str) -> str:
-    """Return a text that has a UTF-8: surrogates joined to the characters they are halves of, or replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _kind(card: LLMCard, content: str, reasoning: str) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from r2med.errors import MissingExtraError, UserError
-from r2med.llm.cleaning import sound
 from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
+from r2med.text.unicode import to_unicode
 
 MAGIC = b"GGUF"
 SAMPLE = 1 << 20
@@ -174,8 +174,8 @@ def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
 
 def _question(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
     if request.prompt is not None:
-        return {"prompt": sound(request.prompt)}
-    messages = [{"role": message.role, "content": sound(message.content)} for message in request.messages]
+        return {"prompt": to_unicode(request.prompt)}
+    messages = [{"role": message.role, "content": to_unicode(message.content)} for message in request.messages]
     switch = {} if card.thinking is None else {"chat_template_kwargs": {"enable_thinking": card.thinking}}
     return {"messages": messages, **switch}
 

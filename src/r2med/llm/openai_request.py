@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from r2med.llm.cleaning import sound
 from r2med.llm.contracts import ChatRequest
 from r2med.llm.llm_cards import LLMCard
+from r2med.text.unicode import to_unicode
 
 
 def path(request: ChatRequest) -> str:
@@ -33,10 +33,10 @@ def parameters(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
     }
     if prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
-    messages = [{"role": message.role, "content": sound(message.content)} for message in request.messages]
+    messages = [{"role": message.role, "content": to_unicode(message.content)} for message in request.messages]
     return {
         "model": card.model,
-        **({"messages": messages} if prompt is None else {"prompt": sound(prompt)}),
+        **({"messages": messages} if prompt is None else {"prompt": to_unicode(prompt)}),
         "stream": True,
         **{name: value for name, value in settings.items() if value is not None},
     }

@@ -26,6 +26,7 @@ from r2med.net.retry import Policy
 from r2med.setup import Setup
 from r2med.store import Store, default_store, digest
 from r2med.store.files import exclusive
+from r2med.text.unicode import to_unicode
 
 
 def open_api_encoder(
@@ -154,10 +155,4 @@ class ApiEncoder:
 
 def _sendable(text: str) -> str:
     """Return a text that any API takes: lone surrogates have no UTF-8, and an empty input is refused."""
-    if not text:
-        return " "
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return to_unicode(text) or " "
