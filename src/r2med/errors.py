@@ -28,6 +28,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""
 
 
+def unknown(noun: str, name: str, known: Iterable[str], more: str = "") -> UserError:
+    """Return the error for a name that does not exist: the nearest one, then `more` or all there are."""
+    names = list(known)
+    return UserError(f"no {noun} {name!r}{nearest(name, names)}: {more or ', '.join(names) or 'there are none'}")
+
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 

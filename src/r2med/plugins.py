@@ -16,6 +16,7 @@ GROUP = "r2med.plugins"
 
 BUILT_IN = {
     "datasets": "data/cards",
+    "methods": "expand/methods",
     "models": "encoders/cards",
     "llms": "llm/cards",
     "prompts": "prompts/texts",
