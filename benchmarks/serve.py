@@ -28,7 +28,7 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.serve import Shelf, open_shelf
+from r2med.serve import ServedCorpus, open_served_corpus
 from r2med.setup import Setup
 from r2med.store import Store
 
@@ -67,12 +67,12 @@ def write_dataset(folder: Path, documents: int) -> list[str]:
     return queries
 
 
-def direct(shelf: Shelf, queries: list[str], together: int, seconds: float) -> Speed:
+def direct(served: ServedCorpus, queries: list[str], together: int, seconds: float) -> Speed:
     latencies: list[float] = []
     started, worked = time.perf_counter(), time.process_time()
     while (now := time.perf_counter()) - started < seconds:
         at = len(latencies) * together % len(queries)
-        shelf.find(queries[at : at + together], TOPK)
+        served.search(queries[at : at + together], TOPK)
         latencies.append(time.perf_counter() - now)
     return Speed.of(latencies, time.perf_counter() - started, time.process_time() - worked, together)
 
@@ -113,14 +113,14 @@ async def clients(server: int, port: int, queries: list[str], count: int, second
 
 def measure(retriever: str, folder: Path, queries: list[str], options: argparse.Namespace) -> dict[str, Speed]:
     store = Store(os.environ["R2MED_HOME"])
-    shelf = open_shelf(load(folder, store), retriever, Setup(), store)  # indexed here, opened by the server
+    served = open_served_corpus(load(folder, store), retriever, Setup(), store)  # indexed here, opened by the server
     command = [sys.executable, "-m", "r2med", "serve", str(folder), "--retriever", retriever, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline().split("/retrieve")[0].rpartition(":")[2])
         contenders: dict[str, Callable[[], Speed]] = {
-            "direct, one by one": lambda: direct(shelf, queries, 1, options.seconds),
-            f"direct, {TOGETHER} together": lambda: direct(shelf, queries, TOGETHER, options.seconds),
+            "direct, one by one": lambda: direct(served, queries, 1, options.seconds),
+            f"direct, {TOGETHER} together": lambda: direct(served, queries, TOGETHER, options.seconds),
         }
         for count in options.clients:
             name = f"server, {count} client{'s' * (count > 1)}"
@@ -130,9 +130,9 @@ def measure(retriever: str, folder: Path, queries: list[str], options: argparse.
         best: dict[str, Speed] = {}
         for _ in range(options.rounds):
             for name, work in contenders.items():
-                found = work()
-                if name not in best or found.per_second > best[name].per_second:
-                    best[name] = found
+                speed = work()
+                if name not in best or speed.per_second > best[name].per_second:
+                    best[name] = speed
         server.send_signal(signal.SIGTERM)
     return best
 
@@ -145,11 +145,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each contender's turn")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        os.environ["R2MED_HOME"] = str(Path(place) / "home")
+    with tempfile.TemporaryDirectory() as folder_name:
+        os.environ["R2MED_HOME"] = str(Path(folder_name) / "home")
         for retriever in options.retriever or ["bm25", "bm25+minilm"]:
             documents = options.documents or DOCUMENTS.get(retriever, OTHERS)
-            folder = Path(place) / f"set-{documents}"
+            folder = Path(folder_name) / f"set-{documents}"
             queries = make_texts(512, 12, seed=2) if folder.exists() else write_dataset(folder, documents)
             best = measure(retriever, folder, queries, options)
             base = best["direct, one by one"].per_second

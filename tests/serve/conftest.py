@@ -1,12 +1,12 @@
-"""A shelf that real requests are put to: BM25 over four small documents."""
+"""A corpus to serve: BM25 over four small documents."""
 
 import pytest
 
 from r2med.data import Corpus
-from r2med.serve import Shelf, open_shelf
+from r2med.serve import ServedCorpus, open_served_corpus
 from r2med.setup import Setup
 from r2med.store import Store
-from support.shelves import dataset_of
+from support.served_app import dataset_of
 
 DOCUMENTS = [
     ("gluten", "Gluten harms the small bowel in coeliac disease."),
@@ -22,6 +22,6 @@ def corpus() -> Corpus:
 
 
 @pytest.fixture(scope="session")
-def shelf(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+def served(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> ServedCorpus:
     store = Store(tmp_path_factory.mktemp("store"))
-    return open_shelf(dataset_of(corpus), "bm25", Setup(), store)
+    return open_served_corpus(dataset_of(corpus), "bm25", Setup(), store)

@@ -1,4 +1,4 @@
-"""`r2med serve` as a user runs it, in a process of its own; and the client that Search-R1's agents are."""
+"""`r2med serve` as a user runs it, in a process of its own; and a client like that of Search-R1's agents."""
 
 import os
 import select
@@ -20,7 +20,9 @@ class SearchR1Client:
     """Asks and reads as Search-R1 does: no headers but the usual ones, no check of the status, one batch a turn."""
 
     def __init__(self, client: httpx.Client, url: str, topk: int = 3) -> None:
-        self._client, self._url, self._topk = client, url, topk
+        self._client = client
+        self._url = url
+        self._topk = topk
 
     def batch_search(self, queries: list[str]) -> list[str]:
         payload = {"queries": queries, "topk": self._topk, "return_scores": True}
@@ -30,10 +32,10 @@ class SearchR1Client:
     @staticmethod
     def _written(result: list[dict[str, Any]]) -> str:
         out = ""
-        for place, item in enumerate(result):
+        for rank, item in enumerate(result, start=1):
             lines = item["document"]["contents"].split("\n")
             title, text = lines[0], "\n".join(lines[1:])
-            out += f"Doc {place + 1}(Title: {title}) {text}\n"
+            out += f"Doc {rank}(Title: {title}) {text}\n"
         return out
 
 
@@ -63,10 +65,20 @@ class Served:
 
 
 @contextmanager
-def serving(*arguments: str | Path, port: int = 0, **changes: str | Path) -> Iterator[Served]:
-    """Yield a server that printed its line; it is killed at the end."""
-    with started(["-m", "r2med", "serve", *arguments, "--port", str(port)], **changes) as process:
+def serving(*arguments: str | Path, files: int | None = None, **changes: str | Path) -> Iterator[Served]:
+    """Yield a server that printed its line, with a limit of open files if there is one; it is killed at the end."""
+    program = ["-m", "r2med"] if files is None else ["-c", _LIMITED, str(files)]
+    with started([*program, "serve", *arguments, "--port", "0"], **changes) as process:
         yield Served(process, _first_line(process))
+
+
+_LIMITED = """
+import resource, sys
+files = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+from r2med.cli import main
+main()
+"""
 
 
 def _first_line(process: subprocess.Popen[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
-from r2med.serve.limits import GRACE, Limits
+from r2med.serve.request_limits import GRACE, Limits
 
 LIMITS = Limits()
 
@@ -26,6 +26,10 @@ def serve(
     max_documents: Annotated[int, typer.Option(help="Documents of an answer: queries × topk.")] = LIMITS.documents,
     max_waiting: Annotated[int, typer.Option(help="Requests that may wait; one more gets 503.")] = LIMITS.waiting,
     batch: Annotated[int, typer.Option(help="Queries of waiting requests searched together.")] = LIMITS.batch,
+    max_seconds: Annotated[int, typer.Option(help="Seconds that a request may take to arrive.")] = LIMITS.seconds,
+    max_connections: Annotated[
+        int, typer.Option(help="Open connections; one more closes an idle one.")
+    ] = LIMITS.connections,
     grace: Annotated[int, typer.Option(min=0, help="Seconds that a running search has to finish at a stop.")] = GRACE,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
     model_path: flags.ModelPaths = None,
@@ -45,17 +49,27 @@ def serve(
     from r2med.store import default_store
 
     try:
-        from r2med.serve.address import TOKEN, take
-        from r2med.serve.app import create_app
-        from r2med.serve.server import serve as serve_at
-        from r2med.serve.shelf import open_shelf
+        from r2med.serve.http_app import create_app
+        from r2med.serve.http_server import TOKEN, bind
+        from r2med.serve.http_server import serve as serve_at
+        from r2med.serve.served_corpus import open_served_corpus
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
             raise
         raise MissingExtraError("r2med serve", "serve") from None
 
-    limits = Limits(max_body, max_queries, max_characters, max_topk, max_documents, max_waiting, batch)
-    options = flags.make_setup(
+    limits = Limits(
+        body=max_body,
+        queries=max_queries,
+        characters=max_characters,
+        topk=max_topk,
+        documents=max_documents,
+        waiting=max_waiting,
+        batch=batch,
+        seconds=max_seconds,
+        connections=max_connections,
+    )
+    setup = flags.make_setup(
         model_path=model_path,
         memory=memory,
         budget=budget,
@@ -65,15 +79,15 @@ def serve(
         trust_remote_code=trust_remote_code,
     )
     token = os.environ.get(TOKEN, "").strip() or None
-    place = take(host, port, token)
+    listener = bind(host, port, token)
     store = default_store()
     with steps(1) as step:
         step(f"{dataset} · {retriever}")
-        shelf = open_shelf(load(dataset, store), retriever, options, store)
-    app = create_app(shelf, limits, token)
+        served = open_served_corpus(load(dataset, store), retriever, setup, store)
+    app = create_app(served, limits, token)
 
     def ready() -> None:
-        about = f"{shelf.dataset}, {len(shelf.corpus):,} documents, {shelf.retriever}"
-        print(f"{place.url}/retrieve · {about} · Ctrl-C stops", flush=True)
+        about = f"{served.dataset}, {len(served.corpus):,} documents, {served.retriever}"
+        print(f"{listener.url}/retrieve · {about} · Ctrl-C stops", flush=True)
 
-    serve_at(app, place, ready, grace=grace, access_log=access_log)
+    serve_at(app, listener, ready, grace=grace, access_log=access_log)

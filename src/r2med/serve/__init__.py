@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 from r2med.lazy import lazily
 
 if TYPE_CHECKING:
-    from r2med.serve.app import create_app
-    from r2med.serve.limits import Limits
-    from r2med.serve.shelf import Shelf, open_shelf
+    from r2med.serve.http_app import create_app
+    from r2med.serve.request_limits import Limits
+    from r2med.serve.served_corpus import ServedCorpus, open_served_corpus
 
-__all__ = ["Limits", "Shelf", "create_app", "open_shelf"]
+__all__ = ["Limits", "ServedCorpus", "create_app", "open_served_corpus"]
 
 __getattr__ = lazily(
     __name__,
     {
-        "create_app": "r2med.serve.app",
-        "Limits": "r2med.serve.limits",
-        "Shelf": "r2med.serve.shelf",
-        "open_shelf": "r2med.serve.shelf",
+        "create_app": "r2med.serve.http_app",
+        "Limits": "r2med.serve.request_limits",
+        "ServedCorpus": "r2med.serve.served_corpus",
+        "open_served_corpus": "r2med.serve.served_corpus",
     },
 )

@@ -1,8 +1,8 @@
-"""Applications in this process: a dataset of any corpus, a searcher that does as it is told, requests to them."""
+"""The application in this process: a dataset of any corpus, a scripted search, requests to the application."""
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx
@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from r2med.data import Corpus
 from r2med.data.model import Dataset, Qrels
-from r2med.serve.messages import Hit
+from r2med.serve.retrieve_protocol import Hit
 
 
 def dataset_of(corpus: Corpus) -> Dataset:
@@ -33,24 +33,25 @@ def request(app: FastAPI, method: str = "POST", url: str = "/retrieve", **call: 
     return answer
 
 
-class Scripted:
-    """Finds a document named after each query; a search waits at the gate, and fails if a text says so."""
+class ScriptedSearch:
+    """Returns documents named after each query; waits until the gate is open, and fails if a query says "fail"."""
 
-    def __init__(self, gate: bool = False) -> None:
+    def __init__(self, gate_is_open: bool = True, error: BaseException | None = None) -> None:
         self.searches: list[tuple[list[str], int]] = []
+        self.error = error or RuntimeError("secret internals")
         self.gate = threading.Event()
-        if not gate:
+        if gate_is_open:
             self.gate.set()
 
-    def find(self, texts: Sequence[str], k: int) -> list[list[Hit]]:
-        self.searches.append((list(texts), k))
+    def __call__(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        self.searches.append((list(queries), k))
         assert self.gate.wait(60)
-        if any("fail" in text for text in texts):
-            raise RuntimeError("secret internals")
-        return [[Hit(f"{text}-{rank}", text, 1 / (rank + 1)) for rank in range(k)] for text in texts]
+        if any("fail" in query for query in queries):
+            raise self.error
+        return [[Hit(f"{query}-{rank}", query, 1 / (rank + 1)) for rank in range(k)] for query in queries]
 
 
-async def until(happened: Any) -> None:
+async def until(happened: Callable[[], bool]) -> None:
     """Return when it has happened, however long that takes; the test as a whole has a limit."""
     while not happened():
         await asyncio.sleep(0.002)

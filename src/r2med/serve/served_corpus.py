@@ -1,0 +1,72 @@
+"""A corpus and the retriever that searches it: what the server serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from r2med.errors import UserError
+from r2med.serve.retrieve_protocol import Hit
+
+if TYPE_CHECKING:
+    from r2med.data.corpus import Corpus
+    from r2med.data.model import Dataset
+    from r2med.retrieve.contracts import Searcher
+    from r2med.setup import Setup
+    from r2med.store import Store
+
+
+@dataclass(frozen=True)
+class ServedCorpus:
+    """A corpus by the name of its dataset, and a searcher over it by the name of its retriever."""
+
+    dataset: str
+    corpus: Corpus
+    retriever: str
+    searcher: Searcher
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Return the k best documents of each query, best first; no document is excluded for any query."""
+        from r2med.data.model import Query
+        from r2med.retrieve.contents import contents
+        from r2med.retrieve.contracts import SearchQuery
+        from r2med.retrieve.run import NO_DOCUMENT
+
+        run = self.searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)], k)
+        rows = run.rows[run.rows != NO_DOCUMENT]  # all at once: Arrow reads many documents as fast as one
+        ids = iter(self.corpus.ids(rows))
+        texts = iter(self.corpus.texts(rows))
+        return [
+            [Hit(next(ids), contents(next(texts)), score) for score in scores[:count].tolist()]
+            for scores, count in zip(run.scores, run.found, strict=True)
+        ]
+
+
+def open_served_corpus(dataset: Dataset, spec: str, setup: Setup, store: Store) -> ServedCorpus:
+    """Index a dataset's corpus, or open its index, and load the models that search it.
+
+    Raises UserError if the spec is not a single retriever.
+    """
+    from r2med.retrieve.live import live
+    from r2med.retrieve.registry import build
+    from r2med.spec import parse_stage
+
+    retriever = build(parse_stage(_only_retriever(spec)), setup)
+    searcher = live(retriever.index(dataset.corpus, store, dataset.instruction))
+    served = ServedCorpus(dataset.name, dataset.corpus, retriever.name, searcher)
+    served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
+    return served
+
+
+def _only_retriever(spec: str) -> str:
+    """Return a spec that is one retriever; a stage before or after it needs more than a query."""
+    from r2med.expand.registry import KNOWN
+    from r2med.spec import parse
+
+    stages = parse(spec)
+    if len(stages) > 1:
+        raise UserError(f"{spec!r} has {len(stages)} stages: serve takes a retriever alone, such as bm25+minilm")
+    if (name := stages[0][0].name) in KNOWN:
+        raise UserError(f"{name} is an expansion: serve takes a retriever alone, such as bm25+minilm")
+    return spec

@@ -1,0 +1,41 @@
+"""`r2med serve`: a mistake is one line and exit code 2, before any work is done."""
+
+import socket
+
+import pytest
+
+from support.processes import python, r2med
+
+
+def assert_one_line(done, says):
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("[1/1]")]  # progress
+    assert done.returncode == 2, done.stderr
+    assert len(lines) == 1 and says in lines[0]
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["demo/Biolgy"], "did you mean demo/Biology"),
+        (["demo/Biology", "--retriever", "hyde(author) → bm25"], "serve takes a retriever alone"),
+        (["demo/Biology", "--host", "0.0.0.0", "--max-topk", "5"], "set R2MED_SERVE_TOKEN"),
+        (["demo/Biology", "--max-connections", "0"], "limit of connections must be at least 1, not 0"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says):
+    done = r2med("serve", *arguments, "--port", "0", R2MED_HOME=tmp_path, R2MED_SERVE_TOKEN=" ")
+    assert_one_line(done, says)
+
+
+def test_a_port_in_use_is_reported_before_the_corpus_is_indexed(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = r2med("serve", "demo/Biology", "--port", port, R2MED_HOME=tmp_path)
+    assert_one_line(done, f"port {port} of 127.0.0.1 is in use: choose another with --port")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path):
+    code = "import sys; sys.modules['uvicorn'] = None; from r2med.cli import main; main()"
+    assert_one_line(python(code, "serve", "demo/Biology", R2MED_HOME=tmp_path), "pip install 'r2med[serve]'")
