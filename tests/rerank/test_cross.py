@@ -191,7 +191,7 @@ def test_two_processes_score_each_pair_once_between_them(folder, store):
 def test_a_run_that_starts_over_scores_again_but_once(folder, store):
     data = dataset()
     rerank(data, store)
-    fresh = store.starting_over()
+    fresh = store.fresh()
     rerank(data, fresh)
     assert len(pairs_asked(folder)) == 32
     rerank(data, fresh)

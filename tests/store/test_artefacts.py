@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from r2med.errors import UserError
 from r2med.store import Artefact, Store, artefacts, default_store
 from r2med.store.artefacts import DamagedError
 from r2med.store.files import write_array
+from r2med.store.owners import process_name
 
 
 class Builder:
@@ -71,11 +74,11 @@ def test_a_build_that_fails_leaves_nothing(store: Store) -> None:
     assert store.get("index", "key") is None
 
 
-def test_a_store_that_starts_over_takes_nothing_for_there_that_it_did_not_make(store: Store) -> None:
+def test_a_fresh_store_has_nothing_that_it_did_not_make(store: Store) -> None:
     build = Builder()
     store.make("index", "key", build)
     store.remember("note", {"a": 1})
-    again = store.starting_over()
+    again = store.fresh()
     assert again.get("index", "key") is None
     assert again.recall("note") is None
     for _ in range(2):
@@ -86,21 +89,21 @@ def test_a_store_that_starts_over_takes_nothing_for_there_that_it_did_not_make(s
     assert store.get("index", "key") is not None
 
 
-def test_starting_over_twice_is_starting_over_once(store: Store) -> None:
-    again = store.starting_over()
+def test_a_fresh_store_of_a_fresh_store_is_the_same(store: Store) -> None:
+    again = store.fresh()
     again.make("index", "key", Builder())
-    assert again.starting_over().get("index", "key") is not None
+    assert again.fresh().get("index", "key") is not None
 
 
 def test_what_is_redone_with_the_same_outcome_stays_where_others_may_be_reading_it(store: Store) -> None:
     before = store.make("index", "key", Builder()).path.stat().st_ino
-    again = store.starting_over().make("index", "key", Builder())
+    again = store.fresh().make("index", "key", Builder())
     assert again.path.stat().st_ino == before
 
 
 def test_what_is_redone_with_another_outcome_is_replaced(store: Store) -> None:
     store.make("index", "key", Builder(1))
-    store.starting_over().make("index", "key", Builder(2))
+    store.fresh().make("index", "key", Builder(2))
     found = store.get("index", "key")
     assert found is not None
     assert found.array("numbers").tolist() == [2]
@@ -129,7 +132,7 @@ def test_whoever_found_damage_does_not_take_away_what_another_has_mended_meanwhi
 def test_redoing_mends_rot_that_left_no_trace_in_the_times(store: Store) -> None:
     artefact = store.make("index", "key", Builder())
     rot(artefact.file("numbers.npy"))
-    store.starting_over().make("index", "key", Builder())
+    store.fresh().make("index", "key", Builder())
     found = store.get("index", "key")
     assert found is not None
     found.verify()
@@ -197,6 +200,84 @@ def test_a_fact_is_remembered_until_it_is_forgotten(store: Store) -> None:
     store.forget("key")
     store.forget("key")
     assert store.recall("key") is None
+
+
+@pytest.fixture
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without locks, as NFS and Lustre may be."""
+
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_an_artefact_is_built_and_the_work_of_others_stays(store: Store) -> None:
+    kind = store.root / "index"
+    others = kind / "key.another-host~1~0"
+    dead = kind / f"key.{process_name().split('~')[0]}~{dead_process()}~0"
+    others.mkdir(parents=True)
+    dead.mkdir()
+    store.make("index", "key", Builder())
+    assert sorted(path.name for path in kind.iterdir()) == ["key", others.name]
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_two_may_build_the_same_and_both_have_it(store: Store) -> None:
+    slow = Builder(1)
+
+    def overtaken(folder: Path) -> dict[str, Any]:
+        Store(store.root).make("index", "key", Builder(2))
+        return slow(folder)
+
+    artefact = store.make("index", "key", overtaken)
+    assert artefact.array("numbers").tolist() == [2]
+    assert [path.name for path in (store.root / "index").iterdir()] == ["key"]
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_a_damaged_artefact_is_told_and_stays(store: Store) -> None:
+    path = store.make("index", "key", Builder()).file("numbers.npy")
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match=r"index/key is damaged .* no locks.* remove that folder"):
+        store.make("index", "key", Builder())
+    assert path.exists()
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_without_locks_what_is_redone_with_another_outcome_is_told_and_the_old_one_stays(store: Store) -> None:
+    store.make("index", "key", Builder(1))
+    store.fresh().make("index", "key", Builder(1))
+    with pytest.raises(UserError, match="came out otherwise than before, but its file system has no locks"):
+        store.fresh().make("index", "key", Builder(2))
+    artefact = store.get("index", "key")
+    assert artefact is not None
+    assert artefact.array("numbers").tolist() == [1]
+
+
+def test_making_leaves_no_lock_behind(store: Store) -> None:
+    store.make("index", "key", Builder())
+    assert list((store.root / "locks").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("system", "folder"), [("linux", ".cache"), ("darwin", "Library/Caches"), ("win32", "AppData/Local")]
+)
+def test_the_users_store_lies_in_the_cache_folder_of_the_platform(
+    system: str, folder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("R2MED_HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", system)
+    assert default_store().root == tmp_path / folder / "r2med"
+
+
+def test_the_home_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("R2MED_HOME", "~nosuch/r2med")
+    with pytest.raises(UserError, match="R2MED_HOME=~nosuch/r2med names the home folder of nobody: set R2MED_HOME"):
+        default_store()
 
 
 def test_the_users_store_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
 import stat
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from r2med.store.files import exclusive, map_array, sha256, tidy, write_array, write_atomically
+from r2med.store.owners import process_name
 
 
 def test_a_file_is_written_with_its_parents_and_replaced_whole(tmp_path: Path) -> None:
@@ -75,7 +78,7 @@ def test_content_is_flushed_before_it_gets_its_name_and_the_folder_after(
 def test_temporary_files_of_the_dead_go_and_all_others_stay(tmp_path: Path) -> None:
     child = os.posix_spawn("/bin/true", ["true"], {})
     os.waitpid(child, 0)
-    node = os.uname().nodename
+    node = process_name().split("~")[0]
     dead = tmp_path / f".record.json.{node}~{child}~0.tmp"
     others = [
         tmp_path / f".record.json.{node}~{os.getppid()}~0.tmp",
@@ -93,6 +96,13 @@ def test_temporary_files_of_the_dead_go_and_all_others_stay(tmp_path: Path) -> N
 def test_tidying_a_folder_that_is_not_there_is_nothing(tmp_path: Path) -> None:
     tidy(tmp_path / "nowhere" / "record.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_the_longest_name_is_written_and_tidied(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 120)
+    write_atomically(path, b"content")
+    assert path.read_bytes() == b"content"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @given(st.binary(max_size=200))
@@ -141,11 +151,12 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
     def work() -> None:
         nonlocal inside, most
         for _ in range(20):
-            with exclusive(tmp_path / "locks" / "lock"):
+            with exclusive(tmp_path / "locks" / "lock") as held:
                 inside += 1
                 most = max(most, inside)
                 threading.Event().wait(0.0005)
                 inside -= 1
+        assert held
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -159,3 +170,39 @@ def test_a_lock_is_let_go_when_the_work_fails(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(RuntimeError), exclusive(tmp_path / "lock"):
             raise RuntimeError
+
+
+def test_locks_do_not_pile_up(tmp_path: Path) -> None:
+    for number in range(3):
+        with exclusive(tmp_path / str(number)):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_whose_file_was_removed_while_somebody_waited_is_one_lock_still(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    order: list[str] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with exclusive(path):
+            order.append("second")
+
+    with exclusive(path):
+        thread = threading.Thread(target=second)
+        thread.start()
+        waiting.wait()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    assert not path.exists()
+
+
+def test_without_locks_the_work_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOTSUP, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with exclusive(tmp_path / "lock") as held:
+        assert not held

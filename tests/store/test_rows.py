@@ -157,7 +157,7 @@ def test_a_salvage_that_was_killed_is_finished_by_the_next_to_open(file: Path) -
     no_header(file)
     file.replace(file.with_name("rows.sqlite.salvaging"))
     assert read(file, content) == content
-    assert sorted(path.name for path in file.parent.iterdir()) == ["rows.lock", "rows.sqlite", "rows.sqlite.damaged"]
+    assert sorted(path.name for path in file.parent.iterdir()) == ["rows.sqlite", "rows.sqlite.damaged"]
 
 
 def test_a_second_damaged_file_is_kept_beside_the_first(file: Path) -> None:

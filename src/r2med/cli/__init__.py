@@ -23,6 +23,7 @@ _DISK = {
     errno.EEXIST: "a file is in the way",
     errno.ENOTDIR: "a file is in the way",
     errno.EISDIR: "a folder is in the way",
+    errno.ENAMETOOLONG: "a name is too long for the file system",
 }
 
 

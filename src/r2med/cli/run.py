@@ -102,7 +102,7 @@ def run(
         specs = flags.reranked(specs or list(DEMO_SYSTEMS), rerank)
     specs, used = flags.with_llms(specs, llm)
     specs = flags.expanded(specs, expand, llm, samples, llms_used=used)
-    store = default_store().starting_over() if fresh else default_store()
+    store = default_store().fresh() if fresh else default_store()
     setup = flags.make_setup(
         model_path=model_path,
         memory=memory,

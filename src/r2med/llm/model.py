@@ -16,7 +16,7 @@ from r2med.llm.journal import Journal, key_of
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.usage import Usage
 from r2med.store import Store
-from r2med.store.owners import own_name
+from r2med.store.owners import process_name
 
 _POLL = 0.2
 """Seconds between looks for an answer that another process is waiting for."""
@@ -95,7 +95,7 @@ class _Asking:
 
     def __init__(self, backend: Backend, model: str, journal: Journal, questions: dict[bytes, ChatRequest]) -> None:
         self._backend, self._model, self._journal, self._questions = backend, model, journal, questions
-        self._owner = own_name()
+        self._owner = process_name()
         self._lock = threading.Lock()
         self._found: Found = {}
         self._asked: set[bytes] = set()

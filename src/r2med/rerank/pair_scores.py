@@ -56,7 +56,7 @@ def scores_of(
                 found |= _usable(cache.get(chunk), store)
                 new = _scored({key: pairs[key] for key in chunk if key not in found}, scorer, corpus)
                 cache.put(new)
-            store.made(key.hex() for key in new)
+            store.note_made(key.hex() for key in new)
             found |= new
             reporter.advance(len(chunk))
     return [[found[key] for key in line] for line in keys]
@@ -82,7 +82,7 @@ def _both(line: Sequence[bytes], query: Asked) -> Iterator[tuple[bytes, int]]:
 
 def _usable(found: Mapping[bytes, Scored], store: Store) -> dict[bytes, Scored]:
     """Leave out what a run that starts over did not score itself."""
-    return {key: scored for key, scored in found.items() if store.counts(key.hex())}
+    return {key: scored for key, scored in found.items() if store.usable(key.hex())}
 
 
 def _scored(pairs: Mapping[bytes, tuple[Asked, int]], scorer: PairScorer, corpus: Corpus) -> dict[bytes, Scored]:

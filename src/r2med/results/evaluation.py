@@ -38,7 +38,7 @@ def evaluate(
         raise UserError(f"k must be at least 1, not {k}")
     store = store or default_store()
     if fresh:
-        store = store.starting_over()
+        store = store.fresh()
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
     if not len(dataset.qrels):

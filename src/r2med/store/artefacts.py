@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ import numpy.typing as npt
 from r2med.errors import UserError
 from r2med.store.files import exclusive, map_array, sha256, sync, write_atomically
 from r2med.store.keys import digest
-from r2med.store.owners import left_behind, own_name, work_left_behind
+from r2med.store.owners import process_name, stale, stale_work
 
 log = logging.getLogger("r2med")
 
@@ -67,89 +68,92 @@ class Store:
         self._made: set[str] | None = None  # what this run made, if only that counts
         self._swept: set[Path] = set()
 
-    def starting_over(self) -> Store:
+    def fresh(self) -> Store:
         """Return this store for a run that redoes everything: what it did not make itself counts as absent."""
-        if self._made is not None:  # it already does, and what it made in this run need not be made twice
+        if self._made is not None:  # it is such a store, and what it made in this run need not be made twice
             return self
-        again = Store(self.root)
-        again._made = set()
-        return again
+        store = Store(self.root)
+        store._made = set()
+        return store
 
-    def counts(self, key: str) -> bool:
-        """Say whether what was kept under a key may be used: all of it, unless this run redoes everything."""
+    def usable(self, key: str) -> bool:
+        """Return whether what is kept under a key may be used: always, unless this run redoes everything."""
         return self._made is None or key in self._made
 
-    def made(self, keys: Iterable[str]) -> None:
-        """Take note of what this run kept somewhere else than in an artefact."""
+    def note_made(self, keys: Iterable[str]) -> None:
+        """Note that this run made what is kept under these keys, in an artefact or elsewhere."""
         if self._made is not None:
             self._made.update(keys)
 
     def get(self, kind: str, key: str) -> Artefact | None:
-        """Return the artefact if it is there and sound; a damaged one is put out of the way and counts as absent."""
+        """Return the artefact if it is there and sound; a damaged one is removed and counts as absent."""
         with contextlib.suppress(DamagedError):
             return self._look(kind, key)
-        with self._locked(kind, key):  # whoever makes it again just now is not to lose it to us
-            return self._get_alone(kind, key)
+        with self._locked(kind, key) as locked:  # whoever makes it again just now is not to lose it to us
+            return self._get_locked(kind, key, locked)
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
         """Return the artefact, built by `build(folder)` if it is not there yet; one process builds, others wait.
 
         `build` writes files into the folder and returns metadata; the time it took is added as `seconds`.
         """
-        if (found := self.get(kind, key)) is not None:
-            return found
-        with self._locked(kind, key):
-            if (found := self._get_alone(kind, key)) is not None:  # another process was faster
-                return found
-            place = self._cleared(kind, key)
-            work = place.with_name(f"{key}.{own_name()}")
+        if (artefact := self.get(kind, key)) is not None:
+            return artefact
+        with self._locked(kind, key) as locked:
+            if (artefact := self._get_locked(kind, key, locked)) is not None:  # another process was faster
+                return artefact
+            path = self._cleared(kind, key, locked)
+            work = path.with_name(f"{key}.{process_name()}")
             work.mkdir()
             try:
                 started = time.perf_counter()
                 meta = dict(build(work) or {})
                 meta["seconds"] = round(time.perf_counter() - started, 6)
-                _seal(work, meta)
-                self._put(work, place)
+                return self._put(work, path, meta, locked)
             except BaseException:
                 _remove(work)
                 raise
-        return Artefact(place, meta)
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
         """Take in a finished folder of this store's file system whose key was known only after it was written."""
-        with self._locked(kind, key):
+        with self._locked(kind, key) as locked:
             try:
-                if (found := self._get_alone(kind, key)) is not None:
+                if (artefact := self._get_locked(kind, key, locked)) is not None:
                     _remove(folder)
-                    return found
-                place = self._cleared(kind, key)
-                _seal(folder, meta)
-                self._put(folder, place)
+                    return artefact
+                return self._put(folder, self._cleared(kind, key, locked), meta, locked)
             except BaseException:
                 _remove(folder)
                 raise
-        return Artefact(place, meta)
+
+    def discard(self, kind: str, key: str) -> None:
+        """Remove an artefact; raises UserError where others may be using it and there are no locks to tell."""
+        path = self.root / kind / key
+        with self._locked(kind, key) as locked:
+            if not locked:
+                raise UserError(_not_alone(path, "is damaged"))
+            _remove(path)
 
     def scratch(self) -> Path:
         """Return a new empty folder for work in progress; its owner removes it or hands it to `add`."""
         base = self.root / "scratch"
-        for dead in left_behind(base):
+        for dead in stale(base):
             shutil.rmtree(dead, ignore_errors=True)
-        folder = base / own_name()
+        folder = base / process_name()
         folder.mkdir(parents=True)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # a full disk or Ctrl-C leaves nothing behind
         return folder
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None; unreadable ones count as forgotten."""
-        return self._note(key) if self.counts(key) else None
+        return self._note(key) if self.usable(key) else None
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Keep a small fact that can be found out again, such as the fingerprint of a file."""
         if self._note(key) != value:
             note = json.dumps({"value": value, "check": digest(value)})
             write_atomically(self.root / "notes" / f"{key}.json", note.encode())
-        self.made([key])
+        self.note_made([key])
 
     def forget(self, key: str) -> None:
         """Drop a remembered fact that turned out not to hold."""
@@ -165,56 +169,88 @@ class Store:
     def _look(self, kind: str, key: str) -> Artefact | None:
         path = self.root / kind / key
         self._sweep(path.parent)
-        return _open(path) if self.counts(key) and path.is_dir() else None
+        return _open(path) if self.usable(key) and path.is_dir() else None
 
     def _sweep(self, folder: Path) -> None:
         """Remove what killed processes left of one kind: once, since a corpus may have thousands of shards."""
         if folder not in self._swept:
             self._swept.add(folder)
-            for dead in work_left_behind(folder):
+            for dead in stale_work(folder):
                 shutil.rmtree(dead, ignore_errors=True)
 
-    def _get_alone(self, kind: str, key: str) -> Artefact | None:
+    def _get_locked(self, kind: str, key: str, locked: bool) -> Artefact | None:
         """Do what `get` does, for the holder of the lock."""
         try:
             return self._look(kind, key)
         except DamagedError as damage:
+            path = self.root / kind / key
+            if not locked:
+                raise UserError(_not_alone(path, f"is damaged ({damage})")) from None
             log.warning("%s %s is damaged (%s): making it again", kind, key[:8], damage)
-            _remove(self.root / kind / key)
+            _remove(path)
             return None
 
-    def _cleared(self, kind: str, key: str) -> Path:
-        """Return the final place, rid of all work beside it: we hold the lock, so whoever left it was killed."""
-        place = self.root / kind / key
-        place.parent.mkdir(parents=True, exist_ok=True)
-        for dead in place.parent.glob(f"{key}.*"):
-            shutil.rmtree(dead, ignore_errors=True)
-        return place
+    def _cleared(self, kind: str, key: str, locked: bool) -> Path:
+        """Return the final path, rid of work beside it: with the lock held, whoever left it was killed."""
+        path = self.root / kind / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for work in path.parent.glob(f"{key}.*") if locked else stale_work(path.parent, key):
+            shutil.rmtree(work, ignore_errors=True)
+        return path
 
-    def _put(self, folder: Path, place: Path) -> None:
-        redone = place.exists()
-        if redone and _is_sound_copy(place, folder):
+    def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
+        """Move a finished folder to its final path; what is there already stays if it is the same."""
+        _seal(folder, meta)
+        try:
+            if not path.exists():
+                folder.replace(path)
+        except OSError:
+            if not path.exists():
+                raise
+        if folder.exists() and self._made is None:  # there are no locks, and another process was faster
+            _remove(folder)
+            return _open(path)
+        if folder.exists() and _is_sound_copy(path, folder):
             _remove(folder)  # another process may be about to open what is there
-        else:
-            if redone:
-                _remove(place)
-            folder.replace(place)
-            sync(place.parent)
-        self.made([place.name])
+        elif folder.exists():
+            if not locked:
+                raise UserError(_not_alone(path, "came out otherwise than before"))
+            _remove(path)
+            folder.replace(path)
+        sync(path.parent)
+        self.note_made([path.name])
+        return Artefact(path, meta)
 
-    def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[None]:
+    def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[bool]:
         return exclusive(self.root / "locks" / f"{kind}-{key}")
+
+
+def _not_alone(path: Path, fault: str) -> str:
+    return (
+        f"{path} {fault}, but its file system has no locks, so other runs may be using it: "
+        "when none is, remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
+    )
 
 
 def default_store() -> Store:
     """Return the user's store: R2MED_HOME, or the cache folder of the platform."""
-    if home := os.environ.get("R2MED_HOME"):
-        return Store(Path(home).expanduser())
     try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        if home := os.environ.get("R2MED_HOME"):
+            return Store(Path(home).expanduser())
+        return Store(_cache_folder() / "r2med")
     except RuntimeError:
-        raise UserError("no home folder to keep artefacts in: set R2MED_HOME to a folder") from None
-    return Store(cache / "r2med")
+        given = f"R2MED_HOME={home} names the home folder of nobody" if home else "no home folder to keep artefacts in"
+        raise UserError(f"{given}: set R2MED_HOME to a folder") from None
+
+
+def _cache_folder() -> Path:
+    if folder := os.environ.get("XDG_CACHE_HOME"):
+        return Path(folder)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    return Path.home() / ".cache"
 
 
 def _seal(folder: Path, meta: dict[str, Any]) -> None:
@@ -250,10 +286,10 @@ def _open(path: Path) -> Artefact:
     return Artefact(path, manifest["meta"])
 
 
-def _is_sound_copy(place: Path, folder: Path) -> bool:
+def _is_sound_copy(path: Path, folder: Path) -> bool:
     try:
-        files = _read_manifest(place)["files"]
-        _check_files(place, files, trusted={})
+        files = _read_manifest(path)["files"]
+        _check_files(path, files, trusted={})
         return bool(files == _read_manifest(folder)["files"])
     except DamagedError:
         return False
@@ -287,7 +323,7 @@ def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> 
 
 def _remove(path: Path) -> None:
     """Delete a folder that nobody may find half-deleted under its name."""
-    doomed = path.with_name(f"{path.name}.{own_name()}")
+    doomed = path.with_name(f"{path.name}.{process_name()}")
     with contextlib.suppress(OSError):
         path.replace(doomed)
         shutil.rmtree(doomed, ignore_errors=True)

@@ -191,7 +191,7 @@ class Database:
         except FileNotFoundError:
             return False
 
-    def _alone(self) -> contextlib.AbstractContextManager[None]:
+    def _alone(self) -> contextlib.AbstractContextManager[bool]:
         # SQLite waits for others, but not when the first to open turns WAL on or the last to close clears it up.
         return exclusive(self.path.with_suffix(".lock"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.store.owners import left_behind, own_name
+from r2med.store.owners import process_name, stale
 
 
 def sha256(path: Path) -> str:
@@ -34,7 +34,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a whole file under its final name or leave what was there; parents are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     tidy(path)
-    temporary = path.with_name(f"{_hidden(path)}{own_name()}.tmp")
+    temporary = path.with_name(f"{_hidden(path)}{process_name()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(content)
@@ -49,13 +49,15 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def tidy(path: Path) -> None:
     """Remove what processes that were killed while they wrote this file left beside it."""
-    for dead in left_behind(path.parent, _hidden(path)):
+    for dead in stale(path.parent, _hidden(path)):
         with contextlib.suppress(OSError):  # a folder that may only be read
             dead.unlink()
 
 
 def _hidden(path: Path) -> str:
-    return f".{path.name}."
+    # No file system takes names of more than 255 bytes, and the process's name is still to come.
+    short = path.name if len(os.fsencode(path.name)) <= 180 else hashlib.sha256(os.fsencode(path.name)).hexdigest()
+    return f".{short}."
 
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
@@ -77,15 +79,50 @@ def map_array(path: Path) -> npt.NDArray[Any]:
 
 
 @contextlib.contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock between processes; where the platform has none, atomic renames alone keep the store sound."""
+def exclusive(path: Path) -> Iterator[bool]:
+    """Hold a lock between threads and processes, and yield whether it is one.
+
+    Where the platform or a network file system has no locks, False is yielded at once: whoever needs the lock in order
+    not to harm others has to go another way. The file is there only while somebody holds the lock or waits for it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, held = _locked(path)
+    try:
+        yield held
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        os.close(handle)  # lets the lock go
+
+
+def _locked(path: Path) -> tuple[int, bool]:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not _flock(handle):
+                return handle, False
+            if _is_same_file(handle, path):
+                return handle, True
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # its last holder removed the file while we waited: the lock is another file now
+
+
+def _flock(handle: int) -> bool:
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows
-        yield
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        with contextlib.suppress(OSError):  # a network file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield  # closing the file lets the lock go
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:  # a network file system without locks
+        return False
+    return True
+
+
+def _is_same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False

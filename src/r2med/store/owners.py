@@ -1,44 +1,57 @@
-"""Whose work in progress: temporary names carry host and process, so that what the dead left can be removed."""
+"""Whose work in progress: temporary names carry machine and process, so that what the dead left can be removed."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
+import re
 import uuid
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 
-def own_name() -> str:
-    """Return a new name that tells which process it belongs to."""
-    return f"{_host()}~{os.getpid()}~{uuid.uuid4().hex[:8]}"
+def process_name() -> str:
+    """Return a new name that tells which process of which machine it belongs to."""
+    return f"{_machine()}~{os.getpid()}~{uuid.uuid4().hex[:8]}"
 
 
-def left_behind(folder: Path, prefix: str = "") -> Iterator[Path]:
-    """Yield what is named `prefix` + `own_name()` of a process that is gone; other machines' work is theirs."""
-    if not folder.is_dir():
-        return
-    for path in list(folder.iterdir()):
-        owner = path.name.removeprefix(prefix) if path.name.startswith(prefix) else ""
-        if is_dead(owner):
+def stale(folder: Path, prefix: str = "") -> Iterator[Path]:
+    """Yield what is named `prefix` + `process_name()` of a process that is gone."""
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        if path.name.startswith(prefix) and is_dead(path.name.removeprefix(prefix)):
             yield path
 
 
-def work_left_behind(folder: Path) -> Iterator[Path]:
-    """Yield what is named ANYTHING.`own_name()` of a process that is gone."""
+def stale_work(folder: Path, name: str = "") -> Iterator[Path]:
+    """Yield what is called NAME.`process_name()` of a process that is gone; without a name, of any."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
-        if is_dead(path.name.partition(".")[2]):
+        stem, _, owner = path.name.partition(".")
+        if stem == (name or stem) and is_dead(owner):
             yield path
 
 
 def is_dead(owner: str) -> bool:
-    """Return whether the process that `own_name()` named is gone; of other machines' nothing is known."""
-    host, _, rest = owner.rpartition("~")[0].rpartition("~")
-    return host == _host() and rest.isdecimal() and not _alive(int(rest))
+    """Return whether the process that `process_name()` named is known to be gone; of other machines nothing is."""
+    machine, _, process = owner.rpartition("~")[0].rpartition("~")
+    return machine == _machine() and re.fullmatch("[0-9]{1,9}", process) is not None and not _alive(int(process))
 
 
-def _host() -> str:
-    return platform.node().replace("/", "_")
+@cache
+def _machine() -> str:
+    """Return a name for all processes that see each other's process ids.
+
+    The host's name is not enough: two containers may share it, and each would take the other's work for that of the
+    dead. The kernel's boot and the namespace of process ids tell them apart.
+    """
+    host = re.sub(r"[^A-Za-z0-9-]", "_", platform.node())[:32]
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:  # not Linux: there are no namespaces, and hosts differ in their network cards
+        boot, namespace = hex(uuid.getnode()), ""
+    return f"{host}-{hashlib.sha256(f'{boot} {namespace}'.encode()).hexdigest()[:8]}"
 
 
 def _alive(process: int) -> bool:

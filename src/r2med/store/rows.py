@@ -5,6 +5,7 @@ A row that rotted or was swapped counts as absent and is made again. How a value
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,6 +64,18 @@ class Rows:
         self._insert(sql, _sound_rows(damaged))
         (count,) = sql.execute(f"SELECT count(*) FROM {self._table}").fetchone()
         return int(count)
+
+
+def count_rows(path: Path) -> tuple[int, int]:
+    """Return how many rows of a file are sound and how many are damaged; raises sqlite3.Error if it cannot be read."""
+    counts = [0, 0]
+    with contextlib.closing(sqlite3.connect(path, timeout=120)) as sql:
+        for (table,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            columns = [column[1] for column in sql.execute(f'PRAGMA table_info("{table}")')]
+            if columns == ["key", "value", "checksum"]:
+                for row in sql.execute(f'SELECT * FROM "{table}"'):
+                    counts[not _is_sound(*row)] += 1
+    return counts[0], counts[1]
 
 
 def _sound_rows(damaged: Path) -> Iterator[tuple[bytes, bytes]]:

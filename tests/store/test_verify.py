@@ -1,0 +1,51 @@
+"""Every byte of a store is checked, and what is damaged is named."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from r2med.store import Store
+from r2med.store.rows import Rows
+from r2med.store.verify import verify_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path)
+    for key in ("a", "b"):
+        store.make("index", key, lambda folder: (folder / "file").write_bytes(b"content") and None)
+    store.remember("note", {})
+    store.scratch()
+    with Rows(tmp_path / "chat" / "journal.sqlite", "journal") as rows:
+        rows.put({b"k": b"v", b"l": b"w"})
+    return store
+
+
+def test_a_sound_store_has_no_faults(store: Store) -> None:
+    seen = [(checked.kind, checked.path.name, checked.fault) for checked in verify_store(store)]
+    assert seen == [("index", "a", ""), ("index", "b", ""), ("rows", "journal.sqlite", "")]
+    assert all(checked.size > 0 for checked in verify_store(store))
+
+
+def test_rot_behind_a_files_times_is_found_and_mended(store: Store) -> None:
+    path = store.root / "index" / "b" / "file"
+    before = path.stat()
+    path.write_bytes(b"CONTENT")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert [checked.fault for checked in verify_store(store)] == ["", "file was altered", ""]
+    assert [checked.fault for checked in verify_store(store, mend=True)] == ["", "file was altered", ""]
+    assert [checked.path.name for checked in verify_store(store)] == ["a", "journal.sqlite"]
+
+
+def test_damaged_rows_and_databases_are_named(store: Store) -> None:
+    journal = store.root / "chat" / "journal.sqlite"
+    with sqlite3.connect(journal) as database:
+        database.execute("UPDATE rows SET value = x'00' WHERE key = x'6b'")
+    database.close()
+    assert list(verify_store(store))[-1].fault == "1 of 2 rows are damaged"
+    journal.write_bytes(b"no database" * 999)
+    assert list(verify_store(store))[-1].fault == "file is not a database"
