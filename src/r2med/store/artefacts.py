@@ -326,4 +326,8 @@ def _remove(path: Path) -> None:
     doomed = path.with_name(f"{path.name}.{process_name()}")
     with contextlib.suppress(OSError):
         path.replace(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        try:
+            shutil.rmtree(doomed, ignore_errors=True)
+        except BaseException:  # a Ctrl-C in the middle leaves nothing behind either
+            shutil.rmtree(doomed, ignore_errors=True)
+            raise
