@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from r2med.data.corpus import Corpus
-from r2med.data.model import Dataset, Qrels, Query
+from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.engine.progress import listening
 from r2med.errors import UserError
 from r2med.rerank import cross, pair_scores

@@ -9,7 +9,7 @@ import httpx
 from fastapi import FastAPI
 
 from r2med.data import Corpus
-from r2med.data.model import Dataset, Qrels
+from r2med.data.dataset import Dataset, Qrels
 from r2med.serve.retrieve_protocol import Hit
 
 

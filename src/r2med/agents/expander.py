@@ -16,7 +16,7 @@ from r2med.agents.search_r1 import SearchR1
 from r2med.agents.settings import DEFAULTS, Settings, sampling
 from r2med.agents.sources import Searchable
 from r2med.agents.trace import totals, trace
-from r2med.data.model import Dataset, Query
+from r2med.data.dataset import Dataset, Query
 from r2med.expand.contracts import Expansion
 from r2med.llm.account import failure_kinds, reasons, usage_of
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from r2med.agents.contracts import Agent, Ask, Conversation, Failed, Look, Read
 from r2med.agents.dialogue import Dialogue, joined
 from r2med.agents.sources import Source, Wanted
-from r2med.data.model import Query
+from r2med.data.dataset import Query
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure, RawAnswer
 
 

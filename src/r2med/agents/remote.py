@@ -15,7 +15,7 @@ from r2med.agents.remote_answer import as_notes, from_notes
 from r2med.agents.remote_client import RetrieveClient
 from r2med.agents.sources import Found, Source, Wanted
 from r2med.data.corpus import Corpus
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.errors import UserError
 from r2med.llm.contracts import Failure
 from r2med.net.endpoint import Endpoint

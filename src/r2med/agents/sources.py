@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol
 
 from r2med.agents.contracts import Document
 from r2med.data.corpus import Corpus
+from r2med.data.dataset import Dataset, Query
 from r2med.data.dataset_cards import Instruction
-from r2med.data.model import Dataset, Query
 from r2med.llm.contracts import Failure
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.cached import cached_search

@@ -6,17 +6,17 @@ from r2med.lazy import lazily
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
-    from r2med.data.dataset_cards import Card
+    from r2med.data.dataset import Dataset, Qrels, Query
+    from r2med.data.dataset_cards import DatasetCard
     from r2med.data.loading import load, names
-    from r2med.data.model import Dataset, Qrels, Query
 
-__all__ = ["Card", "Corpus", "Dataset", "Qrels", "Query", "load", "names"]
+__all__ = ["Corpus", "Dataset", "DatasetCard", "Qrels", "Query", "load", "names"]
 
 _PLACES = {
-    "r2med.data.dataset_cards": ("Card",),
+    "r2med.data.dataset_cards": ("DatasetCard",),
     "r2med.data.corpus": ("Corpus",),
     "r2med.data.loading": ("load", "names"),
-    "r2med.data.model": ("Dataset", "Qrels", "Query"),
+    "r2med.data.dataset": ("Dataset", "Qrels", "Query"),
 }
 
 __getattr__ = lazily(__name__, {name: place for place, names in _PLACES.items() for name in names})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from r2med.data.dataset import Dataset
 from r2med.data.loading import locate, read
-from r2med.data.model import Dataset
 from r2med.data.problems import Problems
-from r2med.data.rows import Judgement, QueryRow
+from r2med.data.source_rows import Judgement, QueryRow
 from r2med.store import Store, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from r2med.data.corpus import BATCH, SCHEMA, Corpus, FingerprintHasher
 from r2med.data.problems import Problems
-from r2med.data.rows import Document, place
+from r2med.data.source_rows import Document, place
 from r2med.store.files import write_array
 
 

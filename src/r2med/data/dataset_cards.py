@@ -72,7 +72,7 @@ ANY_DATASET = Instruction(
 """The instruction for a dataset whose card has none."""
 
 
-class Card(_Part):
+class DatasetCard(_Part):
     """All that is known of a dataset besides its contents."""
 
     name: str
@@ -101,7 +101,7 @@ class Card(_Part):
 INHERITED = ("short", "task", "scenario", "kind", "order", "instruction")
 
 
-def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> Card:
+def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> DatasetCard:
     """Read one card; `like = "MedQA-Diag"` takes over task, scenario, kind and instruction of that card."""
     content = read_toml(file)
     if like := content.pop("like", None):
@@ -112,11 +112,11 @@ def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -
             raise UserError(f"{file}: like = {like!r}, {why}")
         model = read_card(known[like], like, (*seen, like))
         content = {field: getattr(model, field) for field in INHERITED} | content
-    return validated(Card, {"name": name, **content}, file)
+    return validated(DatasetCard, {"name": name, **content}, file)
 
 
 @cache
-def cards() -> Mapping[str, Card]:
+def cards() -> Mapping[str, DatasetCard]:
     """Return every card by name, in the benchmark's order."""
     found = [
         read_card(file, checked_name(name, "dataset")) for name, file in plugins.files("datasets", ".toml").items()

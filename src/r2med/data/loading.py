@@ -9,12 +9,12 @@ from pathlib import Path
 
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
-from r2med.data.dataset_cards import Card, cards, demo_folder, groups, read_card
+from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.data.dataset_cards import DatasetCard, cards, demo_folder, groups, read_card
 from r2med.data.layouts import Layout, detect, is_dataset
-from r2med.data.model import Dataset, Qrels, Query
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
-from r2med.data.rows import QueryRow, place
+from r2med.data.source_rows import QueryRow, place
 from r2med.errors import UserError, nearest
 from r2med.store import Store, default_store, digest
 
@@ -56,7 +56,7 @@ def names(name_or_path: str | Path) -> list[str]:
     return [word]
 
 
-def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, Card | None]:
+def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCard | None]:
     """Return (name, folder, card) of a dataset, fetched from the hub if that is where it lies."""
     word = str(name_or_path)
     if isinstance(name_or_path, str):
@@ -83,7 +83,7 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, Card | No
     raise UserError(f"no dataset or folder {word!r}{nearest(word, known)}: r2med data list shows all")
 
 
-def read(name: str, folder: Path, card: Card | None, problems: Problems, store: Store) -> Reading:
+def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, store: Store) -> Reading:
     """Read a folder whatever its faults, which go to `problems`; what is returned is what could be read."""
     layout = detect(folder)
     qrels = gather(layout.judgements(problems), layout.qrels_file, problems)
@@ -179,7 +179,7 @@ def _path(word: str) -> Path:
     return path
 
 
-def _card_of(folder: Path, name: str) -> Card | None:
+def _card_of(folder: Path, name: str) -> DatasetCard | None:
     own = folder / "card.toml"
     if own.is_file():
         return read_card(own, name)

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from r2med.data.jsonl import Fields, read_jsonl, read_lines
-from r2med.data.model import Qrels
+from r2med.data.dataset import Qrels
 from r2med.data.problems import Problems
-from r2med.data.rows import Judgement, judgement_row, place
+from r2med.data.source_rows import Fields, Judgement, judgement_row, place, read_jsonl, read_lines
 
 _JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
 QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}

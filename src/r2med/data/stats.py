@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 
 
 @dataclass(frozen=True)

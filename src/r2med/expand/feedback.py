@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from r2med.data.corpus import Corpus
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.errors import UserError, nearest
 from r2med.expand.contracts import Expansion
 from r2med.retrieve.bm25 import BM25

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from r2med.data.jsonl import read_jsonl
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.data.problems import Problems
+from r2med.data.source_rows import read_jsonl
 from r2med.errors import UserError, checked_name
 from r2med.expand.contracts import Expansion
 from r2med.expand.llm_names import folder_name

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r2med.data.model import Dataset, Query
+from r2med.data.dataset import Dataset, Query
 from r2med.errors import UserError, nearest
 from r2med.expand.contracts import Expansion, checked_copies
 from r2med.expand.passages import DEPTH, WORDS, top_passages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.prompts.fitting import first_words
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.contracts import Retriever, SearchQuery

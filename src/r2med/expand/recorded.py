@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r2med.data.jsonl import Fields
+from r2med.data.dataset import Dataset
 from r2med.data.layouts.hub_clone import read_rows
-from r2med.data.model import Dataset
 from r2med.data.problems import Problems
+from r2med.data.source_rows import Fields
 from r2med.errors import UserError, nearest
 from r2med.expand.cleaning import clean, is_cut_off, is_raw
 from r2med.expand.contracts import Expansion, checked_copies

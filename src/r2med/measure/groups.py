@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from r2med.data.dataset_cards import Card
+from r2med.data.dataset_cards import DatasetCard
 
 
-def group_means(values: Mapping[str, float], cards: Mapping[str, Card | None]) -> dict[str, float]:
+def group_means(values: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> dict[str, float]:
     """Return label -> unweighted mean: every dataset counts the same, however many queries it has."""
     means = {"average": _mean(list(values.values()))}
     tasks = dict.fromkeys(card.task for card in cards.values() if card is not None and card.task)
@@ -20,7 +20,7 @@ def group_means(values: Mapping[str, float], cards: Mapping[str, Card | None]) -
     return means
 
 
-def _task(card: Card | None) -> str:
+def _task(card: DatasetCard | None) -> str:
     return card.task if card is not None else ""
 
 

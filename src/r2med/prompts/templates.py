@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from r2med import plugins
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.errors import UserError, nearest
 from r2med.prompts.checking import FIELD, check_fields
 from r2med.prompts.own import SUFFIX, check_names, kind_in, own_files

@@ -10,8 +10,8 @@ import numpy as np
 from r2med.crossencoders.contracts import PairScorer
 from r2med.crossencoders.open import PREFIXES, card_of, open_scorer
 from r2med.crossencoders.reranker_cards import RerankerCard, rerankers
+from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.data.model import Dataset
 from r2med.encoders.model_cards import ANY_DATASET
 from r2med.errors import UserError, nearest
 from r2med.rerank.contracts import Reranked, Reranker

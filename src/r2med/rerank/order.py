@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from r2med.data.model import Query
+from r2med.data.dataset import Query
 from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT, Run
 

@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from r2med.data.corpus import Corpus
+from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.data.model import Dataset
 from r2med.errors import UserError
 from r2med.retrieve.contracts import Retriever, SearchQuery
 from r2med.retrieve.fusion import Fusion

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from r2med.data.corpus import Corpus
+from r2med.data.dataset import Query
 from r2med.data.dataset_cards import Instruction
-from r2med.data.model import Query
 from r2med.retrieve.run import Run
 from r2med.store import Store
 

@@ -11,7 +11,7 @@ from r2med.serve.retrieve_protocol import Hit
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
-    from r2med.data.model import Dataset
+    from r2med.data.dataset import Dataset
     from r2med.retrieve.contracts import Searcher
     from r2med.setup import Setup
     from r2med.store import Store
@@ -28,7 +28,7 @@ class ServedCorpus:
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Return the k best documents of each query, best first; no document is excluded for any query."""
-        from r2med.data.model import Query
+        from r2med.data.dataset import Query
         from r2med.retrieve.contents import contents
         from r2med.retrieve.contracts import SearchQuery
         from r2med.retrieve.run import NO_DOCUMENT

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.data.model import Dataset
 from r2med.expand import Expander, Expansion
 from r2med.expand.contracts import check
 from r2med.rerank import Reranked, Reranker

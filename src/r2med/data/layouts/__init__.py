@@ -1,6 +1,5 @@
 """How datasets lie on disk: one module per layout, each turning files into rows; `detect` tells which it is."""
 
-from r2med.data.layouts.base import Layout
-from r2med.data.layouts.detect import detect, is_dataset
+from r2med.data.layouts.detect import Layout, detect, is_dataset
 
 __all__ = ["Layout", "detect", "is_dataset"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from r2med.data.jsonl import read_jsonl
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
-from r2med.data.rows import Document, Judgement, QueryRow, document_row, query_row
+from r2med.data.source_rows import Document, Judgement, QueryRow, document_row, query_row, read_jsonl
 
 
 class BeirFolder:

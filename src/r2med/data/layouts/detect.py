@@ -1,15 +1,38 @@
-"""Which layout a folder has."""
+"""What every layout offers, and which one a folder has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
-from r2med.data.layouts.base import Layout
 from r2med.data.layouts.beir_folder import BeirFolder
 from r2med.data.layouts.hub_clone import HubClone
 from r2med.data.layouts.r2med_folder import R2medFolder
+from r2med.data.problems import Problems
+from r2med.data.source_rows import Document, Judgement, QueryRow
 from r2med.errors import UserError
+
+
+class Layout(Protocol):
+    """A dataset's files. Reading never raises for bad content: it reports to `problems` and goes on."""
+
+    root: Path
+    corpus_files: list[Path]
+    query_file: Path
+    qrels_file: Path
+    judged_queries_only: bool
+    """Whether queries without judgements belong to other splits and are left out."""
+
+    def documents(self, problems: Problems) -> Iterator[Document]:
+        """Yield the corpus."""
+
+    def queries(self, problems: Problems) -> Iterator[QueryRow]:
+        """Yield the queries."""
+
+    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+        """Yield the qrels."""
+
 
 # The file that gives each layout away, and who reads it; the first match counts.
 LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (

@@ -11,11 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r2med.data.jsonl import Fields, faults, read_jsonl
 from r2med.data.layouts.r2med_folder import QUERY_FIELDS, QUERY_OPTIONS
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import QRELS_FIELDS
-from r2med.data.rows import Document, Judgement, QueryRow, document_row, judgement_row, query_row
+from r2med.data.source_rows import (
+    Document,
+    Fields,
+    Judgement,
+    QueryRow,
+    document_row,
+    faults,
+    judgement_row,
+    query_row,
+    read_jsonl,
+)
 from r2med.errors import UserError
 
 PATTERNS = (

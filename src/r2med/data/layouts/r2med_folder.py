@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from r2med.data.jsonl import Fields, read_jsonl
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
-from r2med.data.rows import Document, Judgement, QueryRow, document_row, query_row
+from r2med.data.source_rows import Document, Fields, Judgement, QueryRow, document_row, query_row, read_jsonl
 
 QUERY_FIELDS: Fields = {"id": str, "text": str}
 QUERY_OPTIONS: Fields = {"answer": str, "body_system": str, "doc_id": (list, str), "excluded_ids": list}

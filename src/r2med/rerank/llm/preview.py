@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.rerank.llm.reranker import LLMReranker
 from r2med.retrieve.contracts import SearchQuery

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.data.model import Dataset
+from r2med.data.dataset import Dataset
 from r2med.llm.contracts import ChatModel
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.open import sampling_of

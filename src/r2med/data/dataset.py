@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from r2med.data.dataset_cards import ANY_DATASET, Card, Instruction
+from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
 from r2med.store import digest
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Dataset:
     queries: Sequence[Query]
     corpus: Corpus
     qrels: Qrels
-    card: Card | None = None
+    card: DatasetCard | None = None
     folder: Path | None = None
     """Where recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`) are looked for."""
     source: str = ""
