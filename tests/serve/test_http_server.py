@@ -254,19 +254,36 @@ def content_length(answer):
     return int(next(line for line in head.split(b"\r\n") if line.startswith(b"content-length:")).split(b":")[1])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="counts the sockets of another process")
-def test_an_answer_that_is_not_read_is_dropped(impatient):
-    def sockets():
-        files = [os.path.realpath(file) for file in Path(f"/proc/{impatient.process.pid}/fd").iterdir()]
-        return {file for file in files if "socket:" in file}
+def sockets(server):
+    """Return the open sockets of the server."""
+    files = [os.path.realpath(file) for file in Path(f"/proc/{server.process.pid}/fd").iterdir()]
+    return {file for file in files if "socket:" in file}
 
-    before = sockets()
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at the sockets of another process")
+
+
+@on_linux
+def test_an_answer_that_is_not_read_is_dropped(impatient):
+    before = sockets(impatient)
     with ask_for_ten_thousand_documents(impatient) as connection:
-        opened = sockets() - before
-        wait_for(lambda: not opened & sockets())
+        opened = sockets(impatient) - before
+        wait_for(lambda: not opened & sockets(impatient))
         answer = read_to_the_end(connection)
     assert opened
     assert 0 < len(answer) < content_length(answer)
+
+
+@on_linux
+def test_answers_that_are_not_read_count_as_connections(home):
+    limits = ("--max-connections", "3", "--max-seconds", "3600", "--grace", "0")
+    with serving(DEMO, *limits, R2MED_HOME=home) as server, ExitStack() as stack:
+        before = sockets(server)
+        for _ in range(6):
+            stack.enter_context(ask_for_ten_thousand_documents(server))
+        with server.client() as http:
+            assert http.post("/retrieve", json=BODY).status_code == 200
+            wait_for(lambda: len(sockets(server) - before) <= 3)
 
 
 def test_an_answer_that_is_read_slowly_arrives_whole(home):

@@ -157,7 +157,7 @@ class _Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, and call `ready`."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for listening in sockets or []:
@@ -199,9 +199,14 @@ class _Connection(H11Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     @property
+    def _is_open(self) -> bool:
+        """Whether the connection holds a file: one that is closing does while it has something to send."""
+        return not self.transport.is_closing() or self.transport.get_write_buffer_size() > 0
+
+    @property
     def _is_waiting(self) -> bool:
-        """Whether the server waits for a request, or for the rest of one."""
-        return not self.transport.is_closing() and (self._is_idle or self.cycle.more_body)
+        """Whether the server waits for a request, or for the rest of one, or for its answer to be read."""
+        return self._is_idle or self.cycle.more_body or self.transport.get_write_buffer_size() > 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room for the connection, if need be."""
@@ -230,14 +235,14 @@ class _Connection(H11Protocol):
 
     def _make_room(self) -> None:
         """Close the connection that has kept the server waiting longest; where all are at work, this one is refused."""
-        connections = [each for each in self.connections if isinstance(each, _Connection)]
-        if sum(not each.transport.is_closing() for each in connections) <= self._limits.connections:
+        connections = [each for each in self.connections if isinstance(each, _Connection) and each._is_open]
+        if len(connections) <= self._limits.connections:
             return
         waiting = [each for each in connections if each is not self and each._is_waiting]
         if waiting:
             min(waiting, key=lambda each: each._waiting_since)._close()
         else:
-            self._has_room = False  # told when it asks, since an answer before the question may get lost
+            self._has_room = False  # refused when it asks: an answer before the request may get lost
 
     def _watch(self) -> None:
         """Look at the connection every second, and close it once its client has had its time."""
