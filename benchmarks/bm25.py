@@ -46,21 +46,24 @@ def make_texts(count: int, words: int, seed: int) -> list[str]:
 
 
 def r2med(texts: list[str], queries: list[str], warm: bool) -> dict[str, float]:
-    from r2med.data import Corpus, Query
+    from r2med.data import Corpus, Dataset, Qrels, Query
     from r2med.retrieve.bm25 import BM25
-    from r2med.retrieve.contracts import SearchQuery
+    from r2med.retrieve.retriever import SearchQuery
     from r2med.store import Store
+
+    def of(texts: list[str]) -> Dataset:
+        return Dataset("made", (), Corpus.of((str(i), text) for i, text in enumerate(texts)), Qrels({}))
 
     searches = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
     with tempfile.TemporaryDirectory() as folder:
         store = Store(folder)
         if warm:
-            corpus = Corpus.of((str(i), text) for i, text in enumerate(texts))
-            BM25().index(corpus, store)
+            dataset = of(texts)
+            BM25().index(dataset, store)
         start = time.perf_counter()
         if not warm:
-            corpus = Corpus.of((str(i), text) for i, text in enumerate(texts))
-        searcher = BM25().index(corpus, store)
+            dataset = of(texts)
+        searcher = BM25().index(dataset, store)
         indexed = time.perf_counter()
         searcher.search(searches, K)
         return {"index": indexed - start, "search": time.perf_counter() - indexed}

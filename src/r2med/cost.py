@@ -59,6 +59,8 @@ class Cost:
         return cls(**{**values, "latencies": tuple(values.get("latencies", ()))})
 
 
+NOTHING = Cost()
+
 _NAMES = tuple(field.name for field in fields(Cost))
 
 

@@ -42,7 +42,7 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
 
 CARDS: Mapping[Kind, tuple[str, str]] = {
     "expand": ("methods", "r2med.expand.generate:Generated"),
-    "retrieve": ("models", "r2med.retrieve.dense.retriever:Dense"),
+    "retrieve": ("models", "r2med.retrieve.dense.dense_retriever:Dense"),
     "rerank": ("rerankers", "r2med.rerank.cross:CrossEncoder"),
 }
 """Stages that are cards: the folder of the cards, and the class they are settings of."""

@@ -13,7 +13,6 @@ from r2med.data import Query
 from r2med.llm.contracts import Failure
 from r2med.llm.model import JournaledChat
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.lexical import lexical_text
 from r2med.store import Store
 from support import chat_server as api
 from support.agents import CARD, agent, dataset, said, scripted
@@ -100,7 +99,7 @@ def test_a_conversation_that_fails_is_no_matter_of_the_others(store):
         }
     )
     expansion = agent("search-r1", llm).expand(dataset(), store)
-    assert [lexical_text(query) for query in expansion.queries] == ["swollen face", "the passage", "itching"]
+    assert [query.lexical_text for query in expansion.queries] == ["swollen face", "the passage", "itching"]
     assert (expansion.failures, expansion.failure_kinds) == (2, {"refused": 1, "timeout": 1})
     assert [notice.removeprefix("search-r1(scripted) on tiny: ") for notice in expansion.notices] == [
         "2 of 3 queries got no answer and are searched as they are (1 refused, 1 timeout)",

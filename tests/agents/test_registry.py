@@ -7,10 +7,9 @@ from r2med.agents.registry import METHODS, build
 from r2med.agents.settings import sampling
 from r2med.agents.sources import Ours
 from r2med.expand import METHODS as RECORDED
-from r2med.expand.contracts import Checked, Expander
+from r2med.expand.contracts import QUERY_COPIES, Checked, Expander
 from r2med.llm.llm_cards import llm_card, llms
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.lexical import QUERY_COPIES
 from r2med.setup import Setup
 from r2med.spec import parse_stage
 from support.agents import agent, dataset, scripted
@@ -173,4 +172,4 @@ def test_a_sound_agent_passes_the_check():
 def test_what_it_searches_with_runs_as_the_flags_say(store):
     chosen = Setup(device="cpu", trust_remote_code=True)
     found = built("search-r1(qwen-7b, by=bge)", store, chosen)
-    assert found.source.by.options == chosen
+    assert found.source.by.setup == chosen

@@ -11,7 +11,6 @@ from r2med.llm.contracts import Failure
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.templates import open_templates
-from r2med.retrieve.lexical import lexical_text
 from support.agents import CARD, DOCUMENTS, agent, dataset, said, scripted
 
 ONE = (Query("1", "swollen face"),)
@@ -66,7 +65,7 @@ def test_documents_are_listed_with_their_titles_as_the_models_were_trained_to_re
 def test_an_answer_at_once_needs_no_search(store):
     expansion, llm, trace = lead(store, ANSWER)
     (query,) = expansion.queries
-    assert (lexical_text(query), query.method) == ("angioedema swells the face", "search-r1")
+    assert query.lexical_text == "angioedema swells the face"
     assert (expansion.failures, expansion.failure_kinds, expansion.notices) == (0, {}, ())
     assert len(llm.asked) == 1 and trace["total"]["searches"] == 0
     assert llm.asked[0].sampling.stop == ("</search>", "</answer>")
@@ -119,7 +118,7 @@ def test_an_empty_turn_is_no_message_of_its_own(store):
 
 def test_an_unfinished_answer_is_asked_for_again(store):
     expansion, _, _ = lead(store, said("<answer>too lo", "length"), ANSWER)
-    assert lexical_text(expansion.queries[0]) == "angioedema swells the face"
+    assert expansion.queries[0].lexical_text == "angioedema swells the face"
 
 
 def test_after_the_last_turn_comes_one_generation_with_the_search_off(store):
@@ -145,7 +144,7 @@ def test_after_the_last_turn_comes_one_generation_with_the_search_off(store):
 def test_without_an_answer_then_the_query_is_searched_as_it_is(store, last, kind, why):
     expansion, llm, trace = lead(store, "<search>angioedema</search>", last, turns=1)
     assert len(llm.asked) == 2
-    assert lexical_text(expansion.queries[0]) == "swollen face"
+    assert expansion.queries[0].lexical_text == "swollen face"
     assert (expansion.failures, expansion.failure_kinds) == (1, {kind: 1})
     assert trace["failure"]["kind"] == kind and trace["total"]["searches"] == 1
     where = "search-r1(scripted, turns=1) on tiny"
@@ -189,7 +188,7 @@ def test_reasoning_in_a_field_of_its_own_is_searched_for_actions(store):
     assert trace["turns"][0]["query"] == "angioedema"
     assert llm.asked[1].messages[2].content == "<think>let me see <search>angioedema</search>"
     assert trace["turns"][1]["text"] == f"<think>so it is</think>{ANSWER}"
-    assert lexical_text(expansion.queries[0]) == "angioedema swells the face"
+    assert expansion.queries[0].lexical_text == "angioedema swells the face"
 
 
 LONG = [("a", "angioedema " * 400), *DOCUMENTS[1:]]

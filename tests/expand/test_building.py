@@ -71,4 +71,4 @@ def test_what_makes_no_sense_is_one_line(spec, says):
 def test_what_searches_between_rounds_runs_as_the_flags_say():
     chosen = Setup(device="cpu", trust_remote_code=True)
     found = built("hyde(gpt4, rounds=1, by=bge)", chosen)
-    assert found.by.options == chosen
+    assert found.by.setup == chosen

@@ -12,8 +12,9 @@ from r2med.expand.contracts import Expander
 from r2med.expand.feedback import Feedback
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.cached import cached_search
-from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.fusion import Fusion
+from r2med.retrieve.retriever import SearchQuery
+from r2med.setup import Setup
 from r2med.store import Store
 from r2med.text import english
 
@@ -78,7 +79,7 @@ def test_terms_have_the_weights_of_the_definition(store, method, reference, sett
     feedback: Expander = Feedback(method, **settings)
     expansion = feedback.expand(DATASET, store)
     plain = [SearchQuery(query) for query in QUERIES]
-    run = cached_search(BM25(), CORPUS, plain, settings.get("documents", 10), store).run
+    run = cached_search(BM25(), DATASET, plain, settings.get("documents", 10), store).run
     others = {name: value for name, value in settings.items() if name != "documents"}
     for search, (_, ranking) in zip(expansion.queries, run, strict=True):
         assert ranking
@@ -90,8 +91,8 @@ def test_terms_have_the_weights_of_the_definition(store, method, reference, sett
 def test_bm25_scores_weighted_terms_linearly(store, scorer):
     """Σ weight · idf · impact, with idf twice where the scorer has it twice."""
     terms = (("wa1x", 0.5), ("unheardof", 3.0), *((word, 0.125) for word in sorted(set(english(TEXTS[0])))[:5]))
-    searcher = BM25(scorer, b=0.0).index(CORPUS, store)
-    [(_, ranking)] = searcher.search([SearchQuery(Query("q", "ignored"), (), "rm3", None, terms)], 100)
+    searcher = BM25(scorer=scorer, b=0.0).index(DATASET, store)
+    [(_, ranking)] = searcher.search([SearchQuery(Query("q", "ignored"), terms=terms)], 100).run
     n, bags = len(TEXTS), [Counter(english(text)) for text in TEXTS]
     df = Counter(word for bag in bags for word in bag)
     idf = {
@@ -109,25 +110,27 @@ def test_equal_weights_rank_as_the_words_once_each(store):
     words = sorted({*english(TEXTS[1])})[:6]
     plain, weighted = (
         SearchQuery(Query("q", " ".join(words))),
-        SearchQuery(Query("q", "x"), (), "rm3", None, tuple((w, 0.25) for w in words)),
+        SearchQuery(Query("q", "x"), terms=tuple((w, 0.25) for w in words)),
     )
     for scorer in ("published", "lucene"):
-        searcher = BM25(scorer).index(CORPUS, store)
-        (_, one), (_, two) = searcher.search([plain, weighted], 20)
+        searcher = BM25(scorer=scorer).index(DATASET, store)
+        (_, one), (_, two) = searcher.search([plain, weighted], 20).run
         assert [name for name, _ in one] == [name for name, _ in two]
 
 
 def test_the_weight_of_the_query_alone_searches_the_query(store):
-    queries = Feedback("rm3", alpha=1.0, search=BM25("lucene")).expand(DATASET, store).queries
-    searcher = BM25("lucene").index(CORPUS, store)
-    both = zip(searcher.search([SearchQuery(q) for q in QUERIES], 10), searcher.search(queries, 10), strict=True)
+    queries = Feedback("rm3", alpha=1.0, search=BM25(scorer="lucene")).expand(DATASET, store).queries
+    searcher = BM25(scorer="lucene").index(DATASET, store)
+    both = zip(
+        searcher.search([SearchQuery(q) for q in QUERIES], 10).run, searcher.search(queries, 10).run, strict=True
+    )
     for (_, plain), (_, weighted) in both:
         assert [name for name, _ in plain] == [name for name, _ in weighted]
 
 
 def test_weights_are_part_of_what_a_search_is_kept_under(store):
     runs = [
-        cached_search(BM25(), CORPUS, Feedback("rm3", alpha=alpha).expand(DATASET, store).queries, 10, store).run
+        cached_search(BM25(), DATASET, Feedback("rm3", alpha=alpha).expand(DATASET, store).queries, 10, store).run
         for alpha in (0.9, 0.1)
     ]
     assert list(runs[0]) != list(runs[1])
@@ -135,9 +138,9 @@ def test_weights_are_part_of_what_a_search_is_kept_under(store):
 
 def test_a_fusion_s_parts_get_the_terms(store):
     queries = Feedback("rm3", alpha=0.0).expand(DATASET, store).queries
-    alone = cached_search(BM25(), CORPUS, queries, 10, store).run
-    fused = cached_search(Fusion((BM25(), BM25())), CORPUS, queries, 10, store).run
-    original = cached_search(BM25(), CORPUS, [SearchQuery(q) for q in QUERIES], 10, store).run
+    alone = cached_search(BM25(), DATASET, queries, 10, store).run
+    fused = cached_search(Fusion(parts=(BM25(), BM25())).open(Setup()), DATASET, queries, 10, store).run
+    original = cached_search(BM25(), DATASET, [SearchQuery(q) for q in QUERIES], 10, store).run
     assert [[d for d, _ in ranking] for _, ranking in fused] == [[d for d, _ in ranking] for _, ranking in alone]
     assert [[d for d, _ in ranking] for _, ranking in fused] != [[d for d, _ in ranking] for _, ranking in original]
 
@@ -162,7 +165,7 @@ def test_excluded_documents_teach_nothing(store):
 def test_names_tell_what_differs_from_the_defaults():
     assert Feedback().name == "rm3"
     assert Feedback("rocchio", 5, 20, beta=0.5).name == "rocchio(documents=5, terms=20, beta=0.5)"
-    assert Feedback("rm3", search=BM25("lucene")).name == "rm3(by=bm25(scorer=lucene))"
+    assert Feedback("rm3", search=BM25(scorer="lucene")).name == "rm3(by=bm25(scorer=lucene))"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +189,6 @@ def test_the_demo_can_be_searched_with_feedback(store):
     dataset = load("demo/MedQA-Diag")
     for method in ("rm3", "rocchio"):
         feedback = Feedback(method)
-        assert feedback.describe(dataset)["search"]["retriever"] == "bm25"
+        assert feedback.describe(dataset)["search"]["stage"] == "bm25"
         expansion = feedback.expand(dataset, store)
         assert all(len(query.terms) > 10 for query in expansion.queries)

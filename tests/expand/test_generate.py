@@ -13,7 +13,6 @@ from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.fitting import NO_PASSAGES, Fitter, first_words
 from r2med.prompts.templates import Template
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.lexical import lexical_text
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
 
@@ -66,8 +65,7 @@ def expand(dataset, store, reply=echo, method="hyde", card=CARD, by=None, **sett
 )
 def test_the_original_query_is_searched_as_the_method_has_it_or_as_asked(dataset, store, method, choice, searched):
     expansion, _ = expand(dataset, store, method=method, query=choice)
-    assert lexical_text(expansion.queries[0]) == searched
-    assert expansion.queries[0].method == method
+    assert expansion.queries[0].lexical_text == searched
 
 
 def test_sampling_and_the_system_prompt_come_with_every_request(dataset, store):
@@ -98,7 +96,7 @@ def test_several_samples_are_numbered_and_all_good_ones_are_kept(dataset, store)
 
 def test_a_failed_query_is_searched_as_it_is_and_counted(dataset, store):
     expansion, _ = expand(dataset, store, failing_for("blue lips", "refused"))
-    assert [lexical_text(query) for query in expansion.queries] == ["text 0", "blue lips", "text 0"]
+    assert [query.lexical_text for query in expansion.queries] == ["text 0", "blue lips", "text 0"]
     assert (expansion.failures, expansion.failure_kinds) == (1, {"refused": 1})
     assert "1 of 3 queries got no text and are searched as they are (1 refused)" in expansion.notices[0]
 
@@ -269,7 +267,7 @@ def test_names_tell_settings_that_differ_from_their_defaults():
     settings = Settings(samples=3, rounds=2, query="keep")
     assert Generated("hyde", llm, CARD, settings).name == "hyde(o3-mini, samples=3, rounds=2, query=keep)"
     by = BM25(k1=2.0)
-    assert Generated("hyde", llm, CARD, Settings(rounds=1), by).name == "hyde(o3-mini, rounds=1, by=bm25(k1=2.0))"
+    assert Generated("hyde", llm, CARD, Settings(rounds=1), by).name == "hyde(o3-mini, rounds=1, by=bm25(k1=2))"
 
 
 def test_the_description_holds_all_a_text_depends_on(dataset, tmp_path):

@@ -11,7 +11,7 @@ from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.engine.progress import listening
 from r2med.errors import UserError
 from r2med.rerank import cross, pair_scores
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import parse_stage

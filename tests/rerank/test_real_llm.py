@@ -11,7 +11,7 @@ from r2med.llm.local import LocalBackend
 from r2med.llm.model import JournaledChat
 from r2med.rerank.llm import METHODS, build
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.spec import parse_stage
 from r2med.store import Store
 
@@ -38,7 +38,7 @@ def small(tmp_path):
     demo = load("demo/Biology")
     query = min(demo.queries, key=lambda query: len(query.text))
     gold = next(document for document, grade in demo.qrels[query.id].items() if grade > 0)
-    found = BM25().index(demo.corpus, Store(tmp_path / "store"), None).search([SearchQuery(query)], 4)
+    found = BM25().index(demo, Store(tmp_path / "store")).search([SearchQuery(query)], 4).run
     ids = [gold, *(document for document in demo.corpus.ids(found.rows[0]) if document != gold)][:4]
     corpus = Corpus.of([*zip(ids, demo.corpus.texts(demo.corpus.rows(ids)), strict=True)])
     return Dataset("small", (query,), corpus, Qrels({query.id: {gold: 1}}), demo.card)
@@ -51,7 +51,7 @@ def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(smal
     (tmp_path / "prompts" / f"{method}.post.txt").write_text(SHORT[method])
     store = Store(tmp_path / "store")
     asked = [SearchQuery(query) for query in small.queries]
-    run = BM25().index(small.corpus, store, None).search(asked, 4)
+    run = BM25().index(small, store).search(asked, 4).run
     assert run.found[0] >= DEPTHS[method]
     llm = JournaledChat(CARD, smollm2, store)
     (call,) = parse_stage(f"{method}(smollm2, words=8)")

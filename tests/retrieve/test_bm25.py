@@ -12,9 +12,10 @@ from r2med.data import Corpus, Query
 from r2med.errors import UserError
 from r2med.retrieve.bm25 import BM25, index, postings
 from r2med.retrieve.bm25.scorers import byte_length
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store
 from r2med.text import english
+from support.small import dataset_of
 
 WORDS = "fever cough dyspnoea rash oedema anaemia jaundice pain fevers coughing the of (Rash), 38.5 naïve".split()
 
@@ -29,7 +30,7 @@ def corpus_of(*texts):
 
 
 def search(corpus, text, store, k=10, **settings):
-    run = BM25(**settings).index(corpus, store).search([SearchQuery(Query("q", text))], k)
+    run = BM25(**settings).index(dataset_of(corpus), store).search([SearchQuery(Query("q", text))], k).run
     [(_, ranking)] = run
     return ranking
 
@@ -94,7 +95,7 @@ def test_every_score_is_the_formula_s(tmp_path_factory, scorer, reference, texts
 
 
 def test_the_two_scorers_disagree_so_the_record_must_name_its_own():
-    assert BM25().describe() != BM25("lucene").describe()
+    assert BM25().describe() != BM25(scorer="lucene").describe()
 
 
 @pytest.mark.parametrize(
@@ -168,14 +169,14 @@ def test_documents_of_50000_characters_and_control_characters_are_searched(store
 
 def test_an_empty_corpus_a_wrong_scorer_and_wrong_numbers_are_one_line(store):
     with pytest.raises(UserError, match="corpus is empty"):
-        BM25().index(Corpus.of([]), store)
+        BM25().index(dataset_of(Corpus.of([])), store)
     with pytest.raises(UserError, match="did you mean lucene"):
-        BM25("lucen")
+        BM25(scorer="lucen")
     with pytest.raises(UserError, match="k1"):
         BM25(k1=-1)
     with pytest.raises(UserError, match="k1"):
         BM25(k1=float("nan"))
-    with pytest.raises(UserError, match="between 0 and 1"):
+    with pytest.raises(UserError, match="b must be 1 or less"):
         BM25(b=1.5)
     with pytest.raises(UserError, match="k must be at least 1"):
         search(corpus_of("fever"), "fever", store, k=0)

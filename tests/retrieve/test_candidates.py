@@ -99,9 +99,9 @@ def test_a_document_that_is_not_there_is_told_of_however_few_are_wanted(tmp_path
 def test_whatever_a_file_is_called_the_name_of_its_system_parses_back(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text("1 Q0 a 1 2.0 x\n")
-    system = System(Candidates(path))
+    system = System(Candidates.at(path))
     again = System.parse(system.name)
-    assert again.retriever == Candidates(path) and again.name == system.name
+    assert again.retriever == Candidates.at(path) and again.name == system.name
     assert dict(again.run(DATASET, Store(tmp_path / "store"), 5).run)["1"] == [("a", 2.0)]
 
 

@@ -7,10 +7,10 @@ from r2med.data import Corpus, Query
 from r2med.encoders.vectors import NotFiniteError
 from r2med.engine.progress import listening
 from r2med.errors import UserError
-from r2med.retrieve.contracts import SearchQuery
 from r2med.retrieve.dense import embeddings
+from r2med.retrieve.dense.dense_retriever import query_vectors
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
-from r2med.retrieve.dense.retriever import query_vectors
+from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
 from r2med.store import Store
 
 
@@ -144,20 +144,23 @@ def test_progress_tells_documents_speed_and_what_was_there_before(corpus, store)
     assert seen[0].rate > 0
 
 
-def asked(text, *generated, method=""):
-    return SearchQuery(Query("q", text), generated, method)
+JOINED = "{query}[SEP]{text}"
+
+
+def asked(text, *generated, form=MEAN):
+    return SearchQuery(Query("q", text), generated, dense_form=form)
 
 
 @pytest.mark.parametrize(
     ("search", "vector"),
     [
         (asked("a"), [1, 0, 0]),
-        (asked("a", "b", method="hyde"), [0.5, 0.5, 0]),
-        (asked("a", "b", method="lamer"), [0.5, 0.5, 0]),
-        (asked("a", "b", "cc", method="hyde"), [0.5, 0.25, 0.5]),
-        (asked("a", "bb", method="query2doc"), [1, 2, 0]),
-        (asked("a {text} {query}", "bb", method="query2doc"), [1, 2, 0]),
-        (asked("a", "b", method="alone"), [0, 1, 0]),
+        (asked("a", "b"), [0.5, 0.5, 0]),
+        (asked("a", "b"), [0.5, 0.5, 0]),
+        (asked("a", "b", "cc"), [0.5, 0.25, 0.5]),
+        (asked("a", "bb", form=JOINED), [1, 2, 0]),
+        (asked("a {text} {query}", "bb", form=JOINED), [1, 2, 0]),
+        (asked("a", "b", form=TEXTS_ALONE), [0, 1, 0]),
     ],
 )
 def test_generated_text_joins_the_query_s_vector_as_the_benchmark_does(store, search, vector):
@@ -165,14 +168,15 @@ def test_generated_text_joins_the_query_s_vector_as_the_benchmark_does(store, se
 
 
 def test_expanded_and_plain_queries_mix(store):
-    searches = [asked("a"), asked("a", "c", method="hyde"), asked("b")]
+    searches = [asked("a"), asked("a", "c"), asked("b")]
     expected = [[1, 0, 0], [0.5, 0, 0.5], [0, 1, 0]]
     assert query_vectors(searches, LettersEncoder(), store).vectors.tolist() == expected
 
 
 def test_what_vectors_took_is_told_again_when_they_are_read_back(corpus, store):
-    queries = [SearchQuery(Query("q", "ab"), ("b",), "hyde")]
+    queries = [SearchQuery(Query("q", "ab"), ("b",))]
     first = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
     again = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
     for before, after, texts in zip(first, again, (10, 2), strict=True):
-        assert (after.usage, after.seconds) == (before.usage, before.seconds) == ({"texts": texts}, before.seconds)
+        assert after.cost == before.cost
+        assert after.cost.texts == texts

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+from r2med.cost import Cost
 from r2med.data import Corpus, Query
 from r2med.errors import UserError
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.cached import cached_search
-from r2med.retrieve.contracts import SearchQuery
-from r2med.retrieve.fusion import METHODS, Fusion
+from r2med.retrieve.fusion import METHODS, FusedRetriever, Fusion
+from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
+from r2med.stages import retriever
 from r2med.store import Store
+from support.small import dataset_of
 
 
 class Fixed:
@@ -18,27 +21,24 @@ class Fixed:
 
     def __init__(self, name, scores):
         self.name, self.scores, self.asked = name, scores, []
-        self.timings = {"index": 1.0}
-        self.prepared = {"tokens": 7.0}
 
-    def describe(self, instruction):
+    def describe(self, dataset):
         return {"retriever": self.name}
 
-    def index(self, corpus, store, instruction):
-        self.corpus = corpus
+    def index(self, dataset, store):
+        self.corpus = dataset.corpus
         return self
-
-    def usage(self):
-        return {"tokens": 2.0}
 
     def search(self, queries, k):
         self.asked.append([(q.query.text, q.generated) for q in queries])
         rows = self.corpus.rows(list(self.scores))
         scores = np.array(list(self.scores.values()), dtype=np.float32)
-        return Run.ranked([q.query.id for q in queries], [(rows, scores)] * len(queries), self.corpus)
+        run = Run.ranked([q.query.id for q in queries], [(rows[:k], scores[:k])] * len(queries), self.corpus)
+        return Searched(run, Cost(seconds=1.0, tokens=2), Cost(seconds=1.0, tokens=7))
 
 
 CORPUS = Corpus.of((name, name) for name in "abcdef")
+SMALL = dataset_of(CORPUS)
 QUERY = SearchQuery(Query("q", "text"))
 
 
@@ -47,8 +47,12 @@ def store(tmp_path):
     return Store(tmp_path)
 
 
+def fusion(parts, **settings):
+    return FusedRetriever(Fusion(parts=(BM25(),) * len(parts), **settings), tuple(parts))
+
+
 def fused(parts, store, asked=(QUERY,), k=10, **settings):
-    run = cached_search(Fusion(tuple(parts), **settings), CORPUS, list(asked), k, store).run
+    run = cached_search(fusion(parts, **settings), SMALL, list(asked), k, store).run
     return dict(next(iter(run))[1])
 
 
@@ -110,7 +114,7 @@ def test_excluded_documents_are_left_out_of_every_part_before_it_counts(store):
     assert fused(parts, store, [query], method="minmax") == pytest.approx({"b": 1, "c": 1})
 
 
-EXPANDED = SearchQuery(Query("q", "plain"), ("written",), "hyde")
+EXPANDED = SearchQuery(Query("q", "plain"), ("written",))
 
 
 @pytest.mark.parametrize(
@@ -142,11 +146,11 @@ def test_searching_both_counts_as_one_part(store):
 
 
 def test_what_the_parts_used_and_took_is_added_up(store):
-    fusion = Fusion((Fixed("one", {"a": 1}), Fixed("two", {"a": 1})))
-    searched = cached_search(fusion, CORPUS, [QUERY], 5, store)
-    assert searched.usage == {"tokens": 4.0}
-    assert searched.timings["index"] == 2.0
-    assert searched.prepared == {"tokens": 14.0}
+    both = fusion((Fixed("one", {"a": 1}), Fixed("two", {"a": 1})))
+    searched = cached_search(both, SMALL, [QUERY], 5, store)
+    assert searched.cost.tokens == 4
+    assert searched.cost.seconds >= 2.0
+    assert searched.prepared == Cost(seconds=2.0, tokens=14)
 
 
 @pytest.mark.parametrize(
@@ -155,15 +159,15 @@ def test_what_the_parts_used_and_took_is_added_up(store):
 )
 def test_a_part_that_searches_twice_prepares_its_corpus_once(store, names, queries):
     parts = tuple(Fixed(name, {"a": 1}) for name in names)
-    searched = cached_search(Fusion(parts, queries=queries), CORPUS, [EXPANDED], 5, store)
-    assert (searched.timings["index"], searched.prepared) == (1.0, {"tokens": 7.0})
-    assert searched.usage == {"tokens": 4.0}, "it searches twice all the same"
+    searched = cached_search(fusion(parts, queries=queries), SMALL, [EXPANDED], 5, store)
+    assert searched.prepared == Cost(seconds=1.0, tokens=7)
+    assert searched.cost.tokens == 4, "it searches twice all the same"
 
 
 def test_the_same_search_named_twice_is_done_once_and_counts_once(store):
     parts = Fixed("one", {"a": 1}), Fixed("one", {"a": 1}), Fixed("two", {"a": 1})
-    searched = cached_search(Fusion(parts), CORPUS, [QUERY], 5, store)
-    assert (searched.timings["index"], searched.usage) == (2.0, {"tokens": 4.0})
+    searched = cached_search(fusion(parts), SMALL, [QUERY], 5, store)
+    assert (searched.prepared.seconds, searched.cost.tokens) == (2.0, 4)
 
 
 @pytest.mark.parametrize(
@@ -173,20 +177,28 @@ def test_the_same_search_named_twice_is_done_once_and_counts_once(store):
         ({"weights": (1.0,)}, "give one for each"),
         ({"weights": (1.0, -1.0)}, "0 or more"),
         ({"queries": ("orignal",)}, "did you mean original"),
-        ({"depth": 0}, "at least 1"),
+        ({"depth": -1}, "0 or more"),
     ],
 )
 def test_settings_that_make_no_sense_are_one_line(settings, says):
     with pytest.raises(UserError, match=says):
-        Fusion((BM25(), BM25("lucene")), **settings)
+        Fusion(parts=(BM25(), BM25(scorer="lucene")), **settings)
 
 
 def test_a_fusion_prints_as_it_is_typed():
-    assert Fusion((BM25(), BM25("lucene"))).name == "bm25+bm25(scorer=lucene)"
-    inner = Fusion((BM25(), BM25("lucene")))
-    assert Fusion((inner, BM25(k1=3.0))).name == "fuse(bm25+bm25(scorer=lucene))+bm25(k1=3.0)"
-    assert Fusion((BM25(),)).name == "fuse(bm25)"
-    assert Fusion((BM25(), BM25(b=1.0)), weights=(1.0, 0.12345671)).name.endswith("weights=1:0.12345671)")
-    fusion = Fusion((BM25(), BM25(k1=2.0)), "minmax", (1.0, 2.5), ("both",), 100)
-    expected = "fuse(bm25+bm25(k1=2.0), method=minmax, weights=1:2.5, queries=both, depth=100)"
-    assert fusion.name == expected
+    inner = Fusion(parts=(BM25(), BM25(scorer="lucene")))
+    assert str(inner) == "bm25+bm25(scorer=lucene)"
+    assert str(Fusion(parts=(inner, BM25(k1=3.0)))) == "fuse(bm25+bm25(scorer=lucene))+bm25(k1=3)"
+    assert str(Fusion(parts=(BM25(),))) == "fuse(bm25)"
+    assert str(Fusion(parts=(BM25(), BM25(b=1.0)), weights=(1.0, 0.12345671))).endswith("weights=1:0.12345671)")
+    settings = {"method": "minmax", "weights": (1.0, 2.5), "queries": ("both",), "depth": 100}
+    expected = "fuse(bm25+bm25(k1=2), method=minmax, weights=1:2.5, queries=both, depth=100)"
+    assert str(Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)) == expected
+    assert retriever(expected) == Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)
+
+
+def test_the_depth_is_how_many_documents_of_each_part_count(store):
+    parts = Fixed("one", {"a": 9, "b": 8, "c": 7}), Fixed("two", {"c": 0.2, "d": 0.1})
+    assert set(fused(parts, store, depth=1)) == {"a", "c"}
+    assert set(fused(parts, store, depth=2)) == {"a", "b", "c", "d"}
+    assert fused(parts, store) == fused(parts, store, depth=1000)

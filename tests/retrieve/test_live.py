@@ -3,48 +3,41 @@
 from r2med.data import Corpus, Query
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import FEW
-from r2med.retrieve.contracts import SearchQuery
-from r2med.retrieve.live import live
-from r2med.retrieve.registry import build
+from r2med.retrieve.retriever import SearchQuery
 from r2med.setup import Setup
-from r2med.spec import parse_stage
+from r2med.stages import retriever
 from r2med.store import Store
+from support.small import dataset_of
 
 CORPUS = Corpus.of([("a", "fever and cough"), ("b", "fever"), ("c", "cough and rash"), ("d", "rash")])
 ASKED = [SearchQuery(Query("1", "fever rash")), SearchQuery(Query("2", "cough cough fever"))]
 
 
-def found(run):
-    return list(run)
-
-
-def test_a_searcher_of_no_other_kind_is_live_as_it_is():
-    searcher = object()
-    assert live(searcher) is searcher
+def found(searched):
+    return list(searched.run)
 
 
 def test_bm25_finds_the_same_live_whatever_the_terms(tmp_path):
     words = ["über", "zebra", "a1", "漢", "😀", "fever", "\uffff", "é", "e"]
     others = " ".join(f"w{i}" for i in range(12 * FEW))  # enough that a dozen terms are few
     corpus = Corpus.of([("all", others), *((str(i), " ".join(words[: i % len(words) + 1])) for i in range(50))])
-    searcher = BM25().index(corpus, Store(tmp_path))
-    opened = live(searcher)
+    searcher = BM25().index(dataset_of(corpus), Store(tmp_path))
+    opened = searcher.live()
     assert opened is not searcher
     many = " ".join(f"w{i}" for i in range(20))
     for text in [*words, " ".join(words), "absent", "", "zzz über 😀", f"fever {many}"]:
         asked = [SearchQuery(Query("1", text))]
         assert found(opened.search(asked, 7)) == found(searcher.search(asked, 7))
-    assert [len(hits) > 0 for _, hits in opened.search([SearchQuery(Query("1", "zebra"))], 7)] == [True]
+    assert [len(hits) > 0 for _, hits in opened.search([SearchQuery(Query("1", "zebra"))], 7).run] == [True]
 
 
 def test_a_fusion_finds_the_same_live_without_a_word_to_the_store(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
-    searcher = build(parse_stage(spec), Setup()).index(CORPUS, Store(tmp_path / "kept"), None)
+    searcher = retriever(spec).open(Setup()).index(dataset_of(CORPUS), Store(tmp_path / "kept"))
     store = Store(tmp_path / "live")
-    opened = live(build(parse_stage(spec), Setup()).index(CORPUS, store, None))
+    opened = retriever(spec).open(Setup()).index(dataset_of(CORPUS), store).live()
     before = sorted(store.root.rglob("*"))
     for k in (1, 3, 10):
         assert found(opened.search(ASKED, k)) == found(searcher.search(ASKED, k))
         assert found(opened.search(ASKED[1:], k)) == found(searcher.search(ASKED, k))[1:]
     assert sorted(store.root.rglob("*")) == before
-    assert opened.usage() == {}

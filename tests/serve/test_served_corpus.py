@@ -7,11 +7,10 @@ import pytest
 
 from r2med.data import Corpus, Query, load
 from r2med.errors import UserError
-from r2med.retrieve.contracts import SearchQuery
-from r2med.retrieve.registry import build
+from r2med.retrieve.retriever import SearchQuery
 from r2med.serve import create_app, open_served_corpus
 from r2med.setup import Setup
-from r2med.spec import parse_stage
+from r2med.stages import retriever
 from r2med.store import Store
 from support.served_app import dataset_of, request, requests
 
@@ -62,9 +61,8 @@ def pairs(hits):
 
 def test_it_returns_what_the_retriever_returns_with_the_instruction_of_the_dataset(served_by, dataset, store):
     texts = [query.text for query in dataset.queries]
-    retriever = build(parse_stage(served_by.retriever), Setup(device="cpu"))
-    searcher = retriever.index(dataset.corpus, store, dataset.card.instruction)
-    run = searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)], 10)
+    searcher = retriever(served_by.retriever).open(Setup(device="cpu")).index(dataset, store)
+    run = searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)], 10).run
     for hits, (_, expected) in zip(served_by.search(texts, 10), run, strict=True):
         assert close_to(hits) == expected
         assert [hit.contents for hit in hits] == [
@@ -97,22 +95,6 @@ def test_no_query_is_kept_in_the_store(served_by, store):
     before = sorted(store.root.rglob("*"))
     served_by.search(["a patient whose case is nobody's business"], 5)
     assert sorted(store.root.rglob("*")) == before
-
-
-def test_the_retriever_gets_the_instruction_of_the_dataset(dataset, store, all_served, monkeypatch):
-    instructions = []
-
-    class Recording:
-        name = "recording"
-
-        def index(self, corpus, store, instruction):
-            instructions.append(instruction)
-            return all_served["bm25"].searcher
-
-    monkeypatch.setattr("r2med.retrieve.registry.build", lambda calls, options: Recording())
-    open_served_corpus(dataset, "bm25", Setup(), store)
-    assert instructions == [dataset.card.instruction]
-    assert instructions[0].kind == "Medical Exam"
 
 
 def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whatever_the_text(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from r2med.llm.contracts import ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.rerank.contracts import Reranked
 from r2med.rerank.llm import build
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.spec import parse_stage
 from r2med.store import Store

@@ -25,11 +25,11 @@ from r2med.store import Store
         ("hyde(o3-mini,query=keep,samples=3)->bm25", "hyde(o3-mini, samples=3, query=keep) → bm25"),
         ("lamer(qwq-32b, rounds=2, by=minilm) → bm25", "lamer(qwq-32b, rounds=2, by=minilm) → bm25"),
         ("rm3(terms=20) → bm25", "rm3(terms=20) → bm25"),
-        ("bm25 + bm25(k1=2.0)", "bm25+bm25(k1=2.0)"),
-        ("fuse(bm25+bm25(k1=2.0))", "bm25+bm25(k1=2.0)"),
+        ("bm25 + bm25(k1=2.0)", "bm25+bm25(k1=2)"),
+        ("fuse(bm25+bm25(k1=2.0))", "bm25+bm25(k1=2)"),
         (
             "hyde(author) -> fuse(bm25 + bm25(k1=2.0,b=1.0), weights=1:3, method=zscore)",
-            "hyde(author) → fuse(bm25+bm25(k1=2.0, b=1.0), method=zscore, weights=1:3)",
+            "hyde(author) → fuse(bm25+bm25(k1=2, b=1), method=zscore, weights=1:3)",
         ),
     ],
 )
@@ -47,7 +47,7 @@ def test_a_spec_has_one_canonical_name(spec, name):
     ),
 )
 def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
-    system = System(BM25(scorer, k1, b), expander)
+    system = System(BM25(scorer=scorer, k1=k1, b=b), expander=expander)
     assert System.parse(system.name) == system
 
 

@@ -23,7 +23,7 @@ from r2med.llm.contracts import ChatModel, ChatRequest, Failure
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import Templates, kind_of, open_templates
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -121,7 +121,7 @@ class SearchAgent:
 
     def _search_query(self, query: Query, conversation: Conversation) -> SearchQuery:
         end = conversation.wait
-        return SearchQuery(query, (end.text,), self.method) if isinstance(end, Answered) else SearchQuery(query)
+        return SearchQuery(query, (end.text,)) if isinstance(end, Answered) else SearchQuery(query)
 
     def _usage(self, talked: Talked, search: dict[str, float]) -> dict[str, float]:
         cut = sum(turn.cut for conversation in talked.conversations for turn in conversation.turns)

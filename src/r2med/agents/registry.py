@@ -50,12 +50,11 @@ def _named(method: str) -> tuple[str, ...]:
 def _source(given: dict[str, str], options: Setup, store: Store) -> Searchable:
     from r2med.agents.remote import Remote
     from r2med.agents.sources import Ours
-    from r2med.retrieve.registry import build as build_retriever
-    from r2med.spec import parse_stage
+    from r2med.stages import retriever
 
     if given["remote"]:
         if given["by"] or given["corpus"]:
             raise UserError("remote= names a server that searches: by= and corpus= are for searches made here")
         return Remote(given["remote"])
-    by = build_retriever(parse_stage(given["by"] or "bm25"), options)
+    by = retriever(given["by"] or "bm25").open(options)
     return Ours(by, given["corpus"], store)

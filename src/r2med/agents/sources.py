@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from r2med.agents.contracts import Document
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Query
-from r2med.data.dataset_cards import Instruction
 from r2med.llm.contracts import Failure
-from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.contents import contents
-from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.retriever import Retriever, SearchQuery
 from r2med.store import Store
 
 Found = tuple[Document, ...] | Failure
@@ -75,18 +73,17 @@ class Ours:
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:
         """What one types to get it."""
-        by = self.by.name
-        named = (("by", "" if by == BM25().name else by), ("corpus", self.corpus))
+        by = str(getattr(self.by, "stage", self.by))
+        named = (("by", "" if by == "bm25" else by), ("corpus", self.corpus))
         return tuple((key, value) for key, value in named if value)
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the retriever's settings and the corpus by its fingerprint."""
-        found = self.by.describe(_instruction(dataset))
-        return {"by": found, "corpus": self._corpus(dataset, self.store).fingerprint}
+        return {"by": self.by.describe(dataset), "corpus": self._corpus(dataset, self.store).fingerprint}
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""
-        return _Retriever(self.by, self._corpus(dataset, store), _instruction(dataset), store, topk)
+        return _Retriever(self.by, replace(dataset, corpus=self._corpus(dataset, store)), store, topk)
 
     def _corpus(self, dataset: Dataset, store: Store | None) -> Corpus:
         if not self.corpus:
@@ -101,8 +98,7 @@ class _Retriever:
     """A retriever of ours, through the store: a run that is started again finds what it found."""
 
     retriever: Retriever
-    corpus: Corpus
-    instruction: Instruction | None
+    dataset: Dataset
     store: Store
     topk: int
     seconds: float = 0.0
@@ -111,14 +107,14 @@ class _Retriever:
 
     def search(self, wanted: Sequence[Wanted]) -> list[Found]:
         queries = [SearchQuery(Query(each.id, each.text, excluded=each.excluded)) for each in wanted]
-        searched = cached_search(self.retriever, self.corpus, queries, self.topk, self.store, self.instruction)
+        searched = cached_search(self.retriever, self.dataset, queries, self.topk, self.store)
         run = searched.run
-        self.seconds += searched.timings.get("search", 0.0)
-        self.cost_usd += searched.usage.get("cost_usd", 0.0)
-        self.corpus_usd = searched.prepared.get("cost_usd", 0.0)  # paid once, however often it is searched
+        self.seconds += searched.cost.seconds
+        self.cost_usd += searched.cost.dollars
+        self.corpus_usd = searched.prepared.dollars  # paid once, however often it is searched
         found: list[Found] = []
         for rows, scores, count in zip(run.rows, run.scores, run.found, strict=True):
-            ids, texts = self.corpus.ids(rows[:count]), self.corpus.texts(rows[:count])
+            ids, texts = self.dataset.corpus.ids(rows[:count]), self.dataset.corpus.texts(rows[:count])
             hits = zip(ids, texts, scores[:count].tolist(), strict=True)
             found.append(tuple(Document(name, contents(text), score) for name, text, score in hits))
         return found
@@ -128,7 +124,3 @@ class _Retriever:
 
     def usage(self) -> dict[str, float]:
         return {"search_seconds": self.seconds, "cost_usd": self.cost_usd + self.corpus_usd}
-
-
-def _instruction(dataset: Dataset) -> Instruction | None:
-    return dataset.card.instruction if dataset.card else None

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from r2med.data.dataset import Dataset
+from r2med.data import Dataset, Query
 from r2med.errors import UserError, nearest
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store, digest
 
-COPIES: dict[str, int | None] = {"": None, "keep": 1, "drop": 0}
-"""What may be asked of the original query in a word-matching search -> how often it stands beside the text."""
+QUERY_COPIES = {"lamer": 1, "query2doc": 2}
+DENSE_FORMS = {"query2doc": "{query}[SEP]{text}"}
+CHOICES = ("", "keep", "drop")
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Expansion:
         """Return the expansion with its failures counted and its fingerprint taken."""
         all_queries = tuple(queries)
         failures = sum(not query.expanded for query in all_queries)
-        content = [[q.query.id, q.generated, q.copies, q.terms] for q in all_queries]
+        content = [query.key for query in all_queries]
         return cls(
             all_queries, failures, digest(content), usage or {}, failure_kinds or {}, tuple(notices), traces or {}
         )
@@ -78,9 +79,10 @@ def check(expanders: Iterable[object], datasets: Sequence[Dataset]) -> None:
             expander.check(datasets)
 
 
-def checked_copies(choice: str, method: str) -> int | None:
-    """Return how often the original query is searched by words; None where the method decides."""
-    if choice not in COPIES:
-        raise UserError(f"query={choice!r}{nearest(choice, COPIES)}: keep or drop the original query")
-    # Query2Doc keeps it already, twice.
-    return None if choice == "keep" and method in ("lamer", "query2doc") else COPIES[choice]
+def joined(query: Query, texts: tuple[str, ...], method: str, choice: str = "") -> SearchQuery:
+    """Return a query with its texts, joined as the method has it; `choice` keeps or drops the query's own words."""
+    if choice not in CHOICES:
+        raise UserError(f"query={choice!r}{nearest(choice, CHOICES)}: keep or drop the original query")
+    copies = QUERY_COPIES.get(method, 0)
+    copies = max(copies, 1) if choice == "keep" else 0 if choice == "drop" else copies
+    return SearchQuery(query, texts, copies, DENSE_FORMS.get(method, "")) if texts else SearchQuery(query)

@@ -22,7 +22,7 @@ from r2med.expand.contracts import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.cached import cached_search
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.spec import Call
 from r2med.store import Store
 from r2med.text import english
@@ -100,7 +100,7 @@ class Feedback:
         given = [("alpha", self.alpha), ("beta", self.beta)]
         changed += [(name, str(float(weight))) for name, weight in given if weight is not None]
         if self.search != plain.search:
-            changed.append(("by", self.search.name))
+            changed.append(("by", str(self.search)))
         return str(Call(self.method, (), tuple(changed)))
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
@@ -120,14 +120,14 @@ class Feedback:
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries as weighted terms; one that finds nothing has nothing to learn from and stays itself."""
         plain = [SearchQuery(query) for query in dataset.queries]
-        run = cached_search(self.search, dataset.corpus, plain, self.documents, store).run
+        run = cached_search(self.search, dataset, plain, self.documents, store).run
         found: list[int] = run.found.tolist()
         vectors = _Documents(dataset.corpus, store)
         queries = []
         for search, rows, scores, count in zip(plain, run.rows, run.scores, found, strict=True):
             documents = [vectors[row] for row in rows[:count].tolist()]
             terms = self._terms(search.query.text, documents, scores[:count].tolist())
-            queries.append(SearchQuery(search.query, (), self.method, None, terms) if count else search)
+            queries.append(SearchQuery(search.query, terms=terms) if count else search)
         bare = found.count(0)
         notice = f"{self.name}: {bare} of {len(queries)} queries of {dataset.name} find nothing to learn from"
         # No failures: nothing was asked of anybody, and such a query finds nothing in any case.

@@ -13,7 +13,7 @@ from r2med.errors import UserError, checked_name
 from r2med.expand.contracts import Expansion
 from r2med.expand.llm_names import folder_name
 from r2med.expand.recorded_files import FILE
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.store.files import write_atomically
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from r2med.data.dataset import Dataset, Query
 from r2med.errors import UserError, nearest
-from r2med.expand.contracts import Expansion, checked_copies
+from r2med.expand.contracts import Expansion, joined
 from r2med.expand.passages import DEPTH, WORDS, top_passages
 from r2med.expand.templates import Prompts, open_prompts
 from r2med.llm.account import failure_kinds, reasons, usage_of
@@ -19,7 +19,7 @@ from r2med.llm.open import sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.retriever import Retriever, SearchQuery
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -74,7 +74,7 @@ class Generated:
     def __post_init__(self) -> None:
         if self.method not in GENERATED:
             raise UserError(f"no expansion {self.method!r}{nearest(self.method, GENERATED)}: {', '.join(GENERATED)}")
-        checked_copies(self.settings.query, self.method)
+        joined(Query("", ""), (), self.method, self.settings.query)
 
     @property
     def name(self) -> str:
@@ -82,16 +82,15 @@ class Generated:
         chosen, plain = self.settings, Settings()
         words = [("samples", chosen.samples), ("rounds", chosen.rounds), ("query", chosen.query)]
         changed = [(name, str(value)) for name, value in words if value != getattr(plain, name)]
-        if chosen.rounds and self.by.name != BM25().name:
-            changed.append(("by", self.by.name))
+        if chosen.rounds and str(by := getattr(self.by, "stage", self.by)) != "bm25":
+            changed.append(("by", str(by)))
         return str(Call(self.method, (self.llm.name,), tuple(changed)))
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
-        instruction = dataset.card.instruction if dataset.card else None
         searches = {"passages": DEPTH, "words": WORDS}
         candidates = {"candidates": {**BM25().describe(), **searches}} if self.method == "lamer" else {}
-        between = {"by": {**self.by.describe(instruction), **searches}} if self.settings.rounds else {}
+        between = {"by": {**self.by.describe(dataset), **searches}} if self.settings.rounds else {}
         return {
             "expansion": self.method,
             "llm": self.llm.name,
@@ -190,8 +189,7 @@ class Generated:
 
     def _search_query(self, query: Query, texts: Iterable[str]) -> SearchQuery:
         written = tuple(filter(None, texts))
-        copies = checked_copies(self.settings.query, self.method)
-        return SearchQuery(query, written, self.method, copies) if written else SearchQuery(query)
+        return joined(query, written, self.method, self.settings.query)
 
     def _notices(
         self, dataset: str, queries: Sequence[SearchQuery], answers: Sequence[Generation | Failure], cut: int

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from r2med.data.dataset import Dataset
 from r2med.prompts.fitting import first_words
 from r2med.retrieve.cached import cached_search
-from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.retriever import Retriever, SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.store import Store
 
@@ -19,7 +19,6 @@ def top_passages(
     retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], store: Store
 ) -> list[list[str]]:
     """Return the texts of the best documents of each query, the best first; fewer where fewer were found."""
-    instruction = dataset.card.instruction if dataset.card else None
-    run = cached_search(retriever, dataset.corpus, queries, DEPTH, store, instruction).run
+    run = cached_search(retriever, dataset, queries, DEPTH, store).run
     found = [dataset.corpus.texts(rows[rows != NO_DOCUMENT]) for rows in run.rows]
     return [[first_words(text, WORDS) for text in texts] for texts in found]

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r2med.data.dataset import Dataset
+from r2med.data import Dataset, Query
 from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.errors import UserError, nearest
 from r2med.expand.cleaning import clean, is_cut_off, is_raw
-from r2med.expand.contracts import Expansion, checked_copies
+from r2med.expand.contracts import Expansion, joined
 from r2med.expand.llm_names import folder_name
 from r2med.expand.recorded_files import find, others
-from r2med.retrieve.contracts import SearchQuery
 from r2med.spec import Call
 from r2med.store import Store
 
@@ -43,7 +42,7 @@ class Recorded:
         if self.method not in METHODS:
             raise UserError(f"no expansion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
         folder_name(self.llm)
-        checked_copies(self.query, self.method)
+        joined(Query("", ""), (), self.method, self.query)
 
     @property
     def name(self) -> str:
@@ -65,11 +64,7 @@ class Recorded:
         files = self._files(dataset)
         rows, notices = _read(files, dataset)
         texts, kinds = _cleaned(rows, [query.id for query in dataset.queries])
-        copies = checked_copies(self.query, self.method)
-        queries = [
-            SearchQuery(query, texts[query.id], self.method, copies) if texts.get(query.id) else SearchQuery(query)
-            for query in dataset.queries
-        ]
+        queries = [joined(query, texts.get(query.id, ()), self.method, self.query) for query in dataset.queries]
         if bare := sum(not query.generated for query in queries):
             why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
             notices += [

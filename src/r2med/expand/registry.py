@@ -94,10 +94,9 @@ def _feedback(call: Call) -> Expander:
 
 
 def _retriever(spec: str, options: Setup) -> Any:
-    from r2med.retrieve.registry import build as build_retriever
-    from r2med.spec import parse_stage
+    from r2med.stages import retriever
 
-    return build_retriever(parse_stage(spec), options)
+    return retriever(spec).open(options)
 
 
 def _bm25(spec: str) -> Any:

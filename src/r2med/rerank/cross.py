@@ -17,7 +17,7 @@ from r2med.errors import UserError, nearest
 from r2med.rerank.contracts import Reranked, Reranker
 from r2med.rerank.order import candidates, query_text, reranked
 from r2med.rerank.pair_scores import Asked, scores_of
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import Call

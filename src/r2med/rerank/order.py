@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.data.dataset import Query
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT, Run
 
 Rows = npt.NDArray[np.int32]

@@ -42,7 +42,8 @@ def make_record(
     scores = score(dataset.qrels, outcome.run)
     stages = stage_facts(system, outcome)
     llm, usage = total(stage.llm for stage in stages), total(stage.usage for stage in stages)
-    timings = outcome.searched.timings
+    searched = outcome.searched
+    timings = {"prepare": searched.prepared.seconds, "search": searched.cost.seconds}
     by_encoders = sum(stage.seconds for stage in stages if stage.stage == "rerank" and not stage.llm)
     card = dataset.card
     return Record(
@@ -73,7 +74,7 @@ def make_record(
         llm_tokens=int(llm.get("prompt_tokens", 0) + llm.get("completion_tokens", 0)),
         usage=usage,
         cost_usd=usage.get("cost_usd", 0.0) + llm.get("cost_usd", 0.0),
-        encoder_seconds=timings.get("encode", 0.0) + timings.get("encode_queries", 0.0) + by_encoders,
+        encoder_seconds=searched.prepared.encoder_seconds + searched.cost.encoder_seconds + by_encoders,
         seconds_per_query=sum(stage.seconds for stage in stages) / max(1, len(dataset.queries)),
         seeds=seeds(outcome.settings),
         timings=timings,

@@ -25,9 +25,10 @@ def stage_facts(system: System, outcome: Outcome) -> tuple[StageFacts, ...]:
             )
         )
     searched = outcome.searched
-    seconds = searched.timings.get("search", 0.0)
-    usage = total([searched.prepared, searched.usage])
-    found.append(StageFacts(stage="search", name=system.retriever.name, seconds=seconds, usage=usage))
+    both = searched.prepared + searched.cost
+    usage = {"texts": both.texts, "tokens": both.tokens, "truncated": both.cut, "cost_usd": both.dollars}
+    usage = {name: float(amount) for name, amount in usage.items() if both.texts}
+    found.append(StageFacts(stage="search", name=str(system.retriever), seconds=searched.cost.seconds, usage=usage))
     for reranker, reranked in zip(system.rerankers, outcome.reranked, strict=True):
         found.append(
             StageFacts(

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 
+from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.data.dataset import Dataset
-from r2med.data.dataset_cards import Instruction
 from r2med.errors import UserError
-from r2med.retrieve.contracts import Retriever, SearchQuery
-from r2med.retrieve.fusion import Fusion
+from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import read_run
+from r2med.setup import Setup
+from r2med.stages import Stage
 from r2med.store import Store
+from r2med.store.files import sha256
 
 PREFIX = "run:"
 _AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
@@ -28,75 +27,61 @@ _AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
 ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """A TREC run, or a folder that has one for each dataset."""
-
-    path: Path
-
-    @property
-    def name(self) -> str:
-        """What one types to get it; what the grammar of systems would take for its own is percent-encoded."""
-        return PREFIX + _AWKWARD.sub(lambda found: quote(found[0], safe=""), str(self.path))
+class Candidates(Stage, kind="retrieve"):
+    """Take what another system found: a TREC run, or a folder that has one for each dataset (run:PATH)."""
 
     @classmethod
-    def named(cls, typed: str) -> Candidates:
-        """Return those of a name; a path that is there as it was typed is meant as it was typed."""
-        path = Path(typed.removeprefix(PREFIX))
-        return cls(path if path.expanduser().exists() else Path(unquote(str(path))))
+    def at(cls, path: Path) -> Candidates:
+        """Return those of a path; what the grammar of systems would take for its own is percent-encoded."""
+        return cls(name=PREFIX + _AWKWARD.sub(lambda sign: quote(sign[0], safe=""), str(path)))
 
-    def of(self, dataset: Dataset) -> Candidates:
-        """Return the run of one dataset."""
+    @property
+    def path(self) -> Path:
+        """Where the run or the folder is; a path that is there as it was typed is meant as it was typed."""
+        path = Path(self.name.removeprefix(PREFIX))
+        return path if path.expanduser().exists() else Path(unquote(str(path)))
+
+    def open(self, setup: Setup) -> Candidates:
+        """Return itself: it depends on nothing but its files."""
+        return self
+
+    def file(self, dataset: Dataset) -> Path:
+        """Return the run of one dataset. Raises UserError if a folder has none, or several."""
         path = self.path.expanduser()
         if not path.is_dir():
-            return self
-        place = path.joinpath(*dataset.name.split("/"))
-        beside = [place.with_name(place.name + ending) for ending in ENDINGS]
-        inside = [file for ending in ENDINGS for file in sorted(place.glob(f"*{ending}"))]
-        found = [file for file in (*beside, *inside) if file.is_file()]
-        if len(found) != 1:
-            what = f"{len(found)} runs" if found else "no run"
+            return path
+        folder = path.joinpath(*dataset.name.split("/"))
+        beside = [folder.with_name(folder.name + ending) for ending in ENDINGS]
+        inside = [file for ending in ENDINGS for file in sorted(folder.glob(f"*{ending}"))]
+        files = [file for file in (*beside, *inside) if file.is_file()]
+        if len(files) != 1:
+            count = f"{len(files)} runs" if files else "no run"
             raise UserError(
-                f"{self.path} has {what} for {dataset.name}: one is needed, as {dataset.name}.trec, or name a file"
+                f"{self.path} has {count} for {dataset.name}: one is needed, as {dataset.name}.trec, or name a file"
             )
-        return Candidates(found[0])
+        return files[0]
 
-    def describe(self, instruction: Instruction | None = None) -> dict[str, Any]:
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the hash of the file: what it is called has no part in a score."""
-        return {"retriever": "candidates", "sha256": hashlib.sha256(self._bytes()).hexdigest()}
-
-    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None = None) -> CandidateSearcher:
-        """Return a searcher that looks rankings up."""
-        return CandidateSearcher(self.path, corpus)
-
-    def _bytes(self) -> bytes:
-        path = self.path.expanduser()
-        if path.is_dir():
-            raise UserError(f"{path} is a folder: the run of one dataset is asked for, or name a file")
+        file = self.file(dataset)
         try:
-            return path.read_bytes()
+            return {"stage": "run", "sha256": sha256(file)}
         except FileNotFoundError:
-            raise UserError(f"{path}: no such run file") from None
+            raise UserError(f"{file}: no such run file") from None
 
-
-def of_dataset(retriever: Retriever, dataset: Dataset) -> Retriever:
-    """Return a retriever in which every folder of runs has become the run of one dataset."""
-    if isinstance(retriever, Candidates):
-        return retriever.of(dataset)
-    if isinstance(retriever, Fusion):
-        return replace(retriever, parts=tuple(of_dataset(part, dataset) for part in retriever.parts))
-    return retriever
+    def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
+        """Return a searcher that looks rankings up."""
+        return CandidateSearcher(self.file(dataset), dataset.corpus)
 
 
 class CandidateSearcher:
     """Looks up what a run found; all that it names has to be there."""
 
     def __init__(self, path: Path, corpus: Corpus) -> None:
-        self.timings: Mapping[str, float] = {}
-        self.prepared: Mapping[str, float] = {}
-        self._path, self._corpus = path, corpus
+        self._path = path
+        self._corpus = corpus
 
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best of each query; one that the run does not have found nothing."""
         asked = [query.query.id for query in queries]
         run = self._read(asked)
@@ -119,11 +104,11 @@ class CandidateSearcher:
                     f"{self._path}: the score of query {query!r} and document {odd!r} is infinite or too large"
                 )
             found.append((rows[:k], scores[:k]))
-        return Run.ranked(asked, found, self._corpus)
+        return Searched(Run.ranked(asked, found, self._corpus))
 
-    def usage(self) -> dict[str, float]:
-        """Return nothing: no model is asked."""
-        return {}
+    def live(self) -> CandidateSearcher:
+        """Return itself: it looks rankings up and keeps nothing."""
+        return self
 
     def _read(self, asked: Sequence[str]) -> Run:
         path = self._path.expanduser()

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, model_validator
 
-from r2med.data.corpus import Corpus
-from r2med.data.dataset_cards import Instruction
-from r2med.errors import UserError, nearest
-from r2med.retrieve.cached import Searched, cached_search
-from r2med.retrieve.contracts import Retriever, Searcher, SearchQuery
-from r2med.retrieve.live import live
+from r2med.cost import Cost, total
+from r2med.data import Dataset
+from r2med.errors import nearest
+from r2med.retrieve.cached import cached_search
+from r2med.retrieve.retriever import TEXTS_ALONE, Retriever, Searched, Searcher, SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT, Run
-from r2med.retrieve.took import Took
 from r2med.retrieve.topk import best
+from r2med.setup import Setup
 from r2med.spec import Call
+from r2med.stages import Fused, Numbers, Stage, Words, argument
 from r2med.store import Store, digest
 
 Floats = npt.NDArray[np.float64]
 
 RRF_K = 60
 """Cormack, Clarke and Büttcher (2009) found 60; larger values flatten the first ranks."""
+
+DEPTH = 1000
+"""Documents of each part that count, where nothing is said; more where more are wanted in the end."""
 
 
 def _reciprocal_rank(scores: Floats) -> Floats:
@@ -39,7 +42,8 @@ def _min_max(scores: Floats) -> Floats:
 
 
 def _z_score(scores: Floats) -> Floats:
-    # Shifted so that the last document found is worth 0, the same as one not found.
+    # Shifted so that the last document found is worth 0, the same as one not found. With plain z-scores a document
+    # that a part ranks low would be worth less than one that it does not find at all.
     deviation = scores.std()
     z = (scores - scores.mean()) / deviation if deviation > 0 else np.ones_like(scores)
     return np.asarray(z - min(z.min(), 0.0))
@@ -48,60 +52,44 @@ def _z_score(scores: Floats) -> Floats:
 METHODS: dict[str, Callable[[Floats], Floats]] = {"rrf": _reciprocal_rank, "minmax": _min_max, "zscore": _z_score}
 """Ranked scores of one query -> what each document is worth; one that a part did not find is worth 0."""
 
-SEARCHED = ("expanded", "original", "generated", "both")
-"""What a part searches where a query was expanded: the method's own combination, the query as it came, the generated
-text alone, or the first two as two runs."""
+Searching = Literal["expanded", "original", "generated", "both"]
 
 
-@dataclass(frozen=True)
-class Fusion:
-    """Several retrievers and how their rankings are added up."""
+class Fusion(Stage, kind="retrieve"):
+    """Add up the rankings of several retrievers; bm25+bge is short for fuse(bm25+bge)."""
 
-    parts: tuple[Retriever, ...]
-    method: str = "rrf"
-    weights: tuple[float, ...] = ()
-    queries: tuple[str, ...] = ()
-    depth: int = 1000
+    name: str = "fuse"
+    parts: Fused = argument("the retrievers, joined by +")
+    method: Literal["rrf", "minmax", "zscore"] = Field(
+        "rrf",
+        description="what a rank is worth: reciprocal rank; scores from 0 to 1; z-scores, shifted so that the last "
+        "document found is worth as much as one not found",
+    )
+    weights: Numbers = Field((), description="what each part counts, as in 3:1")
+    queries: Words = Field(
+        (),
+        description="what each part searches where a query was expanded: expanded (as the method joins the two), "
+        "original, generated (the text alone), or both (the first two as two runs)",
+    )
+    depth: int = Field(
+        0, ge=0, le=1_000_000, description=f"documents of each part that count; 0: {DEPTH}, or as many as are wanted"
+    )
 
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UserError(f"no fusion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
-        for what, values in (("weights", self.weights), ("queries", self.queries)):
-            if len(values) not in (0, 1, len(self.parts)) or (what == "weights" and len(values) == 1):
-                raise UserError(f"fusion of {len(self.parts)} parts has {len(values)} {what}: give one for each")
-        if any(not 0 <= weight < float("inf") for weight in self.weights):
-            raise UserError("the weights of a fusion must be 0 or more")
+    @model_validator(mode="after")
+    def _one_for_each_part(self) -> Self:
+        count = len(self.parts)
+        for noun, values in (("weights", self.weights), ("queries", self.queries)):
+            if len(values) not in (0, 1, count) or (noun == "weights" and len(values) == 1):
+                raise ValueError(f"fusion of {count} parts has {len(values)} {noun}: give one for each")
+        choices = get_args(Searching)
         for word in self.queries:
-            if word not in SEARCHED:
-                raise UserError(f"a part cannot search {word!r}{nearest(word, SEARCHED)}: {', '.join(SEARCHED)}")
-        if self.depth < 1:
-            raise UserError(f"the depth of a fusion must be at least 1, not {self.depth}")
+            if word not in choices:
+                raise ValueError(f"a part cannot search {word!r}{nearest(word, choices)}: {', '.join(choices)}")
+        return self
 
-    @property
-    def name(self) -> str:
-        """What one types to get it: the parts joined, inside fuse(…) if a setting differs from its default."""
-        parts = "+".join(f"fuse({p.name})" if _is_bare(p) else p.name for p in self.parts)
-        defaults = Fusion(self.parts)
-        written = {
-            "method": self.method,
-            "weights": ":".join(repr(float(weight)).removesuffix(".0") for weight in self.weights),
-            "queries": ":".join(self.queries),
-            "depth": str(self.depth),
-        }
-        plain = {"method": defaults.method, "weights": "", "queries": "", "depth": str(defaults.depth)}
-        changed = tuple((key, value) for key, value in written.items() if value != plain[key])
-        return str(Call("fuse", (parts,), changed)) if changed or len(self.parts) == 1 else parts
-
-    def describe(self, instruction: Instruction | None) -> dict[str, Any]:
-        """Return every setting a score depends on."""
-        return {
-            "retriever": "fusion",
-            "method": self.method,
-            "weights": list(self.weights or [1.0] * len(self.parts)),
-            "queries": list(self.searched),
-            "depth": self.depth,
-            "parts": [part.describe(instruction) for part in self.parts],
-        }
+    def __str__(self) -> str:
+        parts = "+".join(f"fuse({part})" if _is_bare(part) else str(part) for part in self.parts)
+        return parts if _is_bare(self) else str(Call(self.name, (parts,), self.changed))
 
     @property
     def searched(self) -> tuple[str, ...]:
@@ -110,80 +98,94 @@ class Fusion:
             return self.queries
         return (self.queries or ("expanded",)) * len(self.parts)
 
-    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None) -> FusionSearcher:
+    def open(self, setup: Setup) -> FusedRetriever:
+        """Return the retriever with its parts opened."""
+        return FusedRetriever(self, tuple(part.open(setup) for part in self.parts))
+
+
+def _is_bare(stage: Stage) -> bool:
+    """Tell whether a fusion prints without its parentheses; inside another one it needs them."""
+    return isinstance(stage, Fusion) and len(stage.parts) > 1 and not stage.changed
+
+
+@dataclass(frozen=True)
+class FusedRetriever:
+    """Several retrievers that search together."""
+
+    stage: Fusion
+    parts: tuple[Retriever, ...]
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting a score depends on."""
+        return {
+            **self.stage.settings(),
+            "weights": list(self.stage.weights or [1.0] * len(self.parts)),
+            "queries": list(self.stage.searched),
+            "parts": [part.describe(dataset) for part in self.parts],
+        }
+
+    def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
         """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
-        return FusionSearcher(self, corpus, store, instruction)
-
-
-def _is_bare(part: Retriever) -> bool:
-    """Tell whether a part is a fusion that prints without its parentheses: inside another it needs them."""
-    return isinstance(part, Fusion) and not part.name.startswith("fuse(")
+        return FusionSearcher(self, dataset, store)
 
 
 class FusionSearcher:
     """Searches one corpus with every part."""
 
     def __init__(
-        self,
-        fusion: Fusion,
-        corpus: Corpus,
-        store: Store,
-        instruction: Instruction | None,
-        opened: Sequence[Searcher] = (),
+        self, retriever: FusedRetriever, dataset: Dataset, store: Store, opened: Sequence[Searcher] = ()
     ) -> None:
-        self._fusion, self._corpus, self._store, self._instruction = fusion, corpus, store, instruction
+        self._retriever = retriever
+        self._dataset = dataset
+        self._store = store
         self._opened = opened
-        self.timings: Mapping[str, float] = {}
-        self.prepared: Mapping[str, float] = {}
-        self._usage: Counter[str] = Counter()
 
-    @cached_property
-    def _described(self) -> list[str]:
-        """What each part is, by all its settings: two of the same are one."""
-        return [digest(part.describe(self._instruction)) for part in self._fusion.parts]
-
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k documents of each query that are worth most over all parts."""
         worth: list[dict[int, float]] = [{} for _ in queries]
-        value = METHODS[self._fusion.method]
-        took = Took()
+        value = METHODS[self._retriever.stage.method]
+        depth = self._retriever.stage.depth or max(DEPTH, k)
+        costs, prepared = {}, {}
+        own = 0.0
         for part, weight, asked in self._runs(queries):
-            searched = self._search(part, asked, max(self._fusion.depth, k))
-            took.add(self._described[part], asked, searched)
+            searched = self._search(part, asked, depth)
+            # One part prepares its corpus once, and the same search is done once.
+            identity = self._identity(part)
+            costs[identity, tuple(asked)] = searched.cost
+            prepared[identity] = searched.prepared
+            started = time.perf_counter()
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
                 found = rows[rows != NO_DOCUMENT].tolist()
                 if found:
                     for row, amount in zip(found, value(scores[: len(found)].astype(np.float64)).tolist(), strict=True):
                         worth[line][row] = worth[line].get(row, 0.0) + weight * amount
-        self.timings, self.prepared = took.timings, took.prepared
-        self._usage.update(took.usage)
-        ranks = self._corpus.id_ranks()
-        found_by_query = [_best(line, k, ranks) for line in worth]
-        return Run.ranked([query.query.id for query in queries], found_by_query, self._corpus)
-
-    def usage(self) -> dict[str, float]:
-        """Return what the parts used."""
-        total = self._usage.copy()
-        for searcher in self._opened:
-            total.update(searcher.usage())
-        return dict(total)
+            own += time.perf_counter() - started
+        corpus = self._dataset.corpus
+        ranks = corpus.id_ranks()
+        hits = [_best(line, k, ranks) for line in worth]
+        run = Run.ranked([query.query.id for query in queries], hits, corpus)
+        return Searched(run, total(costs.values()) + Cost(seconds=own), total(prepared.values()))
 
     def live(self) -> FusionSearcher:
         """Return one whose parts are all opened now, once, and that keeps no run."""
-        settings = self._corpus, self._store, self._instruction
-        return FusionSearcher(self._fusion, *settings, [live(part.index(*settings)) for part in self._fusion.parts])
+        opened = [part.index(self._dataset, self._store).live() for part in self._retriever.parts]
+        return FusionSearcher(self._retriever, self._dataset, self._store, opened)
+
+    def _identity(self, part: int) -> str:
+        """Return what a part is, by all its settings: two of the same are one."""
+        return str(part) if self._opened else digest(self._retriever.parts[part].describe(self._dataset))
 
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._opened:
-            return Searched(self._opened[part].search(queries, depth), {}, {}, {})
-        retriever = self._fusion.parts[part]
-        return cached_search(retriever, self._corpus, queries, depth, self._store, self._instruction)
+            return self._opened[part].search(queries, depth)
+        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store)
 
     def _runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
         """Return (number of the part, weight, what it searches)."""
-        weights = self._fusion.weights or (1.0,) * len(self._fusion.parts)
+        stage = self._retriever.stage
+        weights = stage.weights or (1.0,) * len(stage.parts)
         runs = []
-        for part, (weight, word) in enumerate(zip(weights, self._fusion.searched, strict=True)):
+        for part, (weight, word) in enumerate(zip(weights, stage.searched, strict=True)):
             words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
             runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
         return runs
@@ -193,7 +195,7 @@ def _asked(search: SearchQuery, word: str) -> SearchQuery:
     if word == "original" or not search.expanded:
         return SearchQuery(search.query)
     if word == "generated" and search.generated:
-        return SearchQuery(search.query, search.generated, "alone")
+        return SearchQuery(search.query, search.generated, dense_form=TEXTS_ALONE)
     return search
 
 

@@ -12,7 +12,7 @@ from r2med.serve.retrieve_protocol import Hit
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
-    from r2med.retrieve.contracts import Searcher
+    from r2med.retrieve.retriever import Searcher
     from r2med.setup import Setup
     from r2med.store import Store
 
@@ -30,10 +30,10 @@ class ServedCorpus:
         """Return the k best documents of each query, best first; no document is excluded for any query."""
         from r2med.data.dataset import Query
         from r2med.retrieve.contents import contents
-        from r2med.retrieve.contracts import SearchQuery
+        from r2med.retrieve.retriever import SearchQuery
         from r2med.retrieve.run import NO_DOCUMENT
 
-        run = self.searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)], k)
+        run = self.searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)], k).run
         rows = run.rows[run.rows != NO_DOCUMENT]  # all at once: Arrow reads many documents as fast as one
         ids = iter(self.corpus.ids(rows))
         texts = iter(self.corpus.texts(rows))
@@ -48,13 +48,11 @@ def open_served_corpus(dataset: Dataset, spec: str, setup: Setup, store: Store) 
 
     Raises UserError if the spec is not a single retriever.
     """
-    from r2med.retrieve.live import live
-    from r2med.retrieve.registry import build
-    from r2med.spec import parse_stage
+    from r2med.stages import retriever
 
-    retriever = build(parse_stage(_only_retriever(spec)), setup)
-    searcher = live(retriever.index(dataset.corpus, store, dataset.instruction))
-    served = ServedCorpus(dataset.name, dataset.corpus, retriever.name, searcher)
+    stage = retriever(_only_retriever(spec))
+    searcher = stage.open(setup).index(dataset, store).live()
+    served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
     return served
 

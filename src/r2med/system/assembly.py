@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from r2med import stages as stage_table
 from r2med.agents.registry import METHODS as AGENTS
 from r2med.agents.registry import build as build_agent
 from r2med.errors import UserError, nearest
@@ -14,17 +15,15 @@ from r2med.expand.registry import build as build_expander
 from r2med.llm.llm_cards import llms
 from r2med.rerank import registry as rerank
 from r2med.rerank.llm import METHODS as BY_LLM
-from r2med.retrieve.candidates import PREFIX as RUN
 from r2med.retrieve.candidates import Candidates
-from r2med.retrieve.contracts import Retriever
-from r2med.retrieve.registry import PREFIXES, known
-from r2med.retrieve.registry import build as build_retriever
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, parse
+from r2med.stages import PREFIXES, names, retriever
 from r2med.system.model import System
 from r2med.system.presets import is_preset, spelt_out
 
 Stage = list[Call]
+Stage_ = stage_table.Stage
 
 
 def assemble(spec: str, setup: Setup) -> System:
@@ -33,7 +32,7 @@ def assemble(spec: str, setup: Setup) -> System:
     before, search, after = _sorted_out(stages, spec, setup)
     expander = _expander(before, setup) if before is not None else None
     rerankers = tuple(rerank.build(call, setup, setup.depth, setup.store) for call in after)
-    return System(search, expander, rerankers)
+    return System(search, setup, expander, rerankers)
 
 
 def wants_llm(spec: str) -> bool:
@@ -62,13 +61,13 @@ def _with_llm(stage: Stage, llm: str) -> Stage:
     return [Call(c.name, (llm,), c.settings, c.depth) if _lacks_llm(c) else c for c in stage]
 
 
-def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | None, Retriever, list[Call]]:
+def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | None, Stage_, list[Call]]:
     """Return the expansion, the retriever and the rerankers of a system."""
     before = stages.pop(0)[0] if _is_expansion(stages[0]) else None
     if before is not None and stages and _is_expansion(stages[0]):
         raise UserError(f"{stages[0][0]} in {spec!r} is a second expansion: a system has one")
     if setup.candidates is not None:
-        search: Retriever = _candidates(setup.candidates, stages, spec)
+        search: Stage_ = _candidates(setup.candidates, stages, spec)
     elif not stages:
         raise UserError(f"{spec!r} is an expansion: name what searches with it, as in {before}{ARROW}bm25")
     elif rerank.is_reranker(stages[0]):
@@ -78,7 +77,7 @@ def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | No
         )
     else:
         _check_first(stages, spec)
-        search = build_retriever(stages.pop(0), setup)
+        search = retriever("+".join(map(str, stages.pop(0))))
     for stage in stages:
         if len(stage) > 1:
             raise UserError(f"{'+'.join(map(str, stage))} in {spec!r}: rerankers stand one after the other, not fused")
@@ -88,16 +87,23 @@ def _sorted_out(stages: list[Stage], spec: str, setup: Setup) -> tuple[Call | No
 
 
 def _candidates(path: Path, stages: list[Stage], spec: str) -> Candidates:
-    if not stages or (not rerank.is_reranker(stages[0]) and not stages[0][0].name.startswith(PREFIXES)):
+    if not stages or (
+        not rerank.is_reranker(stages[0]) and not stages[0][0].name.startswith(tuple(PREFIXES["rerank"]))
+    ):
         raise UserError(f"{spec!r}: --candidates {path} is what was retrieved: name the rerankers that follow it only")
-    return Candidates(path)
+    return Candidates.at(path)
 
 
 def _check_first(stages: list[Stage], spec: str) -> None:
     """Raise for a name that is neither an expansion nor a retriever, where it could have been meant as either."""
     name = stages[0][0].name
-    if len(stages) > 1 and len(stages[0]) == 1 and name not in known() and not name.startswith((*PREFIXES, RUN)):
-        hint = nearest(name, (*KNOWN, *known()))
+    if (
+        len(stages) > 1
+        and len(stages[0]) == 1
+        and name not in names("retrieve")
+        and not name.startswith(tuple(PREFIXES["retrieve"]))
+    ):
+        hint = nearest(name, (*KNOWN, *names("retrieve")))
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(KNOWN)} → bm25, …")
 
 

@@ -9,16 +9,15 @@ from functools import cached_property
 from typing import Any
 
 from r2med.data.dataset import Dataset
-from r2med.data.dataset_cards import Instruction
 from r2med.expand import Expander, Expansion
 from r2med.expand.contracts import check
 from r2med.rerank import Reranked, Reranker
-from r2med.retrieve.cached import Searched, cached_search
-from r2med.retrieve.candidates import of_dataset
-from r2med.retrieve.contracts import Retriever, SearchQuery
+from r2med.retrieve.cached import cached_search
+from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import ARROW
+from r2med.stages import Stage
 from r2med.store import Store
 
 log = logging.getLogger("r2med")
@@ -39,7 +38,8 @@ class Outcome:
 class System:
     """What is evaluated."""
 
-    retriever: Retriever
+    retriever: Stage
+    setup: Setup = field(default_factory=Setup, compare=False, repr=False)
     expander: Expander | None = None
     rerankers: tuple[Reranker, ...] = ()
     expansions: dict[str, Expansion] = field(default_factory=dict, compare=False, repr=False)
@@ -56,7 +56,7 @@ class System:
     def name(self) -> str:
         """The spec in its canonical form; settings at their defaults are left out."""
         stages = [] if self.expander is None else [self.expander.name]
-        return ARROW.join([*stages, self.retriever.name, *(reranker.name for reranker in self.rerankers)])
+        return ARROW.join([*stages, str(self.retriever), *(reranker.name for reranker in self.rerankers)])
 
     def __str__(self) -> str:
         return self.name
@@ -65,12 +65,12 @@ class System:
         """Raise for what would stop the system on one of the datasets; nothing is asked or searched."""
         check([self.expander, *self.rerankers], datasets)
         for dataset in datasets:
-            self._retriever(dataset)
+            self._opened.describe(dataset)
 
     def describe(self, dataset: Dataset, store: Store) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""
         return {
-            "retriever": self._retriever(dataset).describe(_instruction(dataset)),
+            "retriever": self._opened.describe(dataset),
             "expansion": self.expander.describe(dataset) if self.expander else None,
             "generations": self.expand(dataset, store).fingerprint,
             **({"rerank": [reranker.describe(dataset) for reranker in self.rerankers]} if self.rerankers else {}),
@@ -92,9 +92,7 @@ class System:
         expansion = self.expand(dataset, store)
         # A reranker sees as many candidates as it looks at, even if fewer are wanted in the end.
         wide = max(k, *(reranker.depth for reranker in self.rerankers)) if self.rerankers else k
-        searched = cached_search(
-            self._retriever(dataset), dataset.corpus, expansion.queries, wide, store, _instruction(dataset)
-        )
+        searched = cached_search(self._opened, dataset, expansion.queries, wide, store)
         run, reranked = searched.run, []
         for reranker in self.rerankers:
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
@@ -104,8 +102,10 @@ class System:
         settings = {**self.describe(dataset, store), "k": k}
         return Outcome(run.without({}, k) if wide > k else run, settings, expansion, searched, tuple(reranked))
 
-    def _retriever(self, dataset: Dataset) -> Retriever:
-        return of_dataset(self.retriever, dataset)
+    @cached_property
+    def _opened(self) -> Retriever:
+        opened: Retriever = self.retriever.open(self.setup)
+        return opened
 
 
 def _notices(run: Run, reranker: Reranker, documents: int) -> list[str]:
@@ -116,7 +116,3 @@ def _notices(run: Run, reranker: Reranker, documents: int) -> list[str]:
     if 0 < longest < reranker.depth <= documents:
         notices.append(f"{reranker.name}: no ranking has more than {longest} documents, all of them are reranked")
     return notices
-
-
-def _instruction(dataset: Dataset) -> Instruction | None:
-    return dataset.card.instruction if dataset.card else None

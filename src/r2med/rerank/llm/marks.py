@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from r2med.prompts.fitting import first_words
 from r2med.rerank.order import query_text
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 
 CHARACTERS = 12
 """Characters that count as one word at most: a DNA sequence or a page of Chinese is a single word to `split`."""

@@ -11,7 +11,7 @@ import numpy as np
 from r2med.data.dataset import Dataset
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.rerank.llm.reranker import LLMReranker
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.store import Store
 

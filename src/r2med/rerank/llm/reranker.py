@@ -22,7 +22,7 @@ from r2med.rerank.llm.fit import Question, open_prompts
 from r2med.rerank.llm.marks import query_block, shortened
 from r2med.rerank.llm.settings import Settings
 from r2med.rerank.order import Scores, candidates, ordered
-from r2med.retrieve.contracts import SearchQuery
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.spec import Call
 from r2med.store import Store

@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pydantic import Field
 from scipy import sparse
 
+from r2med.cost import Cost
+from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.data.dataset_cards import Instruction
 from r2med.engine import map_threads
-from r2med.errors import UserError, nearest
+from r2med.errors import UserError
 from r2med.retrieve.bm25.index import VERSION, Index, open_index
 from r2med.retrieve.bm25.postings import Segment
 from r2med.retrieve.bm25.scorers import SCORERS
-from r2med.retrieve.contracts import SearchQuery
-from r2med.retrieve.lexical import lexical_text
+from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.topk import best, best_positive
-from r2med.spec import Call
+from r2med.setup import Setup
+from r2med.stages import Stage
 from r2med.store import Store, digest
 from r2med.store.files import write_array
 from r2med.text import english
 
 
-@dataclass(frozen=True)
-class BM25:
-    """BM25's settings. The defaults reproduce the benchmark's published figures."""
+class BM25(Stage, kind="retrieve"):
+    """Match words: BM25 over Lucene's English analysis. The defaults reproduce the benchmark's published figures."""
 
-    scorer: str = "published"
-    k1: float = 0.9
-    b: float = 0.4
+    name: str = "bm25"
+    scorer: Literal["published", "lucene"] = Field(
+        "published",
+        description="published: the benchmark's own, which weighs a query like a document; lucene: Lucene's",
+    )
+    k1: float = Field(0.9, ge=0, le=1e6, description="how late repeated words stop to count")
+    b: float = Field(0.4, ge=0, le=1, description="how much a document's length counts")
 
-    def __post_init__(self) -> None:
-        if self.scorer not in SCORERS:
-            hint = nearest(self.scorer, SCORERS)
-            raise UserError(f"bm25 has no scorer {self.scorer!r}{hint}: {' or '.join(SCORERS)}")
-        if not 0 <= self.k1 < float("inf"):
-            raise UserError(f"bm25: k1 must be 0 or more, not {self.k1}")
-        if not 0 <= self.b <= 1:
-            raise UserError(f"bm25: b must lie between 0 and 1, not {self.b}")
+    def open(self, setup: Setup) -> BM25:
+        """Return itself: it depends on nothing but its settings."""
+        return self
 
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        defaults = BM25()
-        changed = [(f.name, str(getattr(self, f.name))) for f in fields(self)]
-        return str(Call("bm25", (), tuple((k, v) for k, v in changed if v != str(getattr(defaults, k)))))
+    def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
+        """Return every setting a score depends on, the same for every dataset."""
+        return {**self.settings(), "version": VERSION, "analysis": "lucene-english"}
 
-    def describe(self, instruction: Instruction | None = None) -> dict[str, Any]:
-        """Return every setting a score depends on; words are matched as they are, whatever the instruction."""
-        return {
-            "retriever": "bm25",
-            "version": VERSION,
-            "analysis": "lucene-english",
-            "scorer": self.scorer,
-            "k1": float(self.k1),
-            "b": float(self.b),
-        }
-
-    def index(self, corpus: Corpus, store: Store, instruction: Instruction | None = None) -> BM25Searcher:
+    def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
         """Return a searcher; index and impacts come from the store if they are there."""
+        corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         index = open_index(corpus, store)
@@ -92,17 +79,16 @@ class BM25Searcher:
     """Searches one corpus."""
 
     def __init__(self, settings: BM25, corpus: Corpus, index: Index, matrices: Sequence[sparse.csc_array]) -> None:
-        self.timings: Mapping[str, float] = {"index": index.seconds}
-        self.prepared: Mapping[str, float] = {}
         self._settings = settings
         self._corpus = corpus
         self._index = index
         self._matrices = matrices
 
-    def search(self, queries: Sequence[SearchQuery], k: int) -> Run:
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best documents of each query that share a term with it."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
+        started = time.perf_counter()
         bags = [_bag(query) for query in queries]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
         number_of = {term: number for number, term in enumerate(terms.to_pylist())}
@@ -125,11 +111,8 @@ class BM25Searcher:
 
         several = len(bags) > 1  # for one, a pool of threads would take longer to start than the search
         found = list(map_threads(search_one, range(len(bags))) if several else map(search_one, range(len(bags))))
-        return Run.ranked([query.query.id for query in queries], found, self._corpus)
-
-    def usage(self) -> dict[str, float]:
-        """Return what models used: nothing."""
-        return {}
+        run = Run.ranked([query.query.id for query in queries], found, self._corpus)
+        return Searched(run, Cost(seconds=time.perf_counter() - started), Cost(seconds=self._index.seconds))
 
     def live(self) -> BM25Searcher:
         """Return one that is quick with queries that come one by one."""
@@ -160,4 +143,4 @@ class BM25Searcher:
 
 def _bag(search: SearchQuery) -> Mapping[str, float]:
     """Return how much of each index term is searched: its weight where terms were given, else its count in the text."""
-    return dict(search.terms) if search.terms else Counter(english(lexical_text(search)))
+    return dict(search.terms) if search.terms else Counter(english(search.lexical_text))

@@ -1,5 +1,5 @@
 """Dense retrieval: embeddings in the store, exact search over them."""
 
-from r2med.retrieve.dense.retriever import Dense
+from r2med.retrieve.dense.dense_retriever import Dense
 
 __all__ = ["Dense"]

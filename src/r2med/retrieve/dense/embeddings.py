@@ -8,8 +8,7 @@ depend on leaves every shard valid.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from r2med.cost import Cost, total
 from r2med.data.corpus import Corpus
 from r2med.encoders.contracts import Encoder, Role, Vectors
 from r2med.encoders.vectors import NotFiniteError, check_finite
@@ -34,9 +34,8 @@ class Embeddings:
     """The vectors of a corpus, memory-mapped shard by shard."""
 
     shards: tuple[Artefact, ...]
-    seconds: float
-    usage: dict[str, float]
-    """What the encoder used when they were made."""
+    cost: Cost
+    """What encoding took when it was done."""
 
     def blocks(self) -> Iterator[tuple[int, Vectors]]:
         """Yield (first row, vectors) in the order of the corpus."""
@@ -64,10 +63,7 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
     sizes = {shard.array("vectors").shape[1] for shard in shards}
     if len(sizes) > 1:
         raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
-    usage: Counter[str] = Counter()
-    for shard in shards:
-        usage.update(shard.meta.get("usage", {}))
-    return Embeddings(shards, sum(shard.meta["seconds"] for shard in shards), dict(usage))
+    return Embeddings(shards, total(_cost(shard.meta["seconds"], shard.meta["usage"]) for shard in shards))
 
 
 @dataclass(frozen=True)
@@ -75,8 +71,7 @@ class Embedded:
     """The vectors of some texts, and what they took when they were made."""
 
     vectors: Vectors
-    seconds: float
-    usage: dict[str, float]
+    cost: Cost
 
 
 def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None) -> Embedded:
@@ -93,9 +88,20 @@ def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store
     if store is None:
         started = time.perf_counter()
         vectors, usage = _encoded(encoder, texts, role, name)
-        return Embedded(vectors, time.perf_counter() - started, usage)
+        return Embedded(vectors, _cost(time.perf_counter() - started, usage))
     made = store.make("query-vectors", digest([encoder.describe(role), list(texts)]), build)
-    return Embedded(made.array("vectors"), made.meta["seconds"], made.meta.get("usage", {}))
+    return Embedded(made.array("vectors"), _cost(made.meta["seconds"], made.meta["usage"]))
+
+
+def _cost(seconds: float, usage: Mapping[str, float]) -> Cost:
+    return Cost(
+        seconds=seconds,
+        encoder_seconds=seconds,
+        texts=int(usage.get("texts", 0)),
+        tokens=int(usage.get("tokens", 0)),
+        cut=int(usage.get("truncated", 0)),
+        dollars=usage.get("cost_usd", 0.0),
+    )
 
 
 def _encode_shard(corpus: Corpus, start: int, encoder: Encoder, folder: Path) -> dict[str, Any]:

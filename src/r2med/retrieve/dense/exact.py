@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 from r2med.encoders.contracts import Vectors
 from r2med.engine import cores, map_threads
-from r2med.retrieve.dense.candidates import Candidates, choose
 from r2med.retrieve.dense.products import open_product
 from r2med.retrieve.dense.rescoring import Exact, Places, Rescorer, Rows
+from r2med.retrieve.dense.shortlist import Candidates, choose
 
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""

@@ -1,0 +1,80 @@
+"""What a retriever is, what it is asked, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from r2med.cost import NOTHING, Cost
+from r2med.data import Dataset, Query
+from r2med.retrieve.run import Run
+from r2med.store import Store
+
+MEAN = ""
+TEXTS_ALONE = "{text}"
+"""Two ways in which generated texts join a query for a dense model: the mean of the query's vector and theirs, and
+theirs alone. Any other form is one string that is encoded as the query, such as {query}[SEP]{text}."""
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """A query with what an expansion added, and how the two are joined."""
+
+    query: Query
+    generated: tuple[str, ...] = ()
+    copies: int = 0
+    """How often the query stands before the generated texts where words are matched."""
+    dense_form: str = MEAN
+    """How the two are joined for dense models."""
+    terms: tuple[tuple[str, float], ...] = ()
+    """Index terms with weights, instead of a text, for retrievers that match words; all others search the query."""
+
+    @property
+    def expanded(self) -> bool:
+        """Tell whether an expansion added anything."""
+        return bool(self.generated or self.terms)
+
+    @property
+    def lexical_text(self) -> str:
+        """The text that a word-matching retriever searches: without generated text always the query itself."""
+        if not self.generated:
+            return self.query.text
+        return " ".join([self.query.text] * self.copies + list(self.generated))
+
+    @property
+    def key(self) -> list[Any]:
+        """All that a ranking depends on."""
+        query = self.query
+        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A run, and what it took when it was made."""
+
+    run: Run
+    cost: Cost = NOTHING
+    """What searching these queries took."""
+    prepared: Cost = NOTHING
+    """What preparing the corpus took: done once, however often it is searched."""
+
+
+class Searcher(Protocol):
+    """A retriever that has seen a corpus."""
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k best documents of each query, exactly, ties by document id descending."""
+
+    def live(self) -> Searcher:
+        """Return a searcher for queries that come one by one: opened in full, and it keeps nothing of them."""
+
+
+class Retriever(Protocol):
+    """Anything that can search the corpus of a dataset."""
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting a score depends on; it goes into keys and records. Nothing is loaded."""
+
+    def index(self, dataset: Dataset, store: Store) -> Searcher:
+        """Prepare the corpus, through the store."""
