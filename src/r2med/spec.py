@@ -11,11 +11,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from r2med.errors import UserError, nearest
 
 ARROW = " → "
+
+_AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
+"""What means something in the grammar, so that a path with it in a name would not parse back."""
+
+
+def encoded(path: str) -> str:
+    """Return a path as a name may hold it: what the grammar would take for its own is percent-encoded."""
+    return _AWKWARD.sub(lambda sign: quote(sign[0], safe=""), path)
+
+
+def decoded(path: str) -> str:
+    """Return the path of a name; one that is there as it was typed is meant as it was typed."""
+    return path if Path(path).expanduser().exists() else unquote(path)
+
 
 
 @dataclass(frozen=True)

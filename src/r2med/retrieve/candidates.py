@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -17,13 +15,12 @@ from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import read_run
 from r2med.setup import Setup
+from r2med.spec import decoded, encoded
 from r2med.stages import Stage
 from r2med.store import Store
 from r2med.store.files import sha256
 
 PREFIX = "run:"
-_AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
-"""What means something in the grammar of systems, so that a name with it would not parse back."""
 ENDINGS = (".trec", ".trec.gz", ".run", ".run.gz", ".txt", ".txt.gz")
 
 
@@ -33,13 +30,12 @@ class Candidates(Stage, kind="retrieve"):
     @classmethod
     def at(cls, path: Path) -> Candidates:
         """Return those of a path; what the grammar of systems would take for its own is percent-encoded."""
-        return cls(name=PREFIX + _AWKWARD.sub(lambda sign: quote(sign[0], safe=""), str(path)))
+        return cls(name=PREFIX + encoded(str(path)))
 
     @property
     def path(self) -> Path:
         """Where the run or the folder is; a path that is there as it was typed is meant as it was typed."""
-        path = Path(self.name.removeprefix(PREFIX))
-        return path if path.expanduser().exists() else Path(unquote(str(path)))
+        return Path(decoded(self.name.removeprefix(PREFIX)))
 
     def open(self, setup: Setup) -> Candidates:
         """Return itself: it depends on nothing but its files."""
