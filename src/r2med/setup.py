@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from r2med.errors import UserError
 from r2med.net.budget import Budget
 from r2med.store import Store, default_store
+
+if TYPE_CHECKING:
+    from r2med.net.retry import Policy
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class Setup:
     """Seconds that the attempts and waits of one request may take together."""
     idle: float = 180.0
     """Seconds without a byte after which a request counts as stalled; some APIs are silent while they reason."""
+    attempts: int = 6
+    """How often a request is sent, if its failures may pass."""
+    first_wait: float = 2.0
+    """Seconds at most before the second attempt; twice as many before each further one."""
     budget: Budget = field(default_factory=Budget, compare=False)
     """What everything that costs money may cost together."""
 
@@ -65,12 +73,25 @@ class Setup:
             raise UserError(f"a reranker's depth is 1 or more, not {self.depth}")
         if self.concurrency < 1:
             raise UserError(f"the number of requests at once is 1 or more, not {self.concurrency}")
-        for noun, seconds in (("deadline", self.deadline), ("idle timeout", self.idle)):
+        if self.attempts < 1:
+            raise UserError(f"the number of attempts at a request is 1 or more, not {self.attempts}")
+        for noun, seconds in (
+            ("deadline", self.deadline),
+            ("idle timeout", self.idle),
+            ("first wait", self.first_wait),
+        ):
             if not seconds > 0:
                 raise UserError(f"the {noun} of a request is a number of seconds above 0, not {seconds:g}")
         for flag, folder in (("--generations", self.generations), ("--prompts", self.prompts)):
             if folder is not None and not folder.is_dir():
                 raise UserError(f"{flag} {folder}: there is no such folder")
+
+    @property
+    def policy(self) -> Policy:
+        """Return how patient requests are."""
+        from r2med.net.retry import Policy
+
+        return Policy(self.concurrency, self.attempts, self.first_wait, self.deadline, self.idle)
 
     @staticmethod
     def parse_path(text: str) -> tuple[str, Path]:

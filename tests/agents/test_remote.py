@@ -19,8 +19,8 @@ from support.agents import agent, dataset, scripted
 from support.loopback import nobody_listening
 from support.serving import serving
 
-FAST = Policy(concurrency=4, attempts=3, base=0.01, cap=0.02, deadline=60, idle=20)
-HASTY = Policy(concurrency=4, attempts=2, base=0.01, cap=0.02, deadline=60, idle=1.0)
+FAST = Policy(concurrency=4, attempts=3, first_wait=0.001, deadline=60, idle=20)
+HASTY = Policy(concurrency=4, attempts=2, first_wait=0.001, deadline=60, idle=1.0)
 ANSWER = "<answer>the passage</answer>"
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from r2med.errors import UserError
-from r2med.net.retry import Policy, RequestFailed, _wait, retry_after
-from r2med.net.throttle import Throttle
+from r2med.net.retry import Policy
 from support import embedding_server as api
 from support.api_encoders import HASTY, TEXTS, expected, opened
 from support.embedding_server import Server
@@ -69,7 +68,7 @@ def test_attempts_end(server: Server, home: Path, provider: str) -> None:
 def test_the_deadline_ends_a_request_that_trickles_on(server: Server, home: Path, provider: str) -> None:
     server.otherwise = api.trickle
     with pytest.raises(UserError, match=r"no whole answer within 0\.5 s; what was paid") as error:
-        opened(server, home, provider, Policy(base=0.01, idle=60, deadline=0.5)).encode(TEXTS, "document")
+        opened(server, home, provider, Policy(first_wait=0.001, idle=60, deadline=0.5)).encode(TEXTS, "document")
     assert "attempts" not in str(error.value) and len(server.requests) <= 1
 
 
@@ -104,39 +103,6 @@ def test_a_wait_beyond_the_deadline_is_not_begun(server: Server, home: Path, pro
     with pytest.raises(UserError, match="asks to wait 3600 s"):
         opened(server, home, provider).encode(TEXTS, "document")
     assert len(server.requests) == 1
-
-
-def test_how_retry_after_is_read() -> None:
-    assert retry_after({"retry-after": "7"}) == 7
-    assert retry_after({"retry-after-ms": "1500", "retry-after": "2"}) == 1.5
-    assert retry_after({"retry-after": "-3"}) == 0
-    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
-    for nonsense in ({}, {"retry-after": "soon"}, {"retry-after": "nan"}, {"retry-after": "inf"}):
-        assert retry_after(nonsense) is None
-
-
-def test_waits_grow_and_are_jittered() -> None:
-    failure = RequestFailed("", again=True)
-    policy = Policy(base=2, cap=20)
-    for attempt, most in ((1, 2), (2, 4), (3, 8), (6, 20)):
-        waits = [_wait(failure, attempt, policy) for _ in range(300)]
-        assert min(waits) < most * 0.1 and most * 0.9 < max(waits) <= most
-    for asked, most in ((0.0, 0.0), (0.5, 0.55), (30.0, 31.0)):
-        waits = [_wait(RequestFailed("", again=True, retry_after=asked), 3, policy) for _ in range(300)]
-        assert asked <= min(waits) <= max(waits) <= most, "what was asked for, and little more"
-
-
-def test_a_429_halves_what_goes_at_once_and_success_brings_it_back() -> None:
-    throttle = Throttle(8)
-    sent = time.monotonic()
-    throttle.limited(sent, 0)
-    throttle.limited(sent, 0)  # sent before the first one came back
-    assert throttle.limit == 4
-    throttle.limited(time.monotonic(), 0)
-    assert throttle.limit == 2
-    for _ in range(60):
-        throttle.answered()
-    assert throttle.limit == 8
 
 
 def test_a_limited_server_gets_fewer_requests_at_once(server: Server, home: Path, small_requests: None) -> None:

@@ -100,7 +100,7 @@ from r2med.net.retry import Policy
 from r2med.store import Store
 
 card, address, home = LLMCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
-chat = open_chat(card, Setup(base_url=address, concurrency=8), Store(home), policy=Policy(base=0.01))
+chat = open_chat(card, Setup(base_url=address, concurrency=8), Store(home), policy=Policy(first_wait=0.001))
 system = Message("system", "You are a helpful assistant.")
 requests = [ChatRequest((system, Message("user", f"question {i}")), Sampling()) for i in range(100)]
 try:

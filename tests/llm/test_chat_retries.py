@@ -123,7 +123,9 @@ def test_an_answer_that_came_whole_needs_no_bill(server: Server, home: Path) -> 
 
 def test_the_deadline_ends_an_answer_that_never_ends(server: Server, home: Path) -> None:
     server.otherwise = api.trickle
-    failure = one(opened(server, home, Policy(base=0.01, idle=60, deadline=0.5)).complete(ask("gout")), "timeout")
+    failure = one(
+        opened(server, home, Policy(first_wait=0.001, idle=60, deadline=0.5)).complete(ask("gout")), "timeout"
+    )
     assert failure.message.endswith("gave no whole answer within 0.5 s") and failure.attempts == 1
 
 

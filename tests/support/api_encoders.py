@@ -17,8 +17,8 @@ from support import embedding_server as api
 from support.embedding_server import Server, vector
 
 WORDS = Instruction(kind="question", what="passages", domain="Medical")
-FAST = Policy(base=0.01, idle=60, deadline=240)
-HASTY = Policy(base=0.01, cap=0.02, idle=0.4, deadline=240, attempts=99)
+FAST = Policy(first_wait=0.001, idle=60, deadline=240)
+HASTY = Policy(first_wait=0.001, idle=0.4, deadline=240, attempts=99)
 """For tests that wait until silence is noticed; a busy machine may look silent now and then, hence the attempts."""
 TEXTS = ["asthma", "gout of the toe", "measles"]
 

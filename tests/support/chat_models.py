@@ -13,8 +13,8 @@ from r2med.setup import Setup
 from r2med.store import Store
 from support.chat_server import Server
 
-FAST = Policy(base=0.01, cap=0.02, idle=60, deadline=240)
-HASTY = Policy(base=0.01, cap=0.02, idle=2, deadline=240)
+FAST = Policy(first_wait=0.001, idle=60, deadline=240)
+HASTY = Policy(first_wait=0.001, idle=2, deadline=240)
 """For tests that wait until silence is noticed: not so hasty that a busy machine makes sound answers look stalled."""
 SYSTEM = Message("system", "You are a helpful assistant.")
 

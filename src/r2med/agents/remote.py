@@ -28,7 +28,7 @@ AT_ONCE = 16
 """Queries of a request: so many conversations a lost one costs."""
 PLAIN = "fever"
 """A query that no search server refuses."""
-POLICY = Policy(concurrency=4, attempts=4, base=0.5, cap=8.0, deadline=120.0, idle=30.0)
+POLICY = Policy(concurrency=4, attempts=4, first_wait=0.5, deadline=120.0, idle=30.0)
 
 _FATAL = ("connection", "invalid", "bad_request", "auth")
 """What a wrong address or a server that was never started looks like."""
@@ -105,7 +105,7 @@ class _Server:
 
     def notices(self) -> list[str]:
         foreign = sum(not known for known in self.seen.values())
-        told = f"{self.where.place} returned {foreign} of {len(self.seen)} documents that are not of {self.dataset}"
+        told = f"{self.where.server} returned {foreign} of {len(self.seen)} documents that are not of {self.dataset}"
         return [f"{told}'s corpus"] if foreign else []
 
     def usage(self) -> dict[str, float]:

@@ -18,16 +18,16 @@ from urllib.parse import urlsplit
 from r2med.errors import MissingExtraError, UserError
 from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.openai_errors import Hopeless, Unreachable, status_failure, transport_failure
+from r2med.llm.openai_errors import status_failure, transport_failure
 from r2med.llm.openai_request import parameters, path
 from r2med.llm.price import cost_at_most, cost_usd
 from r2med.llm.reply import ErrorReply, MalformedReply, Reply
 from r2med.llm.sse import events
 from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
-from r2med.net.loops import run_apart
-from r2med.net.retry import Policy, RequestFailed, attempted, given_up
-from r2med.net.throttle import Turnstile
+from r2med.net.http import run_sync
+from r2med.net.retry import Policy, RequestFailed, given_up, try_send
+from r2med.net.throttle import AdaptiveLimiter
 from r2med.setup import Setup
 
 OPENAI = "https://api.openai.com/v1"
@@ -81,7 +81,7 @@ class OpenAIBackend:
                 )
             key = self._where.key() if self._needs_key or self._where.has_key else "none"
             run = _Run(self._card, self._where, self._policy, self._budget, requests, done)
-            run_apart(run.all(key))
+            run_sync(run.all(key))
 
 
 @dataclass
@@ -107,7 +107,7 @@ class _Run:
         """Ask everything. After an error that all would meet nothing new is sent, what is under way comes in, and then
         the error is raised.
         """
-        self.throttle = Turnstile(self.policy.concurrency)
+        self.throttle = AdaptiveLimiter(self.policy.concurrency)
         waiting = iter(range(len(self.requests)))
         async with _connected(self.where, self.policy, key) as self.client:
             workers = [
@@ -141,8 +141,8 @@ class _Run:
             return
         started = time.monotonic()
         try:
-            outcome, attempts = await attempted(
-                lambda: self._send(request), self.where.place, self.policy, self.throttle, lambda: None
+            outcome, attempts = await try_send(
+                lambda: self._send(request), self.where.server, self.policy, self.throttle
             )
             # From here to the end nothing waits, so that Ctrl-C finds an answer kept or not yet come.
             if isinstance(outcome, RawAnswer):
@@ -162,9 +162,7 @@ class _Run:
     def _all_would_fail(self, failure: RequestFailed) -> bool:
         # A gateway may forbid one question (403), garble an answer or be away for a while: so only when it never
         # answered any.
-        return isinstance(failure, Hopeless) or (
-            not self.answered and (failure.kind in ("auth", "invalid") or isinstance(failure, Unreachable))
-        )
+        return failure.for_all or (not self.answered and (failure.kind in ("auth", "invalid") or failure.unreachable))
 
     async def _afford(self, cost: float) -> bool:
         """Set the most that a request may cost aside; what is under way may cost less than was set aside for it."""
@@ -190,7 +188,7 @@ class _Run:
         if failure is not None and not reply.complete:
             raise failure
         if not reply.complete:
-            raise RequestFailed(f"the answer of {self.where.place} stopped half-way", again=True)
+            raise RequestFailed(f"the answer of {self.where.server} stopped half-way", again=True)
         return reply.answer(request, time.monotonic() - started)
 
     async def _read(self, request: ChatRequest, reply: Reply) -> RequestFailed | None:
@@ -213,8 +211,8 @@ class _Run:
             status, body = error.status, error.body
         except MalformedReply as error:
             # Once or twice is a proxy's hiccup; more is a wrong address, and asking on would not help.
-            reason = f"{self.where.place}: the answer is {error}: is the base URL right?"
-            return RequestFailed(reason, again=True, kind="invalid", worth=3)
+            reason = f"{self.where.server}: the answer is {error}: is the base URL right?"
+            return RequestFailed(reason, again=True, kind="invalid", max_attempts=3)
         except Exception as error:
             if (failure := transport_failure(self.where, error, self.policy.idle)) is None:
                 raise

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from r2med.net import retry
 from r2med.net.endpoint import Endpoint
-from r2med.net.failures import dropped, message, refused, stalled
-from r2med.net.retry import RequestFailed
+from r2med.net.retry import RequestFailed, error_message
 
 # As OpenAI, vLLM, llama.cpp, Ollama, DeepSeek, SGLang and Anthropic's gateway word it.
 _TOO_LONG = re.compile(
@@ -28,33 +28,23 @@ _PATIENCE = 30
 """Attempts at a 429: to come back later is what the server asks for, so the deadline is to end it, not a count."""
 
 
-class Hopeless(RequestFailed):
-    """A failure that every other request would meet too: the key, the model, the account."""
-
-
-class Unreachable(RequestFailed):
-    """No connection could be made at all."""
-
-
 def status_failure(where: Endpoint, model: str, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
     """Return what an HTTP error means."""
-    failure = refused(where, status, headers, body)
-    if status == 401:
-        return Hopeless(str(failure), again=False, kind="auth")
-    if status == 429 and not failure.again:
-        return Hopeless(str(failure), again=False, limited=True, kind="rate_limit")
+    failure = retry.status_failure(where, status, headers, body)
+    if failure.for_all:
+        return failure
     # 405 and 501: something that takes no questions at all.
-    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL.search(message(body))):
+    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL.search(error_message(body))):
         reason = f"{failure} (asked for model {model!r}; is it one of this endpoint's, and the base URL right?)"
-        return Hopeless(reason, again=False, kind="bad_request")
+        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
     if status in (400, 413, 422, 500) and _TOO_LONG.search(body):  # llama.cpp has answered 500
         return RequestFailed(str(failure), again=False, kind="context_length")
-    if status in (400, 422) and _REFUSED_SETTING.search(message(body)):
+    if status in (400, 422) and _REFUSED_SETTING.search(error_message(body)):
         # Every request has the same settings.
         reason = f"{failure} (settings are the LLM card's: one with api_style = reasoning sends no temperature)"
-        return Hopeless(reason, again=False, kind="bad_request")
+        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
     if failure.limited:
-        failure.worth = _PATIENCE
+        failure.max_attempts = _PATIENCE
     return failure
 
 
@@ -66,9 +56,16 @@ def transport_failure(where: Endpoint, error: Exception, idle: float) -> Request
     """
     names = {kind.__name__ for link in (error, error.__cause__) if link for kind in type(link).__mro__}
     if names & {"ConnectError", "ConnectTimeout"}:
-        return Unreachable(f"{dropped(where, error)}: is it running, and the base URL right?", again=True)
+        reason = f"{dropped(where, error)}: is it running, and the base URL right?"
+        return RequestFailed(reason, again=True, unreachable=True)
     if names & {"TimeoutException", "APITimeoutError"}:
-        return stalled(where, idle)
+        return RequestFailed(f"{where.server} was silent for {idle:g} s", again=True, kind="timeout")
     if names & {"RequestError", "StreamError", "APIConnectionError"}:
         return dropped(where, error)
     return None
+
+
+def dropped(where: Endpoint, error: BaseException) -> RequestFailed:
+    """Return what a connection that could not be made or broke off is."""
+    cause = error.__cause__ or error
+    return RequestFailed(f"the connection to {where.server} failed ({type(cause).__name__})", again=True)

@@ -1,1 +1,1 @@
-"""Asking services over a network: where they are, how long to be patient, what may be spent."""
+"""HTTP to others: where a service is, asking it within limits, trying again, how much at once, what may be spent."""

@@ -1,4 +1,4 @@
-"""Where a service is and the key to it: from options and the environment, shown to nobody."""
+"""The address of a service and the key to it: from flags and the environment, shown to nobody."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from r2med.errors import UserError
 from r2med.store import digest
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,15 @@ class Endpoint:
         return digest([parts.scheme, parts.hostname, parts.port, parts.path])[:12]
 
     @property
-    def place(self) -> str:
+    def server(self) -> str:
         """Return the server's name for messages."""
         host = urlsplit(self.url).netloc
         return f"{self.provider} at {host}" if host else self.provider
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the server runs on this machine."""
+        return urlsplit(self.url).hostname in _LOOPBACK
 
     @property
     def has_key(self) -> bool:
@@ -48,7 +55,7 @@ class Endpoint:
         return key
 
     def hide(self, text: str) -> str:
-        """Return text of others as one short line without our secrets, which a server may have echoed."""
+        """Return a server's text as one short line without our secrets, which it may have echoed."""
         for secret in (os.environ.get(self.key_variable, "").strip(), self.url, urlsplit(self.url).path):
             if len(secret) >= 6:  # "none" or "x", as local servers are given, would make holes in any sentence
                 text = text.replace(secret, "[hidden]")
@@ -57,14 +64,15 @@ class Endpoint:
 
 
 def endpoint_at(url: str, provider: str, key_variable: str) -> Endpoint:
-    """Return the endpoint at a base URL; what is no URL, or has secrets in it, is one line."""
+    """Return the endpoint at a base URL. Raises UserError if it is no URL or has a secret in it."""
     try:
-        parts = urlsplit(url)
-        valid = not url or (parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0)
+        parts = urlsplit(url.strip())
+        host = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        valid = not url or (host and url.isprintable())
     except ValueError:
         valid = False
     if not valid:
         raise UserError(f"the base URL given for {provider} is no URL: it should look like https://HOST/v1")
     if parts.username is not None or parts.query or parts.fragment:  # HTTP libraries log the URL they ask for
         raise UserError(f"the base URL given for {provider} is to have no password or query: keys go in {key_variable}")
-    return Endpoint(provider, key_variable, url.rstrip("/"))
+    return Endpoint(provider, key_variable, url.strip().rstrip("/"))

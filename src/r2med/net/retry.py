@@ -1,10 +1,13 @@
-"""Sending until it works: which wait follows which failure, and when it is no longer worth it."""
+"""Trying again: which failures may pass, how long to wait between attempts, and when to give up."""
 
 from __future__ import annotations
 
 import asyncio
+import html
+import json
 import math
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -12,9 +15,13 @@ from email.utils import parsedate_to_datetime
 from typing import Literal, TypeVar
 
 from r2med.errors import UserError
-from r2med.net.throttle import Throttle
+from r2med.net.endpoint import Endpoint
+from r2med.net.throttle import AdaptiveLimiter
 
 T = TypeVar("T")
+
+Kind = Literal["timeout", "connection", "rate_limit", "server", "bad_request", "auth", "context_length", "invalid"]
+"""Why a request failed."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +30,12 @@ class Policy:
 
     concurrency: int = 8
     attempts: int = 6
-    base: float = 2.0
-    """Seconds that the first wait has at most; each further one twice as many."""
-    cap: float = 60.0
+    first_wait: float = 2.0
+    """Seconds that the first wait has at most; each further one twice as many, up to 30 times as many."""
     deadline: float = 300.0
     """Seconds that the attempts and waits of one request may take together."""
     idle: float = 90.0
     """Seconds without a byte after which a request counts as stalled."""
-
-
-Kind = Literal["timeout", "connection", "rate_limit", "server", "bad_request", "auth", "context_length", "invalid"]
-"""What a failed request failed of."""
 
 
 class RequestFailed(Exception):  # noqa: N818 - reads as what happened
@@ -44,20 +46,153 @@ class RequestFailed(Exception):  # noqa: N818 - reads as what happened
         reason: str,
         *,
         again: bool,
+        kind: Kind = "connection",
         limited: bool = False,
         retry_after: float | None = None,
-        kind: Kind = "connection",
-        worth: int = 0,
+        max_attempts: int = 0,
+        for_all: bool = False,
+        unreachable: bool = False,
     ) -> None:
         super().__init__(reason)
         self.again = again
         """Whether the same request may work later."""
+        self.kind: Kind = kind
         self.limited = limited
         """Whether we ask too much of the provider."""
         self.retry_after = retry_after
-        self.kind: Kind = kind
-        self.worth = worth
+        self.max_attempts = max_attempts
         """Attempts that are enough for this kind of failure; 0: as many as the policy has."""
+        self.for_all = for_all
+        """Whether every other request would fail in the same way: the key, the model, the account."""
+        self.unreachable = unreachable
+        """Whether no connection could be made at all."""
+
+
+async def send(
+    attempt: Callable[[], Awaitable[T]],
+    server: str,
+    policy: Policy,
+    limiter: AdaptiveLimiter,
+    on_retry: Callable[[RequestFailed], None] | None = None,
+) -> T:
+    """Return what `attempt` returns, tried again after failures that may pass. Raises UserError if they do not."""
+    outcome, attempts = await try_send(attempt, server, policy, limiter, on_retry)
+    if isinstance(outcome, RequestFailed):
+        raise given_up(outcome, attempts)
+    return outcome
+
+
+async def try_send(
+    attempt: Callable[[], Awaitable[T]],
+    server: str,
+    policy: Policy,
+    limiter: AdaptiveLimiter,
+    on_retry: Callable[[RequestFailed], None] | None = None,
+) -> tuple[T | RequestFailed, int]:
+    """Return what `attempt` returns, or the last failure when no further attempt would help; and the attempts made.
+
+    `on_retry` is called before each wait; what it raises ends the request.
+    """
+    spent = 0.0
+    attempts = 0
+    while True:
+        attempts += 1
+        async with limiter.slot():
+            if limiter.stopped.is_set():
+                raise UserError(f"{server}: stopped, since another request failed")
+            started = time.monotonic()
+            outcome = await _attempt(attempt, server, policy.deadline - spent)
+        if not isinstance(outcome, RequestFailed):
+            limiter.answered()
+            return outcome, attempts
+        spent += time.monotonic() - started
+        wait = _wait(outcome, attempts, policy)
+        in_time = spent + wait <= policy.deadline
+        if outcome.limited:
+            # A wait beyond the deadline ends this request, so it must not hold up the others in silence either.
+            limiter.limited(started, wait if in_time and outcome.retry_after else 0.0)
+        most = outcome.max_attempts or policy.attempts
+        if not outcome.again or not in_time or attempts >= most or limiter.stopped.is_set():
+            return outcome, attempts
+        if on_retry is not None:
+            on_retry(outcome)
+        with limiter.notices.waiting(str(outcome), wait, attempts, most):
+            await limiter.sleep(wait)
+        spent += wait
+
+
+async def _attempt(attempt: Callable[[], Awaitable[T]], server: str, seconds: float) -> T | RequestFailed:
+    # Returned, not raised: an exception from inside an `except` would carry the other one along.
+    try:
+        async with asyncio.timeout(seconds):
+            return await attempt()
+    except RequestFailed as failure:
+        return failure
+    except TimeoutError:
+        return RequestFailed(f"{server} gave no whole answer within {seconds:.3g} s", again=True, kind="timeout")
+
+
+def _wait(failure: RequestFailed, attempts: int, policy: Policy) -> float:
+    """Return what was asked for, spread a little; else full jitter (AWS), so that clients do not come back in step."""
+    if failure.retry_after is not None:
+        return failure.retry_after + random.uniform(0, min(1.0, failure.retry_after / 10))
+    return random.uniform(0, policy.first_wait * min(30, 2 ** (attempts - 1)))
+
+
+def explained(failure: RequestFailed) -> str:
+    """Return why a request failed for good, with the wait that the server asked for."""
+    return f"{failure}; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else str(failure)
+
+
+def given_up(failure: RequestFailed, attempts: int) -> UserError:
+    """Return the error that says what failed, how often it was tried, and whether later may be better."""
+    tried = f" ({attempts} attempts)" if attempts > 1 else ""
+    asked = explained(failure).removeprefix(str(failure))
+    # An answer that is none comes from a wrong address: the same command would find no better one.
+    passing = failure.again and failure.kind != "invalid"
+    later = "; what was paid for is kept: run again to continue" if passing else ""
+    return UserError(f"{failure}{tried}{asked}{later}")
+
+
+# By status, and whether a key was sent.
+_AUTH = {
+    (401, True): "refuses the key in {variable}",
+    (401, False): "needs a key: set the environment variable {variable}",
+    (403, True): "forbids the request to the key in {variable}",
+    (403, False): "forbids the request, which had no key: {variable} is not set",
+}
+_MARKUP = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
+
+
+def status_failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
+    """Return what an HTTP status means: wait for what may pass, give up on what will not."""
+    if (status, endpoint.has_key) in _AUTH:
+        # No word of the body: it is where servers echo a part of the key.
+        reason = _AUTH[status, endpoint.has_key].format(variable=endpoint.key_variable)
+        return RequestFailed(
+            f"{endpoint.server} {reason} (HTTP {status})", again=False, kind="auth", for_all=status == 401
+        )
+    # An account without money is a 429 at OpenAI, and no waiting helps.
+    no_money = status == 429 and "insufficient_quota" in body
+    again = (status in (408, 409, 429) or status >= 500) and not no_money
+    reason = endpoint.hide(error_message(body))
+    return RequestFailed(
+        f"{endpoint.server} answered HTTP {status}{': ' if reason else ''}{reason}",
+        again=again,
+        kind=_kind(status),
+        limited=status == 429,
+        retry_after=retry_after(headers) if again else None,
+        for_all=no_money,
+    )
+
+
+def _kind(status: int) -> Kind:
+    if status == 429:
+        return "rate_limit"
+    if status == 408:
+        return "timeout"
+    return "server" if status >= 500 or status == 409 else "bad_request"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -75,70 +210,16 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-async def persistently(
-    send: Callable[[], Awaitable[T]], provider: str, policy: Policy, throttle: Throttle, retrying: Callable[[], None]
-) -> T:
-    """Return what `send` returns, tried again after failures that may pass; a one-line error when they do not."""
-    outcome, attempts = await attempted(send, provider, policy, throttle, retrying)
-    if isinstance(outcome, RequestFailed):
-        raise given_up(outcome, attempts)
-    return outcome
-
-
-async def attempted(
-    send: Callable[[], Awaitable[T]], provider: str, policy: Policy, throttle: Throttle, retrying: Callable[[], None]
-) -> tuple[T | RequestFailed, int]:
-    """Return what `send` returns, or the last failure when no further attempt would help; and the attempts made."""
-    spent = 0.0
-    attempt = 0
-    while True:
-        attempt += 1
-        await throttle.enter()
-        try:
-            if throttle.stopped.is_set():
-                raise UserError(f"{provider}: stopped, since another request failed")
-            started = time.monotonic()
-            outcome = await _attempt(send, provider, policy.deadline - spent)
-        finally:
-            throttle.leave()
-        if not isinstance(outcome, RequestFailed):
-            throttle.answered()
-            return outcome, attempt
-        spent += time.monotonic() - started
-        wait, most = _wait(outcome, attempt, policy), outcome.worth or policy.attempts
-        if outcome.limited:
-            throttle.limited(started, outcome.retry_after or 0.0)
-        if not outcome.again or attempt >= most or spent + wait > policy.deadline or throttle.stopped.is_set():
-            return outcome, attempt
-        retrying()
-        with throttle.notices.waiting(str(outcome), wait, attempt, most):
-            await throttle.sleep(wait)
-        spent += wait
-
-
-async def _attempt(send: Callable[[], Awaitable[T]], provider: str, seconds: float) -> T | RequestFailed:
-    # Returned, not raised: an exception from inside an `except` would carry the SDK's own, with its request and key.
+def error_message(body: str) -> str:
+    """Return the human part of an error's body; of a page, as proxies send it, its title."""
     try:
-        async with asyncio.timeout(seconds):
-            return await send()
-    except RequestFailed as failure:
-        return failure
-    except TimeoutError:
-        return RequestFailed(f"{provider} gave no whole answer within {seconds:.3g} s", again=True, kind="timeout")
-
-
-def _wait(failure: RequestFailed, attempt: int, policy: Policy) -> float:
-    """Return what was asked for, spread a little; else full jitter (AWS), so that clients do not come back in step."""
-    if failure.retry_after is not None:
-        return failure.retry_after + random.uniform(0, min(1.0, failure.retry_after / 10))
-    return random.uniform(0, min(policy.cap, policy.base * 2 ** (attempt - 1)))
-
-
-def given_up(failure: RequestFailed, attempts: int) -> UserError:
-    """Return the line that tells what failed, how often it was tried, and whether later may be better."""
-    tried = f" ({attempts} attempts)" if attempts > 1 else ""
-    asked = f"; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else ""
-    # An answer that is none comes from a wrong address: the same command would find no better one.
-    passing = failure.again and failure.kind != "invalid"
-    later = "; what was paid for is kept: run again to continue" if passing else ""
-    return UserError(f"{failure}{tried}{asked}{later}")
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        if not _MARKUP.match(body):
+            return body
+        title = _TITLE.search(body)
+        return html.unescape(title[1]) if title else ""
+    for name in ("error", "detail", "message"):
+        if isinstance(content, dict) and content.get(name):
+            content = content[name]
+    return content if isinstance(content, str) else json.dumps(content)

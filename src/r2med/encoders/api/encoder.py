@@ -21,7 +21,7 @@ from r2med.encoders.api.usage import Usage
 from r2med.encoders.contracts import Encoder, Role, Vectors
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
-from r2med.net.loops import run_apart
+from r2med.net.http import run_sync
 from r2med.net.retry import Policy
 from r2med.setup import Setup
 from r2med.store import Store, default_store, digest
@@ -114,7 +114,7 @@ class ApiEncoder:
         parcels = [Parcel(key, text, self._ruler.bound(text)) for key, text in texts.items()]
         requests = Requests(self._provider, self._endpoint, self._policy, self._budget, self._usage, cache, self._card)
         side = self._card.side(role)
-        return run_apart(requests.fetch(parcels, self._model(role), side.input_type)) if parcels else {}
+        return run_sync(requests.fetch(parcels, self._model(role), side.input_type)) if parcels else {}
 
     def _as_sent(self, texts: Sequence[str], role: Role) -> tuple[list[str], int]:
         side = self._card.side(role)

@@ -15,8 +15,7 @@ from typing import Any
 from r2med.encoders.api.tokens import Tokenizer, load_tiktoken, load_voyage
 from r2med.errors import MissingExtraError, UserError
 from r2med.net.endpoint import Endpoint
-from r2med.net.failures import dropped, refused, stalled
-from r2med.net.retry import Policy, RequestFailed
+from r2med.net.retry import Policy, RequestFailed, status_failure
 
 Send = Callable[[Sequence[str]], Awaitable[Any]]
 """Send texts; return the answer's JSON; raise RequestFailed."""
@@ -59,11 +58,11 @@ async def _openai(where: Endpoint, model: str, input_type: str, policy: Policy) 
             )
             return _json(raw.content, where)
         except openai.APIStatusError as error:
-            failure = refused(where, error.status_code, error.response.headers, error.response.text)
+            failure = status_failure(where, error.status_code, error.response.headers, error.response.text)
         except openai.APITimeoutError:
-            failure = stalled(where, policy.idle)
+            failure = _stalled(where, policy.idle)
         except openai.APIConnectionError as error:
-            failure = dropped(where, error)
+            failure = _dropped(where, error)
         raise failure
 
     async with client:
@@ -88,7 +87,7 @@ async def _voyage(where: Endpoint, model: str, input_type: str, policy: Policy) 
         # and logs error bodies, which may hold the key.
         body = await response.read()
         if response.status >= 300:
-            raise refused(where, response.status, response.headers, body.decode(errors="replace"))
+            raise status_failure(where, response.status, response.headers, body.decode(errors="replace"))
         _json(body, where)
 
     async def send(texts: Sequence[str]) -> Any:
@@ -98,9 +97,9 @@ async def _voyage(where: Endpoint, model: str, input_type: str, policy: Policy) 
         except RequestFailed as error:
             failure = RequestFailed(str(error), again=error.again, limited=error.limited, retry_after=error.retry_after)
         except voyageai.error.Timeout:
-            failure = stalled(where, policy.idle)
+            failure = _stalled(where, policy.idle)
         except voyageai.error.APIConnectionError as error:
-            failure = dropped(where, error)
+            failure = _dropped(where, error)
         raise failure
 
     async with aiohttp.ClientSession(raise_for_status=check, trust_env=True) as session:
@@ -108,12 +107,21 @@ async def _voyage(where: Endpoint, model: str, input_type: str, policy: Policy) 
         yield send
 
 
+def _stalled(where: Endpoint, idle: float) -> RequestFailed:
+    return RequestFailed(f"{where.server} was silent for {idle:g} s", again=True, kind="timeout")
+
+
+def _dropped(where: Endpoint, error: BaseException) -> RequestFailed:
+    cause = error.__cause__ or error
+    return RequestFailed(f"the connection to {where.server} failed ({type(cause).__name__})", again=True)
+
+
 def _json(body: str | bytes, where: Endpoint) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
         pass
-    raise UserError(f"{where.place}: the answer is not JSON: is the base URL right?")
+    raise UserError(f"{where.server}: the answer is not JSON: is the base URL right?")
 
 
 # Requests are kept well below what is allowed (OpenAI: 2,048 texts and 300,000 tokens; Voyage: 1,000 and 120,000):

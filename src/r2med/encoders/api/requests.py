@@ -16,8 +16,8 @@ from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
 from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint
-from r2med.net.retry import Policy, persistently
-from r2med.net.throttle import Throttle
+from r2med.net.retry import Policy, send
+from r2med.net.throttle import AdaptiveLimiter
 
 Found = dict[bytes, tuple[Vectors, int]]
 
@@ -52,22 +52,22 @@ class Requests:
         comes in and is kept, and then the error is raised.
         """
         waiting = deque(batches(parcels, self.provider))
-        throttle = Throttle(self.policy.concurrency)
+        limiter = AdaptiveLimiter(self.policy.concurrency)
         running: set[asyncio.Task[None]] = set()
         failure: BaseException | None = None
-        async with self.provider.connect(self.endpoint, model, input_type, self.policy) as send:
+        async with self.provider.connect(self.endpoint, model, input_type, self.policy) as ask:
             try:
                 while True:
-                    while waiting and failure is None and len(running) < throttle.limit:
+                    while waiting and failure is None and len(running) < limiter.limit:
                         if not self.budget.reserve(self._cost(waiting[0])):
                             break  # for now: what is under way may cost less than was set aside for it
-                        running.add(asyncio.create_task(self._request(send, waiting.popleft(), throttle)))
+                        running.add(asyncio.create_task(self._request(ask, waiting.popleft(), limiter)))
                     if not running:
                         break
                     done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                     for error in filter(None, [task.exception() for task in done]):
                         failure = failure or error
-                        throttle.stopped.set()
+                        limiter.stop()
             finally:
                 for task in running:  # only after Ctrl-C
                     task.cancel()
@@ -84,12 +84,14 @@ class Requests:
     def _price(self, tokens: int) -> float:
         return tokens * self.card.price_per_million_tokens / 1e6
 
-    async def _request(self, send: Send, batch: list[Parcel], throttle: Throttle) -> None:
+    async def _request(self, ask: Send, batch: list[Parcel], limiter: AdaptiveLimiter) -> None:
         reserved = self._cost(batch)
         cost = 0.0
         try:
             texts = [parcel.text for parcel in batch]
-            body = await persistently(lambda: send(texts), self.provider.name, self.policy, throttle, self.usage.retry)
+            body = await send(
+                lambda: ask(texts), self.provider.name, self.policy, limiter, lambda failure: self.usage.retry()
+            )
             # From here to the last line nothing waits, so that Ctrl-C finds an answer kept or not yet come.
             tokens = billed_tokens(body, sum(parcel.tokens for parcel in batch))
             cost = self._price(tokens)

@@ -1,14 +1,15 @@
-"""Requests that wait to be tried again: who failed is told once in a while, in one line however many wait."""
+"""How many requests go at once, and the line that tells of those that wait."""
 
 import asyncio
 import logging
 import re
+import time
 from pathlib import Path
 
 import pytest
 
-from r2med.net import notices
-from r2med.net.notices import Notices
+from r2med.net import throttle
+from r2med.net.throttle import AdaptiveLimiter, Notices
 from support import chat_server as api
 from support.chat_models import numbered, opened, texts
 from support.chat_server import Server
@@ -16,8 +17,8 @@ from support.chat_server import Server
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(notices, "GATHER", 0.01)
-    monkeypatch.setattr(notices, "EVERY", 600.0)
+    monkeypatch.setattr(throttle, "GATHER", 0.01)
+    monkeypatch.setattr(throttle, "EVERY", 600.0)
     caplog.set_level(logging.INFO, "r2med")
 
 
@@ -67,7 +68,7 @@ def test_the_next_line_comes_only_after_a_while(
         assert len(caplog.messages) == 1
         end.set()
         await asyncio.gather(*waiting)
-        monkeypatch.setattr(notices, "EVERY", 0.05)
+        monkeypatch.setattr(throttle, "EVERY", 0.05)
         end.clear()
         waiting = [asyncio.create_task(wait_together(many, 3, end))]
         await told(caplog, 2)
@@ -81,7 +82,7 @@ def test_the_next_line_comes_only_after_a_while(
 def test_what_passes_at_once_is_not_worth_a_line(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notices, "GATHER", 60.0)
+    monkeypatch.setattr(throttle, "GATHER", 60.0)
 
     async def run() -> None:
         end = asyncio.Event()
@@ -102,3 +103,35 @@ def test_a_busy_provider_is_named_once_in_one_line(
     assert said.startswith(f"m at {chat_server.address.split('/')[2]} answered HTTP 429: 429 Slow down: ")
     assert said.count("m at") == 1
     assert "requests wait to try again" in said or "(1 of 30)" in said
+
+
+def test_a_429_halves_what_goes_at_once_and_success_brings_it_back() -> None:
+    limiter = AdaptiveLimiter(8)
+    sent = time.monotonic()
+    limiter.limited(sent, 0)
+    limiter.limited(sent, 0)  # sent before the first one came back
+    assert limiter.limit == 4
+    limiter.limited(time.monotonic(), 0)
+    assert limiter.limit == 2
+    for _ in range(60):
+        limiter.answered()
+    assert limiter.limit == 8
+
+
+def test_no_more_than_the_limit_are_inside_and_all_get_their_turn() -> None:
+    async def run() -> tuple[int, int]:
+        limiter, inside, most, turns = AdaptiveLimiter(3), 0, 0, 0
+
+        async def work() -> None:
+            nonlocal inside, most, turns
+            async with limiter.slot():
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0)
+                inside -= 1
+                turns += 1
+
+        await asyncio.gather(*(work() for _ in range(20)))
+        return most, turns
+
+    assert asyncio.run(run()) == (3, 20)

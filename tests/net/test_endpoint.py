@@ -1,0 +1,32 @@
+"""Addresses and keys: what is no URL is refused, and nothing secret is shown."""
+
+import pytest
+
+from r2med.errors import UserError
+from r2med.net.endpoint import endpoint_at
+
+
+@pytest.mark.parametrize(
+    "url", [" ", "\t", "localhost:80", "ftp://h/v1", "http://", "http://h:99999/v1", "http://h/\x00"]
+)
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(UserError, match="the base URL given for m is no URL: it should look like https://HOST/v1"):
+        endpoint_at(url, "m", "M_KEY")
+
+
+@pytest.mark.parametrize("url", ["http://u:p@h/v1", "http://h/v1?key=x", "http://h/v1#x"])
+def test_an_address_with_a_secret_in_it_is_refused(url: str) -> None:
+    with pytest.raises(UserError, match="keys go in M_KEY"):
+        endpoint_at(url, "m", "M_KEY")
+
+
+def test_servers_are_told_apart_without_telling_their_address() -> None:
+    one, other = (endpoint_at(f"http://{host}:80/token/v1/", "m", "M_KEY") for host in ("a.example", "b.example"))
+    assert one.identity != other.identity and "example" not in one.identity
+    assert one.server == "m at a.example:80" and "token" not in repr(one)
+    assert endpoint_at("", "m", "M_KEY").identity == "" and endpoint_at("", "m", "M_KEY").server == "m"
+    assert [endpoint_at(url, "m", "K").is_local for url in ("http://[::1]:5", "http://localhost", "http://h")] == [
+        True,
+        True,
+        False,
+    ]
