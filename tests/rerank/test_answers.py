@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from r2med.rerank.llm.answers import read_permutation, read_score, read_scores
+from r2med.rerank import json_in_text
+from r2med.rerank.parse_order import parse_order
+from r2med.rerank.parse_scores import parse_score, parse_scores
 
 ORDER_3_1_2 = [
     "[3] > [1] > [2]",
@@ -53,9 +55,9 @@ ORDER_3_1_2 = [
 
 @pytest.mark.parametrize("text", ORDER_3_1_2)
 def test_an_order_is_read_in_any_notation(text):
-    reading = read_permutation(text, 3)
-    assert reading is not None
-    assert (reading.value, reading.repairs) == ((2, 0, 1), {})
+    parsed = parse_order(text, 3)
+    assert parsed is not None
+    assert (parsed.value, parsed.repairs) == ((2, 0, 1), {})
 
 
 @pytest.mark.parametrize(
@@ -71,9 +73,9 @@ def test_an_order_is_read_in_any_notation(text):
     ],
 )
 def test_an_order_with_faults_is_mended_and_what_was_mended_is_counted(text, order, repairs):
-    reading = read_permutation(text, 4)
-    assert reading is not None
-    assert (reading.value, reading.repairs) == (order, repairs)
+    parsed = parse_order(text, 4)
+    assert parsed is not None
+    assert (parsed.value, parsed.repairs) == (order, repairs)
 
 
 NO_ANSWERS = [
@@ -99,8 +101,8 @@ NO_ANSWERS = [
 
 @pytest.mark.parametrize("text", NO_ANSWERS)
 def test_an_answer_that_names_no_passage_is_none(text):
-    assert read_permutation(text, 3) is None
-    assert read_scores(text, 3) is None
+    assert parse_order(text, 3) is None
+    assert parse_scores(text, 3) is None
 
 
 SCORES_7_0_10 = [
@@ -128,9 +130,9 @@ SCORES_7_0_10 = [
 
 @pytest.mark.parametrize("text", SCORES_7_0_10)
 def test_scores_are_read_in_any_shape(text):
-    reading = read_scores(text, 3)
-    assert reading is not None
-    assert (reading.value, reading.repairs) == ({0: 7.0, 1: 0.0, 2: 10.0}, {})
+    parsed = parse_scores(text, 3)
+    assert parsed is not None
+    assert (parsed.value, parsed.repairs) == ({0: 7.0, 1: 0.0, 2: 10.0}, {})
 
 
 @pytest.mark.parametrize(
@@ -146,14 +148,14 @@ def test_scores_are_read_in_any_shape(text):
     ],
 )
 def test_scores_with_faults_are_mended_and_what_was_mended_is_counted(text, scores, repairs):
-    reading = read_scores(text, 3)
-    assert reading is not None
-    assert (reading.value, reading.repairs) == (scores, repairs)
+    parsed = parse_scores(text, 3)
+    assert parsed is not None
+    assert (parsed.value, parsed.repairs) == (scores, repairs)
 
 
 def test_a_ranking_is_not_taken_for_scores():
     for text in ("[3, 1, 2]", "[2, 1]", "[3] > [1] > [2]", '{"ranking": [2, 1]}', "as reviewed [1, 2]"):
-        assert read_scores(text, 3) is None
+        assert parse_scores(text, 3) is None
 
 
 @pytest.mark.parametrize(
@@ -174,16 +176,16 @@ def test_a_ranking_is_not_taken_for_scores():
     ],
 )
 def test_one_score_is_read_wherever_it_stands(text, score, repairs):
-    reading = read_score(text, 1)
-    assert reading is not None
-    assert (reading.value, reading.repairs) == (score, repairs)
+    parsed = parse_score(text, 1)
+    assert parsed is not None
+    assert (parsed.value, parsed.repairs) == (score, repairs)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "It is relevant.", "这段文字很相关。", "In 2019, 45 patients were treated.", '{"score": "high"}']
 )
 def test_an_answer_without_a_score_is_none(text):
-    assert read_score(text, 1) is None
+    assert parse_score(text, 1) is None
 
 
 PIECES = st.lists(
@@ -203,9 +205,9 @@ JSON = st.recursive(
 
 @given(text=PIECES | JSON, count=st.integers(1, 25))
 def test_whatever_is_written_an_order_is_a_permutation_and_scores_are_on_their_scale(text, count):
-    order = read_permutation(text, count)
+    order = parse_order(text, count)
     assert order is None or sorted(order.value) == list(range(count))
-    for scores in (read_scores(text, count), read_score(text, 1)):
+    for scores in (parse_scores(text, count), parse_score(text, 1)):
         if scores is not None:
             found = scores.value if isinstance(scores.value, dict) else {0: scores.value}
             assert found
@@ -215,23 +217,47 @@ def test_whatever_is_written_an_order_is_a_permutation_and_scores_are_on_their_s
 @given(order=st.permutations(range(20)), prose=st.text(alphabet="abc ,.\n", max_size=40))
 def test_a_whole_order_is_read_as_it_is(order, prose):
     for form in (" > ".join, ", ".join, "\n".join):
-        reading = read_permutation(f"Answer: {prose}\n" + form(f"[{place + 1}]" for place in order), 20)
-        assert reading is not None
-        assert (reading.value, reading.repairs) == (tuple(order), {})
+        parsed = parse_order(f"Answer: {prose}\n" + form(f"[{place + 1}]" for place in order), 20)
+        assert parsed is not None
+        assert (parsed.value, parsed.repairs) == (tuple(order), {})
 
 
 @given(scores=st.lists(st.integers(0, 20).map(lambda half: half / 2), min_size=1, max_size=25))
 def test_whole_scores_are_read_as_they_are(scores):
     text = json.dumps({str(place): score for place, score in enumerate(scores, 1)})
-    reading = read_scores(f"Answer: some.\n{text}", len(scores))
-    assert reading is not None
-    assert (reading.value, reading.repairs) == (dict(enumerate(scores)), {})
+    parsed = parse_scores(f"Answer: some.\n{text}", len(scores))
+    assert parsed is not None
+    assert (parsed.value, parsed.repairs) == (dict(enumerate(scores)), {})
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 50_000, '{"1":' * 20_000, "[1," * 20_000, "1 > " * 20_000, "\n" * 50_000, "9" * 50_000]
+    ("text", "order"),
+    [
+        ("[" * 50_000, None),
+        ('{"1":' * 20_000, None),
+        ("[1," * 20_000, tuple(range(20))),
+        ("1 > " * 20_000, tuple(range(20))),
+        ("\n" * 50_000, None),
+        ("9" * 50_000, None),
+        ("[3] > " * 20_000 + "[2]", (2, 1, 0, *range(3, 20))),
+    ],
 )
-def test_a_monstrous_answer_is_read_too(text):
-    read_permutation(text, 20)
-    read_scores(text, 20)
-    read_score(text, 1)
+def test_of_a_monstrous_answer_only_the_end_is_read_and_few_brackets_are_tried_in_vain(monkeypatch, text, order):
+    in_vain = []
+    decode = json_in_text._DECODER.raw_decode
+
+    def counted(text, start):
+        try:
+            return decode(text, start)
+        except (ValueError, RecursionError):
+            in_vain.append(start)
+            raise
+
+    monkeypatch.setattr(json_in_text._DECODER, "raw_decode", counted)
+    parsed = parse_order(text, 20)
+    assert (parsed.value if parsed else None) == order
+    assert parse_scores(text, 20) is None
+    assert parse_score(text, 1) is None
+    assert len(in_vain) <= 3 * json_in_text.FAILED
+    assert parse_order("[1] > [2]" + " " * json_in_text.LONGEST + "[2] > [1]", 2).value == (1, 0)
+    assert parse_order("[1] > [2]" + " " * json_in_text.LONGEST, 2) is None

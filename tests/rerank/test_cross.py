@@ -10,11 +10,12 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.engine.progress import listening
 from r2med.errors import UserError
-from r2med.rerank import cross, pair_scores
+from r2med.rerank import pair_scores
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import parse_stage
+from r2med.stages import names, stage
 from r2med.store import Store
 from support.processes import PATIENCE, started
 
@@ -72,8 +73,8 @@ def store(tmp_path):
 
 
 def built(spec="py:own_reranker:Length", depth=100):
-    (call,) = parse_stage(spec)
-    return cross.build(call, Setup(device="cpu"), depth)
+    (call,) = parse_stage(f"{spec}@{depth}")
+    return stage(call, "rerank").open(Setup(device="cpu"))
 
 
 def rerank(data, store, reranker=None, run=None, queries=None):
@@ -93,14 +94,15 @@ def pairs_asked(folder):
 def test_documents_are_sorted_by_their_scores_and_ties_by_id(folder, store):
     found = rerank(dataset(), store)
     assert order(found, 0) == order(found, 1) == BY_LENGTH
-    assert found.usage == {"pairs": 16.0, "tokens": 0.0, "truncated": 0.0}
-    assert found.seconds > 0 and found.failures == 0
+    cost = found.cost
+    assert (cost.texts, cost.tokens, cost.cut, cost.calls, found.failures) == (16, 0, 0, 0, 0)
+    assert cost.seconds == cost.encoder_seconds > 0
 
 
 def test_what_lies_below_the_depth_keeps_its_order(folder, store):
     found = rerank(dataset(), store, built(depth=3))
     assert order(found) == ["d1", "d0", "d2", "d3", "d4", "d5", "d6", "d7"]
-    assert found.usage["pairs"] == 6
+    assert found.cost.texts == 6
     scores = [score for _, score in next(iter(found.run))[1]]
     assert scores == sorted(scores, reverse=True)
 
@@ -126,16 +128,16 @@ def test_a_pair_is_scored_once_whatever_run_it_is_in(folder, store):
     assert sorted(pairs_asked(folder)) == sorted(f"{q.text}|{text}" for q in data.queries for _, text in DOCUMENTS)
     again = rerank(data, store)
     assert len(pairs_asked(folder)) == 16
-    assert (again.usage, again.seconds) == (second.usage, second.seconds), "as if they were scored now"
+    assert again.cost == second.cost, "as if they were scored now"
     np.testing.assert_array_equal(again.run.rows, second.run.rows)
-    assert first.usage["pairs"] == 6
+    assert first.cost.texts == 6
 
 
 def test_the_same_texts_under_other_ids_are_the_same_pair(folder, store):
     rerank(dataset(), store)
     other = dataset([(f"x{identifier}", text) for identifier, text in [*DOCUMENTS, ("copy", "0" * 3)]])
     found = rerank(other, store)
-    assert len(pairs_asked(folder)) == 16 and found.usage["pairs"] == 18
+    assert len(pairs_asked(folder)) == 16 and found.cost.texts == 18
 
 
 def test_a_run_that_is_stopped_goes_on_where_it_was(folder, store, monkeypatch):
@@ -225,12 +227,12 @@ def test_names_say_all_that_one_types(folder):
     expanded = built("bge-reranker(query=expanded)")
     assert (expanded.name, expanded.depth) == ("bge-reranker(query=expanded)@100", 100)
     assert built("bge-reranker(query=original)", 10).name == "bge-reranker@10"
-    assert {"bge-reranker", "monobert", "rankllama"} <= set(cross.known())
+    assert {"bge-reranker", "monobert", "rankllama"} <= set(names("rerank"))
 
 
 def test_a_description_holds_the_models_the_query_and_the_depth(folder):
     found = built("py:own_reranker:Length(query=expanded)", 7).describe(dataset())
-    assert (found["reranker"], found["query"], found["depth"]) == ("cross-encoder", "expanded", 7)
+    assert (found["stage"], found["query"], found["depth"]) == ("py:own_reranker:Length", "expanded", 7)
     assert found["model"] == "own_reranker:Length" and found["source"]
 
 
@@ -239,7 +241,7 @@ def test_a_description_holds_the_models_the_query_and_the_depth(folder):
     [
         ("monobird", r"no reranker 'monobird' \(did you mean monobert\?\)"),
         ("monobert(qery=original)", r"has no setting 'qery' \(did you mean query\?\)"),
-        ("monobert(query=orignal)", r"no query=orignal \(did you mean original\?\)"),
+        ("monobert(query=orignal)", r"query=orignal \(did you mean original\?\)"),
         ("monobert(o3-mini)", r"does not know what 'o3-mini' is"),
     ],
 )
@@ -249,7 +251,7 @@ def test_what_cannot_be_built_is_one_line(spec, message):
 
 
 def test_a_depth_of_nothing_is_one_line():
-    with pytest.raises(UserError, match="looks at one candidate or more"):
+    with pytest.raises(UserError, match="depth must be 1 or more, not 0"):
         built("monobert", 0)
 
 
@@ -261,7 +263,7 @@ def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, m
     data = dataset([("a", "heart attack"), ("b", "tax law"), ("c", tiny_rerankers.LONG)])
     spec = f"path:{tiny_rerankers.bert(tmp_path / 'bert')}"
     first = rerank(data, store, built(spec))
-    assert first.usage["pairs"] == 6 and first.usage["truncated"] == 2 and first.usage["tokens"] > 6
+    assert first.cost.texts == 6 and first.cost.cut == 2 and first.cost.tokens > 6
 
     def no_loading(*_):
         raise AssertionError("loaded again")
@@ -269,7 +271,7 @@ def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, m
     forget()
     monkeypatch.setattr(encoder, "load_model", no_loading)
     again = rerank(data, store, built(spec))
-    assert (again.usage, again.seconds) == (first.usage, first.seconds)
+    assert again.cost == first.cost
     np.testing.assert_array_equal(again.run.scores, first.run.scores)
     with pytest.raises(AssertionError, match="loaded again"):
         rerank(dataset([("a", "another")]), store, built(spec))

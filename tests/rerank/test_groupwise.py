@@ -7,8 +7,8 @@ import pytest
 
 from r2med import UserError
 from r2med.llm.contracts import Failure
-from r2med.rerank.llm.groupwise import GroupwiseSettings, dealt
-from r2med.rerank.llm.reranker import Pool
+from r2med.rerank.groupwise import Groupwise
+from r2med.rerank.judge import Pool
 from support.judging import in_scores, judged, permutation, places, rerank, scores, shown, true_order, worths
 
 
@@ -74,16 +74,16 @@ def pool(count, text="what is it?"):
 
 def test_groups_are_of_nearly_equal_sizes_and_hold_everything_once():
     for count, sizes in ((21, [10, 11]), (100, [20] * 5), (41, [13, 14, 14]), (3, [3]), (20, [20])):
-        groups = dealt(pool(count), GroupwiseSettings(), 0)
+        groups = Groupwise(llm="judge").dealt(pool(count), 0)
         assert [len(group) for group in groups] == sizes
         assert sorted(place for group in groups for place in group) == list(range(count))
 
 
 def test_a_shuffle_is_the_seed_s_the_query_s_and_its_number_s_and_the_same_everywhere():
-    plain, one = GroupwiseSettings(size=3), pool(6)
-    assert dealt(one, plain, 0) == [[2, 5, 0], [3, 4, 1]]  # on every machine, in every version
-    others = [dealt(one, plain, 1), dealt(one, GroupwiseSettings(size=3, seed=1), 0), dealt(pool(6, "who?"), plain, 0)]
-    assert all(groups != dealt(one, plain, 0) for groups in others)
+    plain, seeded, one = Groupwise(llm="judge", size=3), Groupwise(llm="judge", size=3, seed=1), pool(6)
+    assert plain.dealt(one, 0) == [[2, 5, 0], [3, 4, 1]]  # on every machine, in every version
+    others = [plain.dealt(one, 1), seeded.dealt(one, 0), plain.dealt(pool(6, "who?"), 0)]
+    assert all(groups != plain.dealt(one, 0) for groups in others)
 
 
 def test_a_query_is_asked_the_same_whatever_other_queries_there_are(tmp_path):
@@ -157,7 +157,7 @@ def test_when_every_call_fails_the_run_is_as_it_was(tmp_path):
         "groupwise(judge)", lambda _: Failure("budget", "used up", 0), judged(permutation(25)), tmp_path
     )
     assert places(reranked.run) == list(range(25))
-    assert (reranked.failures, reranked.llm["requests"]) == (2, 0)
+    assert (reranked.failures, reranked.cost.calls) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,9 @@ def test_when_every_call_fails_the_run_is_as_it_was(tmp_path):
     [
         ("groupwise(judge, size=0)", "size must be 1 or more"),
         ("groupwise(judge, shuffles=0)", "shuffles must be 1 or more"),
-        ("groupwise(judge, weight=1.5)", "weight must be from 0 to 1"),
-        ("groupwise(judge, weight=nan)", "weight must be from 0 to 1"),
+        ("groupwise(judge, shuffles=1000000000)", "shuffles must be 100 or less"),
+        ("groupwise(judge, weight=1.5)", "weight must be 1 or less"),
+        ("groupwise(judge, weight=nan)", "weight=nan is not a number"),
         ("groupwise(judge, groups=sort)", "did you mean sorted"),
         ("groupwise(judge, seed=x)", "not a whole number"),
     ],

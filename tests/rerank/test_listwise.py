@@ -4,7 +4,7 @@ import pytest
 
 from r2med import UserError
 from r2med.llm.contracts import Failure
-from r2med.rerank.llm.listwise import windows
+from r2med.rerank.listwise import windows
 from support.judging import in_order, judged, permutation, places, rerank, shown, true_order, worths
 
 
@@ -49,7 +49,7 @@ def test_all_queries_go_forward_together_and_one_candidate_needs_no_call(tmp_pat
     reranked, llm = rerank("listwise(judge)", in_order, judged(permutation(25), permutation(7), [1.0], []), tmp_path)
     assert llm.batches == [2, 1]
     assert [len(shown(request)) for request in llm.asked] == [20, 7, 20]
-    assert reranked.llm["requests"] == 3
+    assert reranked.cost.calls == 3
     assert [len(found) for _, found in reranked.run] == [25, 7, 1, 0]
 
 
@@ -82,7 +82,7 @@ def test_a_failed_window_stays_as_it_is_and_is_counted(tmp_path):
     assert (reranked.failures, reranked.failure_kinds) == (1, {"server": 1})
     assert "1 of 2 calls brought no order (1 server): their documents stay where they were" in reranked.notices[0]
     assert reranked.notices[1].endswith("server: HTTP 500 from there")
-    assert reranked.seconds == reranked.llm["seconds"] > 2.0
+    assert reranked.cost.seconds > 2.0
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_an_answer_without_a_single_passage_is_a_failure_with_its_words_told(tmp
     assert places(reranked.run) == [0, 1, 2, 3, 4]
     assert (reranked.failures, reranked.failure_kinds) == (1, {"invalid": 1})
     assert any(answer in notice for notice in reranked.notices)
-    assert reranked.llm["completion_tokens"] == 5  # it was paid for
+    assert reranked.cost.completion_tokens == 5  # it was paid for
 
 
 def test_repairs_of_all_windows_are_counted_by_kind(tmp_path):
@@ -116,7 +116,9 @@ def test_repairs_of_all_windows_are_counted_by_kind(tmp_path):
         ("listwise(judge, query=both)", "original or expanded"),
         ("listwise(judge, words=-1)", "words must be 0 or more"),
         ("listwise", "needs the name of an LLM"),
-        ("listwise(judge)@0", "one candidate or more"),
+        ("listwise(judge)@0", "depth must be 1 or more"),
+        ("listwise(judge, rounds=1000000000)", "rounds must be 100 or less"),
+        ("listwise(judge, words=1000000000)", "words must be 100000 or less"),
         ("listwse(judge)", "did you mean listwise"),
     ],
 )

@@ -11,15 +11,17 @@ from r2med.data.dataset_cards import cards
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.templates import FIELDS
-from r2med.rerank.contracts import Reranker
-from r2med.rerank.llm import METHODS, build
-from r2med.rerank.llm.fit import LEAST, open_prompts
-from r2med.rerank.llm.marks import CHARACTERS, shortened
+from r2med.rerank.judge_prompts import CHARACTERS, LEAST, open_prompts, shortened
+from r2med.rerank.reranking import Reranker
 from r2med.retrieve.run import Run
+from r2med.setup import Setup
 from r2med.spec import parse_stage
-from support.judging import CARD, in_order, in_scores, judged, rerank, shown
+from r2med.stages import stage
+from r2med.store import Store
+from support.judging import CARD, in_order, in_scores, judged, rerank, reranker_of, shown
 from support.scripted_chat import ScriptedChat
 
+METHODS = ("listwise", "groupwise", "pointwise")
 KINDS = ("post", "exam", "case", "similar-case")
 PLAIN = {"listwise": "[1] > [2]", "groupwise": '{"1": 3, "2": 8}', "pointwise": '{"score": 5}'}
 
@@ -40,11 +42,11 @@ def prompt_of(spec, data, tmp_path, **more):
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(METHODS, KINDS)])
 def test_every_kind_has_a_template_that_names_all_there_is_and_says_that_passages_are_no_instructions(method, kind):
     prompts = open_prompts(method, kind)
-    assert all(prompts.ask.names(field) for field in FIELDS[method])
-    assert "never an instruction" in prompts.ask.text
+    assert all(prompts.template.names(field) for field in FIELDS[method])
+    assert "never an instruction" in prompts.template.text
     # First the diagnosis or the answer, then the passages; the form of the answer is what the model reads last.
-    assert "yourself first" in prompts.ask.text
-    assert PLAIN[method][:2] in prompts.ask.text.splitlines()[-1]
+    assert "yourself first" in prompts.template.text
+    assert PLAIN[method][:2] in prompts.template.text.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(METHODS, KINDS)])
@@ -151,7 +153,7 @@ def test_a_prompt_that_does_not_fit_is_cut_evenly_at_its_documents_and_counted(t
     assert LEAST < lengths[0] < 200
     assert cut[4] == "a short one"
     assert room - 10 < prompt_tokens(llm.asked[0].messages) <= room
-    assert reranked.llm["prompts_cut"] == 1
+    assert reranked.cost.cut == 1
     assert f"1 prompts were cut at their passages to fit {room + 100} tokens" in reranked.notices[0]
 
 
@@ -164,7 +166,7 @@ def test_where_not_even_twenty_words_of_each_fit_the_call_fails_and_nothing_is_a
     reranked, llm = rerank("groupwise(judge)", in_scores, data, tmp_path, card=card_with_room(700))
     assert not llm.asked
     assert reranked.failure_kinds == {"context_length": 1}
-    assert reranked.llm["requests"] == 0
+    assert reranked.cost.calls == 0
     assert "20 words of each of 20 passages" in reranked.notices[1]
 
 
@@ -184,22 +186,20 @@ def test_an_llm_whose_answers_take_all_of_its_context_is_one_line(tmp_path):
     ],
 )
 def test_a_name_is_what_one_types_to_get_it(name):
-    (call,) = parse_stage(name)
-    reranker: Reranker = build(call, ScriptedChat(in_order, "judge"), CARD, None, call.depth)
+    reranker: Reranker = reranker_of(name, ScriptedChat(in_order, "judge"))
     assert reranker.name == name
-    assert reranker.depth == call.depth
+    assert f"@{reranker.depth}" in name
 
 
 def described(spec, dataset, prompts=None):
-    (call,) = parse_stage(spec)
-    return build(call, ScriptedChat(in_order, "judge"), CARD, prompts, 20).describe(dataset)
+    return reranker_of(spec, ScriptedChat(in_order, "judge"), prompts=prompts).describe(dataset)
 
 
 def test_everything_a_score_depends_on_is_described(tmp_path):
     dataset, _ = judged([1.0])
-    found = described("groupwise(judge, weight=0.3)", dataset)
+    found = described("groupwise(judge, weight=0.3)@20", dataset)
     assert found["model"] == {"model": "test/judge"}
-    assert (found["reranker"], found["depth"], found["kind"]) == ("groupwise", 20, "case")
+    assert (found["stage"], found["depth"], found["kind"]) == ("groupwise", 20, "case")
     assert (found["seed"], found["shuffles"], found["size"], found["groups"]) == (42, 1, 20, "random")
     assert (found["weight"], found["words"], found["scores"], found["query"]) == (0.3, 300, "hide", "original")
     assert found["sampling"]["temperature"] == CARD.temperature
@@ -220,14 +220,29 @@ def test_a_template_of_one_s_own_is_used_and_one_without_passages_is_one_line(tm
 
 def test_what_the_calls_took_is_told(tmp_path):
     reranked, _ = rerank("groupwise(judge, shuffles=2)", in_scores, judged([1.0, 2.0], [3.0, 4.0]), tmp_path)
-    assert (reranked.llm["requests"], reranked.llm["prompt_tokens"], reranked.llm["completion_tokens"]) == (4, 40, 20)
-    assert reranked.llm["cost_usd"] == pytest.approx((40 * 1 + 20 * 2) / 1e6)
-    assert reranked.seconds == reranked.llm["seconds"] > 0
+    cost = reranked.cost
+    assert (cost.calls, cost.prompt_tokens, cost.completion_tokens) == (4, 40, 20)
+    assert cost.dollars == pytest.approx((40 * 1 + 20 * 2) / 1e6)
+    assert cost.seconds == pytest.approx(sum(cost.latencies)) and cost.seconds > 0
+    assert (cost.unpriced, cost.texts, cost.encoder_seconds) == (0, 0, 0)
 
 
 def test_mistakes_about_templates_are_found_before_anything_is_asked(tmp_path):
-    (call,) = parse_stage("listwise(judge)")
     (tmp_path / "listwise.case.txt").write_text("{query}")
-    reranker = build(call, ScriptedChat(in_order, "judge"), CARD, tmp_path, 20)
+    reranker = reranker_of("listwise(judge)", ScriptedChat(in_order, "judge"), prompts=tmp_path)
     with pytest.raises(UserError, match="passages"):
         reranker.check([judged([1.0])[0]])
+
+
+def test_two_folders_of_prompts_give_two_names_and_two_prompts(tmp_path):
+    dataset, _ = judged([1.0])
+    names, templates = set(), set()
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "listwise.case.txt").write_text(f"{folder}: {{query}} {{passages}}")
+        (call,) = parse_stage(f"listwise(gpt4, prompts={tmp_path / folder})@20")
+        reranker = stage(call, "rerank").open(Setup(store=Store(tmp_path / "store")))
+        names.add(reranker.name)
+        templates.add(reranker.describe(dataset)["templates"])
+    assert len(names) == len(templates) == 2
+    assert f"listwise(gpt4, prompts={tmp_path / 'one'})@20" in names

@@ -53,6 +53,8 @@ def test_scores_beyond_the_scale_are_clipped_and_counted(tmp_path):
 
 
 def test_mistakes_are_one_line(tmp_path):
+    with pytest.raises(UserError, match="samples must be 100 or less"):
+        rerank("pointwise(judge, samples=1000000000)", in_one_score, judged([1.0]), tmp_path)
     with pytest.raises(UserError, match="samples must be 1 or more"):
         rerank("pointwise(judge, samples=0)", in_one_score, judged([1.0]), tmp_path)
     with pytest.raises(UserError, match="pointwise has no setting 'window'"):

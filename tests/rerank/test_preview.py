@@ -3,7 +3,6 @@
 import pytest
 
 from r2med import System, load
-from r2med.rerank.llm.preview import would_ask
 from r2med.setup import Setup
 from r2med.store import Store
 
@@ -15,7 +14,7 @@ from r2med.store import Store
 def test_as_many_calls_as_there_will_be(tmp_path, reranker, calls):
     store, dataset = Store(tmp_path), load("demo/Biology")
     stage = System.parse(f"bm25 → {reranker}", Setup(store=store)).rerankers[0]
-    asked = would_ask(stage, dataset, store)
+    asked = stage.would_ask(dataset, store)
     assert len(asked) == calls * len(dataset.queries)
     texts = [request.messages[-1].content for request in asked]
     assert all(any(query.text in text for text in texts) for query in dataset.queries)

@@ -9,10 +9,11 @@ from r2med.data import Corpus, Dataset, Qrels
 from r2med.llm.llm_cards import llm_card
 from r2med.llm.local import LocalBackend
 from r2med.llm.model import JournaledChat
-from r2med.rerank.llm import METHODS, build
+from r2med.rerank.judge import LLMReranker
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
 from r2med.spec import parse_stage
+from r2med.stages import stage
 from r2med.store import Store
 
 CARD = llm_card("smollm2").model_copy(update={"max_tokens": 12})
@@ -44,7 +45,7 @@ def small(tmp_path):
     return Dataset("small", (query,), corpus, Qrels({query.id: {gold: 1}}), demo.card)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SHORT)
 def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(small, smollm2, tmp_path, method):
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "system.txt").write_text("Be brief.")
@@ -54,11 +55,11 @@ def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(smal
     run = BM25().index(small, store).search(asked, 4).run
     assert run.found[0] >= DEPTHS[method]
     llm = JournaledChat(CARD, smollm2, store)
-    (call,) = parse_stage(f"{method}(smollm2, words=8)")
-    reranker = build(call, llm, CARD, tmp_path / "prompts", DEPTHS[method])
+    (call,) = parse_stage(f"{method}(smollm2, words=8)@{DEPTHS[method]}")
+    reranker = LLMReranker(stage(call, "rerank"), llm, CARD, tmp_path / "prompts")
     first = reranker.rerank(small, asked, run, store)
     calls = llm.usage()["calls"]
-    assert calls == first.llm["requests"] == (2 if method == "pointwise" else 1)
+    assert calls == first.cost.calls == (2 if method == "pointwise" else 1)
     assert sorted(first.run.rows[0]) == sorted(run.rows[0])
     assert first.failures == sum(first.failure_kinds.values()) <= calls
     assert set(first.failure_kinds) <= {"invalid", "truncated"}
@@ -66,4 +67,4 @@ def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(smal
     again = reranker.rerank(small, asked, run, store)
     assert llm.usage()["calls"] == calls
     assert (again.run.rows == first.run.rows).all()
-    assert (again.failure_kinds, again.repairs, again.llm) == (first.failure_kinds, first.repairs, first.llm)
+    assert (again.failure_kinds, again.repairs, again.cost) == (first.failure_kinds, first.repairs, first.cost)

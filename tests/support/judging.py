@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.llm.contracts import ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.rerank.contracts import Reranked
-from r2med.rerank.llm import build
+from r2med.rerank.judge import JudgeStage, LLMReranker
+from r2med.rerank.reranking import Reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.spec import parse_stage
+from r2med.stages import stage
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
 
@@ -96,12 +97,19 @@ def rerank(
     generated: tuple[str, ...] = (),
 ) -> tuple[Reranked, Judge]:
     """Rerank by what one types; return the outcome and the LLM that was asked."""
-    (call,) = parse_stage(spec)
     llm = Judge(reply)
     dataset, run = data
     queries = [SearchQuery(query, generated) for query in dataset.queries]
-    reranker = build(call, llm, card, prompts, 100 if call.depth is None else call.depth)
+    reranker = reranker_of(spec, llm, card=card, prompts=prompts)
     return reranker.rerank(dataset, queries, run, Store(home / "store")), llm
+
+
+def reranker_of(spec: str, llm: ChatModel, *, card: LLMCard = CARD, prompts: Path | None = None) -> LLMReranker:
+    """Return the reranker that one types, with a scripted LLM in place of its own."""
+    (call,) = parse_stage(spec)
+    declared = stage(call, "rerank")
+    assert isinstance(declared, JudgeStage)
+    return LLMReranker(declared, llm, card, prompts)
 
 
 def places(run: Run, query: int = 0) -> list[int]:

@@ -9,7 +9,7 @@ from r2med import System, evaluate, load
 from r2med.data import Dataset
 from r2med.expand.generate import Generated
 from r2med.llm.contracts import ChatModel
-from r2med.rerank.llm.reranker import LLMReranker
+from r2med.rerank.judge import LLMReranker
 from r2med.setup import Setup
 from r2med.store import Store
 from support.scripted_reasoner import ScriptedReasoner

@@ -71,7 +71,7 @@ def test_every_system_parses_back_from_its_name(scorer, k1, b, expander):
         ("listwise(o3-mini)", "is a reranker: name what finds its candidates"),
         ("bm25@10", "only rerankers have a depth"),
         ("hyde(author)@10 → bm25", "only rerankers have a depth"),
-        ("bm25 → listwise(o3-mini)@0", "depth is 1 or more"),
+        ("bm25 → listwise(o3-mini)@0", "depth must be 1 or more"),
         ("bm25 → listwise", "needs the name of an LLM"),
         ("reasoner", "needs the name of an LLM"),
         ("reasoner(o3-mini, dens=nv)", "did you mean dense"),

@@ -48,13 +48,12 @@ def _show(stage: Expander | Reranker, datasets: Sequence[Dataset], store: Store)
     """Print what one stage would ask; return its first requests."""
     from r2med.agents.expander import SearchAgent
     from r2med.expand.generate import Generated
-    from r2med.rerank.llm.preview import would_ask
-    from r2med.rerank.llm.reranker import LLMReranker
+    from r2med.rerank.judge import LLMReranker
 
     if isinstance(stage, Generated):
         return _show_generated(stage, datasets, store)
     if isinstance(stage, LLMReranker):
-        requests = [request for dataset in datasets for request in would_ask(stage, dataset, store)]
+        requests = [request for dataset in datasets for request in stage.would_ask(dataset, store)]
         print(f"{stage.name}: about {len(requests):,} calls, with documents that stand in for what will be found")
         _show_estimate(requests, stage.card)
         return requests[:SHOWN]

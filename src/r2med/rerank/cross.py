@@ -3,94 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
+from r2med.cost import Cost
 from r2med.crossencoders.contracts import PairScorer
-from r2med.crossencoders.open import PREFIXES, card_of, open_scorer
-from r2med.crossencoders.reranker_cards import RerankerCard, rerankers
+from r2med.crossencoders.open import card_of, open_scorer
+from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.model_cards import ANY_DATASET
-from r2med.errors import UserError, nearest
-from r2med.rerank.contracts import Reranked, Reranker
 from r2med.rerank.order import candidates, query_text, reranked
 from r2med.rerank.pair_scores import Asked, scores_of
+from r2med.rerank.reranking import Reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
-from r2med.spec import Call
+from r2med.stages import Stage, depth_field
 from r2med.store import Store
 
-__all__ = ["PREFIXES", "CrossReranker", "build", "known"]
 
-QUERIES = ("original", "expanded")
+class CrossEncoder(Stage, kind="rerank"):
+    """Score each candidate together with the query by a cross-encoder, and sort by the score."""
 
+    query: Literal["original", "expanded"] = Field(
+        "original", description="expanded: documents are scored against the query with what was generated for it"
+    )
+    depth: int = depth_field()
 
-def known() -> list[str]:
-    """Return the names of all cards."""
-    return list(rerankers())
-
-
-def build(call: Call, options: Setup, depth: int) -> Reranker:
-    """Return the reranker of a call: a card's name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
-    if call.arguments:
-        raise UserError(f"{call.name} does not know what {call.arguments[0]!r} is: settings are written KEY=VALUE")
-    query = call.typed({"query": str}).get("query", QUERIES[0])
-    if query not in QUERIES:
-        raise UserError(f"{call.name}: no query={query}{nearest(query, QUERIES)}: {' or '.join(QUERIES)}")
-    return CrossReranker(call.name, card_of(call.name), options, depth, query)
+    def open(self, setup: Setup) -> CrossReranker:
+        """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME; no weights are loaded yet."""
+        return CrossReranker(self, card_of(self.name), setup)
 
 
+@dataclass(frozen=True)
 class CrossReranker:
     """Orders candidates by a cross-encoder's scores; nothing is loaded while the cache has them all."""
 
-    def __init__(self, typed: str, card: RerankerCard, options: Setup, depth: int, query: str = QUERIES[0]) -> None:
-        if depth < 1:
-            raise UserError(f"{typed}@{depth}: a reranker looks at one candidate or more")
-        self._typed, self._card, self._options = typed, card, options
-        self._depth, self._query = depth, query
-        self._scorers: dict[Instruction, PairScorer] = {}
+    stage: CrossEncoder
+    card: RerankerCard
+    setup: Setup
+    _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """What one types to get it."""
-        settings = (("query", self._query),) if self._query != QUERIES[0] else ()
-        return str(Call(self._typed, settings=settings, depth=self._depth))
+        return str(self.stage)
 
     @property
     def depth(self) -> int:
         """How many candidates of each query it looks at."""
-        return self._depth
+        return self.stage.depth
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
-        scored = self._scorer(dataset).describe()
-        return {"reranker": "cross-encoder", **scored, "query": self._query, "depth": self._depth}
+        return {**self.stage.settings(), **self._scorer(dataset).describe()}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the run with the first candidates of each query sorted by their scores."""
         asked = [
-            Asked(query.query.id, query_text(query, self._query), rows)
-            for query, rows in zip(queries, candidates(run, self._depth), strict=True)
+            Asked(query.query.id, query_text(query, self.stage.query), rows)
+            for query, rows in zip(queries, candidates(run, self.depth), strict=True)
         ]
         if not any(len(query.rows) for query in asked):
             return Reranked(run, notices=(f"{self.name}: the run has no documents, there is nothing to rerank",))
-        found = scores_of(asked, self._scorer(dataset), dataset.corpus, store, self._card.name)
-        every = [scored for line in found for scored in line]
+        scored = scores_of(asked, self._scorer(dataset), dataset.corpus, store, self.card.name)
+        every = [pair for line in scored for pair in line]
+        seconds = sum(pair.seconds for pair in every)
         return Reranked(
-            reranked(run, self._depth, [np.asarray([s.score for s in line], dtype=np.float64) for line in found]),
-            usage={
-                "pairs": float(len(every)),
-                "tokens": float(sum(scored.tokens for scored in every)),
-                "truncated": float(sum(scored.truncated for scored in every)),
-            },
-            seconds=sum(scored.seconds for scored in every),
+            reranked(run, self.depth, [np.asarray([pair.score for pair in line], np.float64) for line in scored]),
+            cost=Cost(
+                seconds=seconds,
+                encoder_seconds=seconds,
+                texts=len(every),
+                tokens=sum(pair.tokens for pair in every),
+                cut=sum(pair.truncated for pair in every),
+            ),
         )
 
     def _scorer(self, dataset: Dataset) -> PairScorer:
-        words = (dataset.card.instruction if dataset.card else None) or ANY_DATASET
+        words = dataset.instruction
         if words not in self._scorers:
-            self._scorers[words] = open_scorer(self._card, words, self._options)
+            self._scorers[words] = open_scorer(self.card, words, self.setup)
         return self._scorers[words]

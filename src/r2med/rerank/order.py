@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from r2med.data.dataset import Query
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT, Run
 
@@ -35,16 +34,17 @@ def reranked(run: Run, depth: int, scores: Sequence[Scores]) -> Run:
 
 
 def ordered(run: Run, orders: Sequence[Sequence[int]], scores: Sequence[Scores | None], depth: int) -> Run:
-    """Return a run whose first documents come in a new order, given as places among the candidates, with the scores it
-    comes from, one for each candidate; None: an order without scores, so that they fall by one from each to the next.
+    """Return a run whose first documents come in a new order, given as indices of candidates.
 
-    Documents with equal scores are put a hair's breadth apart, or whoever reads the run would order them by their ids.
+    `scores` are those the order comes from, one for each candidate; None: an order without scores, so that they fall
+    by one from each to the next. Documents with equal scores are put a hair's breadth apart, or whoever reads the run
+    would order them by their ids.
     """
     lines = []
     for rows, order, new in zip(candidates(run, depth), orders, scores, strict=True):
-        places = np.asarray(order, dtype=np.int64)
-        falling = np.arange(len(rows), 0, -1) if new is None else new[places]
-        lines.append((rows[places], _apart(falling.astype(np.float32))))
+        indices = np.asarray(order, dtype=np.int64)
+        falling = np.arange(len(rows), 0, -1) if new is None else new[indices]
+        lines.append((rows[indices], _apart(falling.astype(np.float32))))
     return _joined(run, lines)
 
 
@@ -57,22 +57,21 @@ def kept_in_place(scores: Scores) -> list[int]:
     known = np.flatnonzero(~np.isnan(scores))
     order = np.arange(len(scores))
     order[known] = known[np.argsort(-scores[known], kind="stable")]
-    return [int(place) for place in order]
+    return [int(index) for index in order]
 
 
 def query_text(asked: SearchQuery, which: str) -> str:
     """Return what a reranker compares documents with: the query, or the query with what was generated for it."""
-    query: Query = asked.query
     if which == "expanded" and asked.generated:
-        return "\n\n".join([query.text, *asked.generated])
-    return query.text
+        return "\n\n".join([asked.query.text, *asked.generated])
+    return asked.query.text
 
 
 def _apart(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return scores that fall from each to the next, each the nearest such number to what it was."""
     apart = scores.copy()
-    for place in range(1, len(apart)):
-        apart[place] = min(apart[place], np.nextafter(apart[place - 1], np.float32(-np.inf)))
+    for index in range(1, len(apart)):
+        apart[index] = min(apart[index], np.nextafter(apart[index - 1], np.float32(-np.inf)))
     return apart
 
 

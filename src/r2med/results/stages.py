@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from r2med.cost import Cost
 from r2med.results.record import StageFacts
 from r2med.system import Outcome, System
 
@@ -34,15 +35,33 @@ def stage_facts(system: System, outcome: Outcome) -> tuple[StageFacts, ...]:
             StageFacts(
                 stage="rerank",
                 name=reranker.name,
-                seconds=reranked.seconds,
+                seconds=reranked.cost.seconds,
                 failures=reranked.failures,
                 failure_kinds=reranked.failure_kinds,
                 repairs=reranked.repairs,
-                llm=reranked.llm,
-                usage=reranked.usage,
+                llm=_llm(reranked.cost) if reranked.cost.calls or reranked.failures else {},
+                usage=_usage(reranked.cost) if reranked.cost.texts else {},
             )
         )
     return tuple(found)
+
+
+def _llm(cost: Cost) -> dict[str, float]:
+    return {
+        "requests": cost.calls,
+        "prompt_tokens": cost.prompt_tokens,
+        "completion_tokens": cost.completion_tokens,
+        "cost_usd": cost.dollars,
+        "seconds": cost.seconds,
+        "latency_median": cost.latency(0.5),
+        "latency_p95": cost.latency(0.95),
+        "prompts_cut": cost.cut,
+        **({"unpriced": cost.unpriced} if cost.unpriced else {}),
+    }
+
+
+def _usage(cost: Cost) -> dict[str, float]:
+    return {"pairs": float(cost.texts), "tokens": float(cost.tokens), "truncated": float(cost.cut)}
 
 
 def total(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from r2med.expand.registry import AUTHOR, KNOWN
 from r2med.expand.registry import build as build_expander
 from r2med.llm.llm_cards import llms
 from r2med.rerank import registry as rerank
-from r2med.rerank.llm import METHODS as BY_LLM
+from r2med.rerank.registry import BY_LLM
 from r2med.retrieve.candidates import Candidates
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, parse

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from r2med.cost import Cost
 from r2med.data.dataset import Dataset
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.store import Store
-
-DEPTH = 100
-"""Candidates that are looked at where a name does not say how many."""
 
 
 @dataclass(frozen=True)
@@ -20,22 +18,21 @@ class Reranked:
     """A run in its new order, and what that took."""
 
     run: Run
+    cost: Cost = field(default_factory=Cost)
     failures: int = 0
     """Calls that brought no order: their documents stay where the stage before had them."""
     failure_kinds: dict[str, int] = field(default_factory=dict)
     repairs: dict[str, int] = field(default_factory=dict)
     """What had to be mended in answers that could still be used, by kind: missing, repeated, invented, …"""
-    llm: dict[str, float] = field(default_factory=dict)
-    """What an LLM took (requests, tokens, cost_usd, …); empty for other models."""
-    usage: dict[str, float] = field(default_factory=dict)
-    """What a cross-encoder used (pairs, tokens, truncated, …)."""
-    seconds: float = 0.0
-    """What all of it takes without a cache, one query after the other: calls' latencies or the encoder's time."""
     notices: tuple[str, ...] = ()
 
 
 class Reranker(Protocol):
-    """Anything that puts candidates into a better order."""
+    """Anything that puts candidates into a better order.
+
+    One that asks an LLM has two methods more: `check(datasets)`, which raises UserError for what would stop it on one
+    of them, and `preview(dataset, store)`, which returns what it would ask. Neither asks anything.
+    """
 
     @property
     def name(self) -> str:
@@ -46,7 +43,7 @@ class Reranker(Protocol):
         """How many candidates of each query it looks at."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; it goes into keys and records."""
+        """Return every setting a score depends on; it goes into keys and records. Nothing is asked or loaded."""
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the run with its first `depth` documents in a new order and all others after them, as they were.

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from r2med.rerank.llm.json_in_text import Members, mended, values
-from r2med.rerank.llm.reading import LONGEST, Reading, last_full
+from r2med.rerank.json_in_text import LONGEST, Members, Parsed, last_full, mended, values
 
 _WORD = r"(?:passages?|documents?|docs?|ids?|p|d)"
 # A number that is plainly a passage's: in brackets, or after a word for it.
@@ -24,8 +23,8 @@ _UNFINISHED = re.compile(r"([\d\]】)>\"'] ?[>,;，、→]) ?\n\s*(?=[\[【(<\d\
 _RANKING = re.compile(r"rank|order|permut|answer|result", re.IGNORECASE)
 
 
-def read_permutation(text: str, count: int) -> Reading[tuple[int, ...]] | None:
-    """Return the order of passages 1 to count as places from 0; None where the answer names none of them.
+def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
+    """Return the order of passages 1 to count as indices from 0; None where the answer names none of them.
 
     Passages that are left out come last, in the order they have; of one named twice the first place counts; numbers
     that no passage has are dropped. All of it is counted.
@@ -34,8 +33,8 @@ def read_permutation(text: str, count: int) -> Reading[tuple[int, ...]] | None:
     def usable(ids: Sequence[int]) -> int:
         return len({number for number in ids if 1 <= number <= count})
 
-    found = sorted(_orders(_plain(text[-LONGEST:])), key=lambda order: order[0])
-    ids = last_full([ids for _, ids in found], usable)
+    orders = sorted(_orders(_plain(text[-LONGEST:])), key=lambda order: order[0])
+    ids = last_full([ids for _, ids in orders], usable)
     if ids is None:
         return None
     kept: dict[int, None] = {}
@@ -49,7 +48,7 @@ def read_permutation(text: str, count: int) -> Reading[tuple[int, ...]] | None:
             kept[number] = None
     left_out = [number for number in range(1, count + 1) if number not in kept]
     repairs["missing"] += len(left_out)
-    return Reading(tuple(number - 1 for number in (*kept, *left_out)), +repairs)
+    return Parsed(tuple(number - 1 for number in (*kept, *left_out)), +repairs)
 
 
 def _plain(text: str) -> str:
@@ -59,9 +58,9 @@ def _plain(text: str) -> str:
 
 def _orders(text: str) -> Iterator[tuple[int, list[int]]]:
     """Yield everything in a text that may be an order, with where it stands."""
-    for found in values(text):
-        for ids in _lists(found.value):
-            yield found.start, ids
+    for located in values(text):
+        for ids in _lists(located.value):
+            yield located.start, ids
     yield from _lines(text)
 
 
@@ -82,30 +81,31 @@ def _lists(value: Any, depth: int = 20) -> Iterator[list[int]]:
 def _number(entry: Any) -> int | None:
     """Return the passage that an entry of a list names: 3, "3", "[3]", {"id": 3, …} or [3]."""
     if isinstance(entry, Members):
-        named = [inner for key, inner in entry if re.fullmatch(_WORD, key, re.IGNORECASE)]
-        return _number(named[0]) if named else None
+        ids = [inner for key, inner in entry if re.fullmatch(_WORD, key, re.IGNORECASE)]
+        return _number(ids[0]) if ids else None
     if isinstance(entry, list) and len(entry) == 1:
         return _number(entry[0])
     if isinstance(entry, float):
         return int(entry) if entry.is_integer() and abs(entry) < 1e9 else -1
-    found = re.fullmatch(rf"\s*(?:{_STRONG}|(\d{{1,9}}))\s*", entry, re.IGNORECASE) if isinstance(entry, str) else None
-    return int(next(filter(None, found.groups()))) if found else None
+    named = re.fullmatch(rf"\s*(?:{_STRONG}|(\d{{1,9}}))\s*", entry, re.IGNORECASE) if isinstance(entry, str) else None
+    return int(next(filter(None, named.groups()))) if named else None
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
+    """Yield the orders in lines: lists with an entry to a line, and what stands within a line."""
     block: list[int] = []
-    place = start = 0
+    position = start = 0
     for line in text.split("\n"):
         listed = _listed(line)
         if listed is not None:
-            start = start if block else place
+            start = start if block else position
             block.append(listed)
         elif line.strip() and block:
             yield start, block
             block = []
         if listed is None:
-            yield from ((place, ids) for ids in _chains(line))
-        place += len(line) + 1
+            yield from ((position, ids) for ids in _chains(line))
+        position += len(line) + 1
     if block:
         yield start, block
 
@@ -143,10 +143,10 @@ def _chains(line: str) -> Iterator[list[int]]:
 
 
 def _tokens(line: str) -> list[tuple[str, int]]:
-    found = []
+    tokens = []
     for match in _TOKEN.finditer(line):
         kind = str(match.lastgroup)
         if kind != "noise":
             digits = re.search(r"\d+", match[0]) if kind in ("strong", "bare") else None
-            found.append((kind, int(digits[0]) if digits else 0))
-    return found
+            tokens.append((kind, int(digits[0]) if digits else 0))
+    return tokens

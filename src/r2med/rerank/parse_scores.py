@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from r2med.rerank.llm.json_in_text import Members, members, mended, values
-from r2med.rerank.llm.reading import LONGEST, Reading, last_full
+from r2med.rerank.json_in_text import LONGEST, Members, Parsed, last_full, members, mended, values
 
 HIGHEST = 10.0
 
@@ -34,8 +33,8 @@ _SAID = re.compile(
 )
 
 
-def read_scores(text: str, count: int) -> Reading[dict[int, float]] | None:
-    """Return the scores of passages 1 to count by places from 0; None where the answer scores none of them.
+def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
+    """Return the scores of passages 1 to count by index from 0; None where the answer scores none of them.
 
     Passages without a score are left out; of several the last counts; numbers that no passage has are dropped; scores
     beyond the scale become its end. All of it is counted.
@@ -59,35 +58,35 @@ def read_scores(text: str, count: int) -> Reading[dict[int, float]] | None:
         repairs["clipped"] += not 0 <= score <= HIGHEST
         scores[number - 1] = min(max(score, 0.0), HIGHEST)
     repairs["missing"] += count - len(scores)
-    return Reading(scores, +repairs)
+    return Parsed(scores, +repairs)
 
 
-def read_score(text: str, count: int = 1) -> Reading[float] | None:
+def parse_score(text: str, count: int = 1) -> Parsed[float] | None:
     """Return the one score that an answer about one passage gives, the last it says; None where it says none."""
     text = _SCALE.sub(" ", text[-LONGEST:])
     right = mended(text)
-    found = [
+    said = [
         (match.end(), float(next(filter(None, match.groups())).replace(",", "."))) for match in _SAID.finditer(right)
     ]
-    for value in values(right):
-        if (score := _score_in(value.value)) is not None:
-            found.append((value.end, score))
-    if not found:
+    for located in values(right):
+        if (score := _score_in(located.value)) is not None:
+            said.append((located.end, score))
+    if not said:
         return None
-    score = sorted(found, key=lambda one: one[0])[-1][1]
-    return Reading(min(max(score, 0.0), HIGHEST), +Counter(clipped=int(not 0 <= score <= HIGHEST)))
+    score = sorted(said, key=lambda one: one[0])[-1][1]
+    return Parsed(min(max(score, 0.0), HIGHEST), +Counter(clipped=int(not 0 <= score <= HIGHEST)))
 
 
 def _in_json(text: str) -> Iterator[Pairs]:
     """Yield the scores of each JSON value; values with nothing between them (an object to a line) belong together."""
     together: Pairs = []
     end = 0
-    for found in values(text):
-        if text[end : found.start].strip(" \t\r\n,;"):
+    for located in values(text):
+        if text[end : located.start].strip(" \t\r\n,;"):
             yield together
             together = []
-        together = together + _pairs(found.value)
-        end = found.end
+        together = together + _pairs(located.value)
+        end = located.end
     yield together
 
 
@@ -128,12 +127,12 @@ def _in_lines(text: str) -> Iterator[Pairs]:
     """Yield the scores in lines that hold little else; neighbouring lines belong together."""
     together: Pairs = []
     for line in filter(str.strip, text.split("\n")):
-        found = [(int(match[1]), float(match[2].replace(",", "."))) for match in _PAIR.finditer(line)]
+        pairs = [(int(match[1]), float(match[2].replace(",", "."))) for match in _PAIR.finditer(line)]
         first = _PAIR.search(line)
         if first and not _says_more(_PAIR.sub("", line)):
-            together = together + found
+            together = together + pairs
         elif first and not _says_more(line[: first.start()]) and _REMARK.match(line, first.end()):
-            together = [*together, found[0]]
+            together = [*together, pairs[0]]
         else:
             yield together
             together = []
@@ -146,14 +145,14 @@ def _says_more(text: str) -> bool:
 
 def _score_in(value: Any) -> float | None:
     """Return what stands under a key that says it is a score: `score` itself before others, the outermost first."""
-    found = [
+    scores = [
         (key.lower() != "score", score)
         for part in members(value)
         if isinstance(part, Members)
         for key, entry in part
         if _SCORE.search(key) and (score := _score(entry)) is not None
     ]
-    return min(found, key=lambda one: one[0])[1] if found else None
+    return min(scores, key=lambda one: one[0])[1] if scores else None
 
 
 def _id(entry: Any) -> int | None:

@@ -1,0 +1,327 @@
+"""An LLM as a reranker: what the three methods share, from a run's candidates to a run in a new order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from r2med.cost import Cost
+from r2med.data.dataset import Dataset
+from r2med.llm.account import failure_kinds, reasons, usage_of
+from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.llm_cards import LLMCard, llm_card, llms
+from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
+from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.templates import kind_of, open_templates
+from r2med.rerank.json_in_text import VERSION, Parsed
+from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
+from r2med.rerank.order import Scores, candidates, kept_in_place, ordered
+from r2med.rerank.parse_scores import HIGHEST
+from r2med.rerank.reranking import Reranked
+from r2med.retrieve.retriever import SearchQuery
+from r2med.retrieve.run import Run
+from r2med.setup import Setup
+from r2med.stages import Stage, argument, depth_field
+from r2med.store import Store
+
+Value = TypeVar("Value")
+
+WORDS, WORDS_OF_KIND = 300, {"similar-case": 600}
+"""How much of a document is shown. 300 words hold nearly all passages of the Q&A and evidence sets whole (their means
+are 60 to 130). Case reports are several times as long, and may name the diagnosis late: they get twice that, with which
+twenty of them still fit a context of 32k.
+"""
+
+WEIGHT = 0.8
+"""What the LLM's opinion counts. From its best to its worst candidate the first stage is then worth 2.5 points of
+ten: it decides between passages that the LLM finds about as good, and never lifts a useless one over a good one.
+"""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """One query's candidates, in the order they came in."""
+
+    text: str
+    """The query's own text."""
+    block: str
+    """What a prompt shows of the query."""
+    ids: tuple[str, ...]
+    """Documents' ids: they make shuffles, and never reach a prompt."""
+    texts: tuple[str, ...]
+    first: Scores
+    """What the stage before thought of them, from 0 to 1."""
+    hinted: bool = False
+
+    def question(self, indices: Sequence[int], sample: int = 0) -> Question:
+        """Return a call about some of the candidates."""
+        hints = tuple(float(self.first[index]) for index in indices) if self.hinted else ()
+        return Question(self.block, tuple(self.texts[index] for index in indices), hints, sample)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+NewOrder = tuple[Sequence[int], Scores | None]
+"""A new order, as indices of candidates, and the candidates' scores where there are some for all of them."""
+
+
+class JudgeStage(Stage, kind="rerank", needs="llm"):
+    """What every method declares; a method adds its own settings, and `orders`."""
+
+    llm: str = argument("the LLM that judges")
+    words: int = Field(
+        0, ge=0, le=100_000, description="words of a document that are shown at most; 0: 300, of similar cases 600"
+    )
+    scores: Literal["hide", "show"] = Field(
+        "hide", description="show: the score of the stage before, from 0 to 1, stands beside each document"
+    )
+    query: Literal["original", "expanded"] = Field(
+        "original", description="expanded: what an expansion wrote is shown below the query"
+    )
+    prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
+    depth: int = depth_field()
+
+    def open(self, setup: Setup) -> LLMReranker:
+        """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""
+        known = self.llm in llms() or not setup.base_url
+        card = llm_card(self.llm) if known else card_for_endpoint(self.llm, setup.base_url)
+        folder = Path(self.prompts).expanduser() if self.prompts else setup.prompts
+        return LLMReranker(self, open_chat(card, setup, setup.store), card, folder)
+
+    def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
+        """Return the new order of each pool."""
+        raise NotImplementedError(f"{type(self).__name__} has no orders()")
+
+    def words_for(self, kind: str) -> int:
+        """Return how many words of a document are shown for a kind of task."""
+        return self.words or WORDS_OF_KIND.get(kind, WORDS)
+
+
+@dataclass(frozen=True)
+class LLMReranker:
+    """One method with one LLM."""
+
+    stage: JudgeStage
+    llm: ChatModel
+    card: LLMCard
+    prompts: Path | None = None
+    """A folder of the user's own templates; those it does not have are ours."""
+
+    @property
+    def name(self) -> str:
+        """What one types to get it."""
+        return str(self.stage)
+
+    @property
+    def depth(self) -> int:
+        """How many candidates of each query it looks at."""
+        return self.stage.depth
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting a score depends on; templates by their hash."""
+        kind = kind_of(dataset)
+        return {
+            **self.stage.settings(),
+            "words": self.stage.words_for(kind),
+            "model": self.llm.describe(),
+            "sampling": asdict(sampling_of(self.card)),
+            "context_length": self.card.context_length,
+            "kind": kind,
+            "templates": self._prompts(kind).hash,
+            "parsing": VERSION,
+        }
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
+        kinds = {kind_of(dataset) for dataset in datasets}
+        open_templates(self.prompts, kinds, every=True)
+        for kind in sorted(kinds):
+            Fitter(self.card, self._prompts(kind).system)
+
+    def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
+        """Ask about every query with candidates to choose from; answers are journaled, so nothing else is kept."""
+        kind = kind_of(dataset)
+        words = self.stage.words_for(kind)
+        asker = Asker(self.llm, self.card, self._prompts(kind), words)
+        pools = self._pools(dataset, queries, run, words)
+        orders = self.stage.orders(asker, pools)
+        new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
+        return asker.result(new, f"{self.name} on {dataset.name}")
+
+    def would_ask(self, dataset: Dataset, store: Store) -> list[ChatRequest]:
+        """Return what it would ask about documents taken at even steps from the corpus: how often, and how much."""
+        size = min(self.depth, len(dataset.corpus))
+        rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
+        scores = np.arange(size, 0, -1, dtype=np.float32)
+        queries = [SearchQuery(query) for query in dataset.queries]
+        run = Run.ranked([query.id for query in dataset.queries], [(rows, scores)] * len(queries), dataset.corpus)
+        listener = _Listener(self.llm)
+        replace(self, llm=listener).rerank(dataset, queries, run, store)
+        return listener.asked
+
+    def _prompts(self, kind: str) -> JudgePrompts:
+        return open_prompts(self.stage.name, kind, self.prompts)
+
+    def _pools(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, words: int) -> list[Pool]:
+        return [
+            Pool(
+                asked.query.text,
+                query_block(asked, self.stage.query),
+                tuple(dataset.corpus.ids(rows)),
+                tuple(shortened(text, words) for text in dataset.corpus.texts(rows)),
+                _from_0_to_1(scores[: len(rows)].astype(np.float64)),
+                self.stage.scores == "show",
+            )
+            for asked, rows, scores in zip(queries, candidates(run, self.depth), run.scores, strict=True)
+        ]
+
+
+class Asker:
+    """One reranking's calls. Owns all counts of it."""
+
+    def __init__(self, llm: ChatModel, card: LLMCard, prompts: JudgePrompts, words: int) -> None:
+        self._llm = llm
+        self._card = card
+        self._prompts = prompts
+        self._words = words
+        self._answers: list[Generation | Failure] = []
+        self._repairs: Counter[str] = Counter()
+        self._cut = 0
+
+    def ask(
+        self, questions: Sequence[Question], parse: Callable[[str, int], Parsed[Value] | None]
+    ) -> list[Value | None]:
+        """Return what the answers say, None where a call failed or its answer cannot be used.
+
+        `parse` gets an answer's text and how many passages it is about.
+        """
+        prompts = [self._prompts.fitted(question, self._card, self._words) for question in questions]
+        self._cut += sum(isinstance(prompt, Fitted) and prompt.cut for prompt in prompts)
+        sampling = sampling_of(self._card)
+        requests = [
+            ChatRequest(prompt.messages, sampling, question.sample)
+            for question, prompt in zip(questions, prompts, strict=True)
+            if isinstance(prompt, Fitted)
+        ]
+        answered = iter(self._llm.complete(requests) if requests else ())
+        values: list[Value | None] = []
+        for question, prompt in zip(questions, prompts, strict=True):
+            answer = prompt if isinstance(prompt, Failure) else next(answered)
+            parsed = parse(answer.text, len(question.passages)) if isinstance(answer, Generation) else None
+            if isinstance(answer, Generation) and parsed is None:
+                answer = _unusable(answer)
+            self._answers.append(answer)
+            self._repairs.update(parsed.repairs if parsed else {})
+            values.append(parsed.value if parsed else None)
+        return values
+
+    def result(self, run: Run, who: str) -> Reranked:
+        """Return the new run with all that was counted; `who` is named in notices."""
+        kinds = failure_kinds(self._answers)
+        return Reranked(
+            run,
+            cost=_cost(self._answers, self._card, self._cut),
+            failures=sum(kinds.values()),
+            failure_kinds=kinds,
+            repairs=dict(sorted(self._repairs.items())),
+            notices=tuple(f"{who}: {notice}" for notice in self._notices(run, kinds)),
+        )
+
+    def _notices(self, run: Run, kinds: dict[str, int]) -> list[str]:
+        notices = []
+        if kinds:
+            why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+            calls = f"{sum(kinds.values())} of {len(self._answers)} calls brought no order ({why})"
+            notices.append(f"{calls}: their documents stay where they were")
+            notices += [f"{kind}: {reason}" for kind, reason in reasons(self._answers).items()]
+        if self._cut:
+            notices.append(f"{self._cut} prompts were cut at their passages to fit {self._card.context_length} tokens")
+        if len(run.queries) and not run.found.any():
+            notices.append("there is nothing to rerank: no query of the run has a document")
+        return notices
+
+
+class MeanScores:
+    """The mean of all scores that each candidate of each query got; NaN for one that got none."""
+
+    def __init__(self, pools: Sequence[Pool]) -> None:
+        self._pools = pools
+        self._sums = [np.zeros(len(pool)) for pool in pools]
+        self._counts = [np.zeros(len(pool)) for pool in pools]
+
+    def add(self, query: int, candidate: int, score: float) -> None:
+        """Take in one score of one candidate."""
+        self._sums[query][candidate] += score
+        self._counts[query][candidate] += 1
+
+    def orders(self, weight: float) -> list[NewOrder]:
+        """Return the orders by weight · LLM / 10 + (1 - weight) · first stage; ties stay as they were."""
+        with np.errstate(invalid="ignore"):
+            means = [np.asarray(total / count) for total, count in zip(self._sums, self._counts, strict=True)]
+        return [_mixed(pool, scores, weight) for pool, scores in zip(self._pools, means, strict=True)]
+
+
+def _mixed(pool: Pool, means: Scores, weight: float) -> NewOrder:
+    """Return the order by mixed scores, in which documents that no call scored keep their places.
+
+    Where there are such documents, the places they keep have nothing to do with scores: then the order is all there is.
+    """
+    scores = weight * means / HIGHEST + (1 - weight) * pool.first
+    return kept_in_place(scores), None if np.isnan(scores).any() else scores
+
+
+def _from_0_to_1(scores: Scores) -> Scores:
+    """Return scores on the scale from the worst candidate's to the best one's; all 0 where they are equal."""
+    if not len(scores) or not 0 < (span := np.ptp(scores)) < np.inf:
+        return np.zeros(len(scores))
+    return np.asarray((scores - scores.min()) / span)
+
+
+def _unusable(answer: Generation) -> Failure:
+    said = " ".join(answer.text.split())[:100]
+    message = f"an answer that is not in the form it was asked for: {said}"
+    return Failure("invalid", message, 1, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+
+
+def _cost(answers: Sequence[Generation | Failure], card: LLMCard, cut: int) -> Cost:
+    usage = usage_of(answers, card, cut)
+    return Cost(
+        seconds=usage["seconds"],
+        calls=int(usage["requests"]),
+        prompt_tokens=int(usage["prompt_tokens"]),
+        completion_tokens=int(usage["completion_tokens"]),
+        cut=cut,
+        dollars=usage["cost_usd"],
+        unpriced=int(usage.get("unpriced", 0)),
+        latencies=tuple(answer.seconds for answer in answers if isinstance(answer, Generation)),
+    )
+
+
+class _Listener:
+    """A chat model that remembers what it is asked and never answers."""
+
+    def __init__(self, llm: ChatModel) -> None:
+        self.name = llm.name
+        self.asked: list[ChatRequest] = []
+        self._llm = llm
+
+    def describe(self) -> dict[str, Any]:
+        return self._llm.describe()
+
+    def usage(self) -> dict[str, float]:
+        return {}
+
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+        self.asked += requests
+        return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
+
+    def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
+        self.asked += requests
+        return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
