@@ -80,7 +80,7 @@ def test_the_same_llm_behind_a_real_server_goes_the_same_way(folder, short_answe
         system = System.parse("hyde(any-name) → bm25", replace(options, store=store))
         record = evaluate(system, folder, store=store)
         assert record.llm["requests"] == 1
-        assert record.failures + (record.llm["completion_tokens"] > 0) >= 1
+        assert record.failures == 0 and record.llm["completion_tokens"] > 0
     # The server is gone: the journal answers.
     again = System.parse("hyde(any-name) → bm25", replace(options, store=store))
     assert evaluate(again, folder, store=store).mean == record.mean
