@@ -39,7 +39,7 @@ QUERY = rb"""{"id": "q1", "text": "sound"}
 {"id": "q5", "answer": "missing text"}
 {"id": "q6", "text": "only an irrelevant document"}
 {"id": "q7", "text": "wrong type", "answer": 7}
-{"id": "q8", "text": "wrong ids", "doc_id": [8]}
+{"id": "q8", "text": "wrong ids", "excluded_ids": [8]}
 {"id": "q9", "text": "surrogate", "excluded_ids": ["\udfff"]}
 """
 
@@ -63,7 +63,6 @@ EXPECTED = """
 corpus.jsonl:2: bad JSON:
 corpus.jsonl:3: missing field 'text'
 corpus.jsonl:4: field 'id' must be a string, found the number 4
-corpus.jsonl:5: id 'd1' was used at line 1 with another text: ids must be distinct
 corpus.jsonl:6: document 'd6' has an empty text
 corpus.jsonl:7: invalid UTF-8 at byte 34 of the line
 corpus.jsonl:8: field 'text' holds a lone surrogate
@@ -74,13 +73,12 @@ corpus.jsonl:12: field 'id' must be a string, found null
 corpus.jsonl:12: field 'text' must be a string, found true
 corpus.jsonl:15: truncated last line
 query.jsonl:2: query 'q2' has no qrels
-query.jsonl:3: id 'q1' was used at line 1 with another text: ids must be distinct
 query.jsonl:4: query 'q4' has an empty text
 query.jsonl:5: missing field 'text'
 query.jsonl:6: query 'q6' has no relevant document
 query.jsonl:7: field 'answer' must be a string, found the number 7
-query.jsonl:8: fields 'doc_id' and 'excluded_ids' must be lists of strings
-query.jsonl:9: fields 'doc_id' and 'excluded_ids' must be lists of strings
+query.jsonl:8: field 'excluded_ids' must be a list of strings
+query.jsonl:9: field 'excluded_ids' must be a list of strings
 qrels.jsonl:2: unknown query 'nobody'
 qrels.jsonl:3: unknown document 'nothing'
 qrels.jsonl:5: query 'q1', document 'd1' was judged 1 at line 1 and 0 here
@@ -119,7 +117,9 @@ def test_every_problem_is_reported_at_once_with_file_and_line(faulty: Path) -> N
         assert [line for line in lines if line.startswith(start + expected)], expected
     assert len(lines) == len(found) == len(EXPECTED)
     assert found.notices == [
-        f"{faulty}/corpus.jsonl: 1 repeated rows merged",
+        f"{faulty}/query.jsonl: 1 repeated rows merged; 1 ids came with another text, and the last one counts "
+        "(such as 'q1': line 1 and query.jsonl:3)",
+        f"{faulty}/corpus.jsonl: 2 repeated rows merged",
         f"{faulty}/corpus.jsonl: 1 texts hold control characters (kept as they are)",
     ]
 
@@ -229,7 +229,7 @@ def test_beir_folders_are_checked_too(tmp_path: Path) -> None:
     folder = beir_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "9", "p_id": "8", "score": 1}])
     write_jsonl(folder / "queries.jsonl", [{"_id": row["id"], "text": row["text"]} for row in QUERIES] + [{"_id": "2"}])
     assert lines_of(check(folder)) == [
-        f"{folder}/queries.jsonl:3: missing field 'text'",
+        f"{folder}/queries.jsonl:3: missing field 'text' (rows have _id)",
         f"{folder}/qrels/test.tsv:5: unknown query '9': not in the query file",
         f"{folder}/qrels/test.tsv:5: unknown document '8': not in the corpus",
     ]
@@ -242,8 +242,36 @@ def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
     found = check(folder)
     assert len(found.problems) == KEPT
     assert len(found) == KEPT + 500
-    with pytest.raises(UserError, match=f"and {KEPT + 499} more"):
+    with pytest.raises(UserError, match=f"and {KEPT + 499:,} more"):
         load(folder)
+
+
+def test_many_problems_of_one_cause_are_one_line(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", [{"doc_id": str(number), "text": "a"} for number in range(5000)])
+    done = r2med("data", "check", folder)
+    assert done.returncode == 2
+    assert done.stdout.splitlines() == [
+        f"{folder}/corpus.jsonl: 5,000 × missing field 'id' (rows have doc_id, text: is it `doc_id`?), first in line 1",
+        f"{folder}/qrels.jsonl:1: unknown document '0': not in the corpus",
+        f"{folder}/qrels.jsonl:2: unknown document 'd2': not in the corpus",
+        f"{folder}/qrels.jsonl:3: unknown document 'd2': not in the corpus",
+        f"{folder}/corpus.jsonl: no documents",
+        f"{folder}: 5,004 problems",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"_id": "1", "contents": "x"}, "missing field 'id' (rows have _id, contents: is it `_id`?)"),
+        ({"id": "1", "contents": "x"}, "missing field 'text' (rows have id, contents: is it `contents`?)"),
+        ({"id": "1", "\x1b[2J": "x"}, "missing field 'text' (rows have id, '\\x1b[2J')"),
+        ({"id": "1"} | {f"f{n}": n for n in range(9)}, "missing field 'text' (rows have id, f0, f1, f2, f3, f4, …)"),
+        ({}, "missing field 'id' (the row is empty)"),
+    ],
+)
+def test_a_missing_field_is_told_with_those_that_are_there(tmp_path: Path, row: dict[str, object], said: str) -> None:
+    assert check(r2med_folder(tmp_path / "set", [row])).problems[0].message == said
 
 
 def test_deeply_nested_json_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from r2med.data.layouts.beir_folder import BeirFolder
 from r2med.data.layouts.hub_clone import HubClone
 from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
-from r2med.errors import UserError
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, hub_files, r2med_folder, write_jsonl
 from support.processes import python
 
@@ -77,10 +76,9 @@ def test_unknown_ids_have_no_row(make) -> None:
 def test_ids_are_ordered_by_code_point(make) -> None:
     pairs = [(identifier or "empty", "text") for identifier in ODD_IDS]
     corpus = make(pairs)
-    descending = corpus.id_order[::-1]
-    assert corpus.ids(descending) == sorted((i for i, _ in pairs), reverse=True)
+    ascending = np.argsort(corpus.id_ranks())
+    assert corpus.ids(ascending) == sorted(i for i, _ in pairs)
     assert [corpus.row(i) for i, _ in pairs] == list(range(len(pairs)))
-    assert corpus.id_ranks()[corpus.id_order].tolist() == list(range(len(pairs)))
 
 
 def test_batches_of_a_stretch_are_its_rows(make) -> None:
@@ -143,7 +141,7 @@ def test_flaws_and_notices_are_told_again_without_reading(tmp_path: Path, monkey
 
 
 def test_problems_are_told_every_time(tmp_path: Path) -> None:
-    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "d2", "text": "another"}])
+    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": 2, "text": "another"}])
     assert check(folder).problems == check(folder).problems != []
 
 
@@ -217,17 +215,47 @@ def test_repeated_identical_rows_are_merged_with_a_notice(tmp_path: Path) -> Non
     dataset = load(folder)
     assert list(dataset.corpus) == [(row["id"], row["text"]) for row in rows[:2000]]
     assert dataset.corpus.rows(["0", "1999", "1024"]).tolist() == [0, 1999, 1024]
-    assert dataset.notices == (f"{folder}/corpus.jsonl: 3000 repeated rows merged",)
+    assert dataset.notices == (f"{folder}/corpus.jsonl: 3,000 repeated rows merged",)
     assert load(folder).notices == dataset.notices
 
 
-def test_one_id_with_two_texts_is_an_error_that_names_both_lines(tmp_path: Path) -> None:
-    folder = r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "d-ü", "text": "another text"}])
-    with pytest.raises(UserError) as error:
-        load(folder)
-    assert str(error.value) == (
-        f"{folder}/corpus.jsonl:4: id 'd-ü' was used at line 2 with another text: ids must be distinct"
-    )
+def test_of_rows_with_one_id_the_last_counts_where_the_first_stood(tmp_path: Path) -> None:
+    rows = [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"), ("b", "2"), ("a", "5")]
+    folder = r2med_folder(tmp_path / "set", [{"id": i, "text": t} for i, t in rows], QUERIES[:1], QRELS[:1])
+    for _ in range(2):
+        dataset = load(folder)
+        assert list(dataset.corpus) == [("a", "5"), ("b", "2"), ("c", "4")]
+        assert dataset.corpus.rows(["c", "b", "a"]).tolist() == [2, 1, 0]
+        assert dataset.corpus.repeats is not None
+        assert list(dataset.corpus.repeats) == [("a", "1"), ("b", "2"), ("a", "3")]
+        assert dataset.notices[0] == (
+            f"{folder}/corpus.jsonl: 3 repeated rows merged; 1 ids came with another text, and the last one counts "
+            "(such as 'a': line 1 and corpus.jsonl:6)"
+        )
+
+
+def test_many_repeats_over_many_batches_are_merged_as_a_dictionary_would(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    rows = [(f"d{chance.randrange(2000)}", f"text {number}") for number in range(5 * BATCH)]
+    corpus = on_disk(rows, tmp_path)
+    last = dict(rows)
+    assert list(corpus) == list(last.items())
+    assert corpus.rows(list(last)).tolist() == list(range(len(last)))
+    assert [corpus.row(identifier) for identifier in list(last)[:50]] == list(range(50))
+    assert corpus.repeats is not None
+    assert sorted([*corpus, *corpus.repeats]) == sorted(rows)
+
+
+def test_a_corpus_without_repeats_has_none(make) -> None:
+    assert make(many(10)).repeats is None
+
+
+def test_what_repeats_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+    once = on_disk([("a", "x"), ("b", "y")], tmp_path / "once")
+    again = on_disk([("a", "x"), ("b", "y"), ("a", "x")], tmp_path / "again")
+    other = on_disk([("a", "z"), ("b", "y"), ("a", "x")], tmp_path / "other")
+    assert list(once) == list(again) == list(other)
+    assert len({once.fingerprint, again.fingerprint, other.fingerprint}) == 3
 
 
 def test_equal_texts_under_several_ids_stay_apart(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import r2med
 from r2med.data import Query, load, names
-from r2med.data.dataset_cards import groups
+from r2med.data.dataset_cards import ANY_DATASET, groups
 from r2med.data.qrels_file import read_qrels
 from r2med.errors import UserError
 from support.datasets import DOCUMENTS, GRADES, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
@@ -74,9 +74,32 @@ def test_a_pair_judged_twice_differently_names_both_lines(tmp_path: Path) -> Non
 
 
 def test_a_document_judged_relevant_is_never_excluded(tmp_path: Path) -> None:
-    queries = [{"id": "0", "text": "?", "doc_id": "0", "excluded_ids": ["d2", "d2", "0"]}]
+    queries = [{"id": "0", "text": "?", "excluded_ids": ["d2", "d2", "0"]}]
     dataset = load(r2med_folder(tmp_path / "set", queries=queries, qrels=QRELS[:2]))
     assert dataset.queries[0].excluded == ("d2",)
+
+
+@pytest.mark.parametrize("doc_id", ["d2", ["d2"], [8], {"d2": 1}, None])
+def test_doc_id_excludes_nothing(tmp_path: Path, doc_id: object) -> None:
+    queries = [{"id": "0", "text": "?", "doc_id": doc_id}]
+    dataset = load(r2med_folder(tmp_path / "set", queries=queries, qrels=QRELS[:2]))
+    assert dataset.queries[0].excluded == ()
+
+
+def test_an_r2med_folder_joins_each_title_to_its_text_and_leaves_other_texts_alone(tmp_path: Path) -> None:
+    documents = [
+        {"id": "a", "title": "Anaemia", "text": "has many causes."},
+        {"id": "b", "title": " ", "text": " as it is "},
+        {"id": "c", "text": " as it is "},
+        {"id": "d", "title": None, "text": "Null."},
+    ]
+    folder = r2med_folder(tmp_path / "set", documents, qrels=[{"q_id": "0", "p_id": "a", "score": 1}])
+    assert [text for _, text in load(folder).corpus] == [
+        "Anaemia has many causes.",
+        " as it is ",
+        " as it is ",
+        "Null.",
+    ]
 
 
 def test_beir_joins_each_title_to_its_text(tmp_path: Path) -> None:
@@ -144,6 +167,62 @@ def test_escaped_control_characters_are_kept(tmp_path: Path) -> None:
     odd = "a\x00b\x07c\x1bd\x7f\x85"
     dataset = load(r2med_folder(tmp_path / "set", [*DOCUMENTS, {"id": "\x01", "text": odd}]))
     assert dict(dataset.corpus)["\x01"] == odd
+
+
+def test_of_queries_with_one_id_the_last_counts_with_a_notice(tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "set", queries=[*QUERIES, {"id": "0", "text": "another"}])
+    dataset = load(folder)
+    assert [(query.id, query.text) for query in dataset.queries] == [("0", "another"), ("1", "Why is she pale?")]
+    assert dataset.notices == (
+        f"{folder}/query.jsonl: 1 repeated rows merged; 1 ids came with another text, and the last one counts "
+        "(such as '0': line 1 and query.jsonl:3)",
+    )
+
+
+@pytest.mark.parametrize(
+    "grade", ["9" * 5000, "-" + "9" * 5000, "9223372036854775808", "2147483649", "-2147483649", "00009999999999999"]
+)
+def test_a_grade_out_of_range_is_one_line(tmp_path: Path, grade: str) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text(f"q1\td1\t{grade}\n")
+    with pytest.raises(
+        UserError, match=r"qrels.tsv:1: grade '.{1,40}' is out of range: grades are small numbers"
+    ) as error:
+        read_qrels(path)
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("score", ["9" * 5000, "9" * 4000, "9223372036854775808", "1e300", "-1e300", "NaN", "1e999"])
+def test_a_score_out_of_range_is_one_line(tmp_path: Path, score: str) -> None:
+    folder = r2med_folder(tmp_path / "set")
+    (folder / "qrels.jsonl").write_text(f'{{"q_id": "0", "p_id": "0", "score": {score}}}\n')
+    with pytest.raises(UserError, match=r"qrels.jsonl:1: (score .{1,40} (is out of range|is not a whole)|bad JSON)"):
+        load(folder)
+
+
+def test_leading_zeros_change_no_grade(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.tsv"
+    path.write_text("q1\td1\t" + "0" * 20 + "2\n")
+    assert read_qrels(path) == {"q1": {"d1": 2}}
+
+
+def test_what_is_printed_of_a_dataset_is_short(tmp_path: Path) -> None:
+    dataset = load(r2med_folder(tmp_path / "set"))
+    assert repr(dataset) == "Dataset(set: 2 queries, 3 documents, Qrels(2 queries, 2 positives))"
+    assert repr(dataset.corpus) == "Corpus(3 documents)"
+
+
+def test_a_dataset_without_queries_or_judgements_is_not_scored(tmp_path: Path) -> None:
+    load(r2med_folder(tmp_path / "set")).require_scorable()
+    with pytest.raises(UserError, match="a has no queries: nothing can be scored"):
+        load(r2med_folder(tmp_path / "a", queries=[], qrels=[])).require_scorable()
+    with pytest.raises(UserError, match="b has no judgements: nothing can be scored"):
+        load(r2med_folder(tmp_path / "b", qrels=[])).require_scorable()
+
+
+def test_a_dataset_without_a_card_has_the_instruction_of_any(tmp_path: Path) -> None:
+    assert load(r2med_folder(tmp_path / "set")).instruction == ANY_DATASET
+    assert load("demo/Biology").instruction.kind == "Biology post"
 
 
 def test_repeated_identical_queries_are_merged_with_a_notice(tmp_path: Path) -> None:

@@ -73,6 +73,23 @@ def test_every_file_the_card_lists_is_read(tmp_path: Path, data_files: str) -> N
     assert {path.name for path in config_files(clone, "corpus")} == {"part-a.jsonl", "part-b.jsonl"}
 
 
+@pytest.mark.parametrize(
+    "data_files",
+    ["3", "[3, [4], null]", "{split: corpus}", "[{path: 3, split: corpus}]", "[{path: {a: b}, split: corpus}]", '"a**"',
+     '"**/../x"', '"\\0"', '"' + "x" * 5000 + '"', '""', "null", "true", "[{split: [corpus], path: x}]"],
+)  # fmt: skip
+def test_odd_lists_of_files_in_a_card_are_prose(tmp_path: Path, data_files: str) -> None:
+    clone = hub_files(tmp_path / "clone")
+    (clone / "README.md").write_text(f"---\nconfigs:\n- config_name: corpus\n  data_files: {data_files}\n---\n")
+    assert config_files(clone, "corpus") == [clone / "corpus" / "corpus-00000-of-00001.parquet"]
+
+
+def test_ids_that_repeat_across_shards_are_told_by_file(tmp_path: Path) -> None:
+    clone = in_shards(tmp_path / "clone", DOCUMENTS, [{"id": "0", "text": "another text"}])
+    (notice,) = load(clone).notices
+    assert "(such as '0': corpus-00000-of-00002.parquet:1 and corpus-00001-of-00002.parquet:1)" in notice
+
+
 def test_a_card_cannot_name_files_outside_its_repository(tmp_path: Path) -> None:
     clone = hub_files(tmp_path / "clone")
     secret = write_jsonl(tmp_path / "secret.jsonl", DOCUMENTS)
@@ -113,15 +130,14 @@ def test_a_missing_shard_is_noticed(tmp_path: Path) -> None:
 
 
 def test_problems_name_the_shard_they_are_in(tmp_path: Path) -> None:
-    again = {"id": "0", "text": "another text"}
-    clone = in_shards(tmp_path / "clone", DOCUMENTS, [{"id": "e", "text": " "}, again])
+    clone = in_shards(tmp_path / "clone", DOCUMENTS, [{"id": "e", "text": " "}, {"id": "", "text": "x"}])
     write_parquet(clone / "qrels" / "qrels-00000-of-00002.parquet", QRELS)
     write_parquet(clone / "qrels" / "qrels-00001-of-00002.parquet", [{"q_id": "9", "p_id": "0", "score": 1}])
     (clone / "qrels" / "qrels-00000-of-00001.parquet").unlink()
     found = check(clone)
     second = clone / "corpus" / "corpus-00001-of-00002.parquet"
     assert [str(problem) for problem in (*found.problems, *found.flaws)] == [
-        f"{second}:2: id '0' was used at corpus-00000-of-00002.parquet:1 with another text: ids must be distinct",
+        f"{second}:2: empty id: every document needs one",
         f"{second}:1: document 'e' has an empty text",
         f"{clone}/qrels/qrels-00001-of-00002.parquet:1: unknown query '9': not in the query file",
     ]

@@ -145,7 +145,7 @@ def test_texts_for_unknown_ids_are_a_notice(tmp_path):
         ([row(0, [1])], "must be a string or a list of strings"),
         ([row(0, 1)], "'hy_doc' must be a string"),
         ([{"id": "0"}], "missing field 'hy_doc'"),
-        ([{"id": "0"}, {"id": "1"}], r"jsonl:1: missing field 'hy_doc' \(and 1 more lines\)$"),
+        ([{"id": "0"}, {"id": "1"}], r"jsonl:1: missing field 'hy_doc' \(rows have id\) \(and 1 more lines\)$"),
         ([], "jsonl: it is empty"),
     ],
 )

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r2med.data import Corpus, Query
+from r2med.data import Corpus, Query, load
 from r2med.errors import UserError
 from r2med.retrieve.bm25 import BM25, index, postings
 from r2med.retrieve.bm25.scorers import byte_length
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store
 from r2med.text import english
+from support.datasets import r2med_folder
 from support.small import dataset_of
 
 WORDS = "fever cough dyspnoea rash oedema anaemia jaundice pain fevers coughing the of (Rash), 38.5 naïve".split()
@@ -185,3 +186,30 @@ def test_an_empty_corpus_a_wrong_scorer_and_wrong_numbers_are_one_line(store):
 def test_a_corpus_of_nothing_but_stop_words_finds_nothing(store):
     assert search(corpus_of("the", "of"), "the fever", store) == []
     assert search(corpus_of("the", "of"), "the fever", store, scorer="lucene") == []
+
+
+ROWS = [
+    ("a", "fever and cough"),
+    ("b", "rash of the trunk"),
+    ("a", "fever fever jaundice, at last"),
+    ("c", "cough"),
+    ("b", "rash of the trunk"),
+    ("d", ""),
+    ("a", "cough and pain"),
+]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "reference", "rows"), [("published", published, ROWS), ("lucene", lucene, dict(ROWS).items())]
+)
+@pytest.mark.parametrize("query", ["fever cough", "jaundice", "rash pain cough cough"])
+def test_rows_whose_id_came_again_count_in_the_published_statistics_and_not_in_lucenes(
+    scorer, reference, rows, query, tmp_path
+):
+    folder = r2med_folder(tmp_path / "set", [{"id": i, "text": t} for i, t in ROWS])
+    corpus = load(folder, Store(tmp_path / "home")).corpus
+    expected = dict(
+        zip([i for i, _ in rows], reference([t for _, t in rows], query), strict=True)
+    )  # the last one counts
+    found = dict(search(corpus, query, Store(tmp_path / "home"), scorer=scorer))
+    assert found == pytest.approx({i: score for i, score in expected.items() if score > 0})

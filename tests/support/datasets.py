@@ -15,10 +15,12 @@ DOCUMENTS: Sequence[Row] = (
     {"id": "d-ü", "text": "Ein Text mit Umlauten, 漢字 und 😀."},
     {"id": "d2", "text": "Iron deficiency has many causes."},
 )
-# The first id is also that of a document; the second query was made from a document that is not its answer.
+# The first id is also that of a document; the second query must not get a document that is not its answer.
 QUERIES: Sequence[Row] = (
-    {"id": "0", "text": "Tired after bread?", "answer": "Coeliac disease", "body_system": "Digestive", "doc_id": ["0"]},
-    {"id": "1", "text": "Why is she pale?", "answer": "Iron deficiency", "body_system": "Other / NA", "doc_id": ["0"]},
+    {"id": "0", "text": "Tired after bread?", "answer": "Coeliac disease", "body_system": "Digestive"}
+    | {"doc_id": ["0"], "excluded_ids": []},
+    {"id": "1", "text": "Why is she pale?", "answer": "Iron deficiency", "body_system": "Other / NA"}
+    | {"doc_id": ["d-ü"], "excluded_ids": ["0"]},
 )
 QRELS: Sequence[Row] = (
     {"q_id": "0", "p_id": "0", "score": 2},

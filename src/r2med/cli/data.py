@@ -63,13 +63,11 @@ def check(datasets: Words) -> None:
     total = 0
     for name in _names(datasets):
         found = find(name)
-        for problem in (*found.problems, *found.flaws):
-            print(printable(str(problem)))
-        if found.dropped:
-            print(f"{name}: and {found.dropped} more problems")
+        for line in found.lines():
+            print(printable(line))
         for notice in found.notices:
             print(f"note: {printable(notice)}")
-        print(f"{name}: {f'{len(found)} problems' if len(found) else 'sound'}")
+        print(f"{name}: {f'{len(found):,} problems' if len(found) else 'sound'}")
         total += len(found)
     if total:
         raise typer.Exit(2)

@@ -34,23 +34,27 @@ def _check_links(dataset: Dataset, judgements: list[Judgement], path: Path, prob
     known = {d for d, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row >= 0}
     for judgement in judgements:
         if judgement.query not in queries:
-            problems.flaw(judgement.path, judgement.line, f"unknown query {judgement.query!r}: not in the query file")
+            message = f"unknown query {judgement.query!r}: not in the query file"
+            problems.flaw(judgement.path, judgement.line, message, "unknown query: not in the query file")
         if judgement.document not in known:
-            problems.flaw(judgement.path, judgement.line, f"unknown document {judgement.document!r}: not in the corpus")
+            message = f"unknown document {judgement.document!r}: not in the corpus"
+            problems.flaw(judgement.path, judgement.line, message, "unknown document: not in the corpus")
     if not judgements:
         problems.flaw(path, None, "no judgements: nothing can be scored")
 
 
 def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, problems: Problems) -> None:
-    first = {row.id: row for row in reversed(rows)}
+    by_id = {row.id: row for row in rows}
     if not dataset.queries:
         problems.flaw(path, None, "no queries")
     for query in dataset.queries:
-        row = first[query.id]
+        row = by_id[query.id]
         if query.id not in dataset.qrels:
-            problems.flaw(row.path, row.line, f"query {query.id!r} has no qrels: it will not be scored")
+            cause = "has no qrels: it will not be scored"
+            problems.flaw(row.path, row.line, f"query {query.id!r} {cause}", f"query {cause}")
         elif not any(grade > 0 for grade in dataset.qrels[query.id].values()):
-            problems.flaw(row.path, row.line, f"query {query.id!r} has no relevant document: it always scores 0")
+            cause = "has no relevant document: it always scores 0"
+            problems.flaw(row.path, row.line, f"query {query.id!r} {cause}", f"query {cause}")
 
 
 def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:

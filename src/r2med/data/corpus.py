@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
+DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
 BATCH = 1024
 """Documents per Arrow batch; every batch but the last is full, so a row's batch is found by division."""
 
@@ -22,19 +23,34 @@ Rows = npt.NDArray[np.int32]
 class Corpus:
     """Documents in their order. A row number stands for a document everywhere inside; ids come in and go out."""
 
-    def __init__(self, batches: Batches, order: Rows, fingerprint: str) -> None:
+    def __init__(self, batches: Batches, order: Rows, fingerprint: str, repeats: Corpus | None = None) -> None:
         self._batches = batches
         self._order = order
         self._ranks: Rows | None = None
         self.fingerprint = fingerprint
+        self.repeats = repeats
+        """The rows of the source whose id came again later, in their order; None if every id came once. They are no
+        documents, but the original's BM25 counts them in its statistics."""
+
+    def __repr__(self) -> str:
+        return f"Corpus({len(self):,} documents)"
 
     @classmethod
     def open(cls, folder: Path, fingerprint: str) -> Corpus:
         """Open the files that `corpus_writer` made; nothing is read but the footer."""
         from r2med.store.files import map_array
 
-        reader = pa.ipc.open_file(pa.memory_map(str(folder / "documents.arrow")))
-        return cls(Batches(reader), map_array(folder / "order.npy"), fingerprint)
+        repeats = folder / REPEATS
+        order = map_array(folder / "order.npy")
+        return cls(
+            Batches.open(folder / DOCUMENTS), order, fingerprint, cls.unsorted(repeats) if repeats.exists() else None
+        )
+
+    @classmethod
+    def unsorted(cls, path: Path) -> Corpus:
+        """Open a file of rows whose ids may repeat; rows can be read, but not found by their ids."""
+        batches = Batches.open(path)
+        return cls(batches, np.arange(batches.rows, dtype=np.int32), "")
 
     @classmethod
     def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
@@ -100,19 +116,17 @@ class Corpus:
     def rows(self, identifiers: Sequence[str]) -> Rows:
         """Return the rows of many document ids, -1 for those that are not there."""
         if len(identifiers) * 32 < len(self):  # fewer probes than hashing every id of the corpus
-            found = [self.row(identifier) for identifier in identifiers]
-            return np.array([-1 if row is None else row for row in found], dtype=np.int32)
+            rows = [self.row(identifier) for identifier in identifiers]
+            return np.array([-1 if row is None else row for row in rows], dtype=np.int32)
         wanted = pa.array(identifiers, pa.string())
         ids = pa.chunked_array([ids for _, ids, _ in self.batches()], pa.string())
         return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=ids), -1), dtype=np.int32)
 
-    @property
-    def id_order(self) -> Rows:
-        """All rows, ascending by id (by code point, which is trec_eval's byte order of UTF-8)."""
-        return self._order
-
     def id_ranks(self) -> Rows:
-        """Return for every row its place in `id_order`: what ties are broken by. Kept, since servers ask often."""
+        """Return for every row its rank by id: what ties are broken by. Kept, since servers ask often.
+
+        Ids ascend by code point, which is trec_eval's byte order of UTF-8.
+        """
         if self._ranks is None:
             ranks = np.empty(len(self), dtype=np.int32)
             ranks[self._order] = np.arange(len(self), dtype=np.int32)
@@ -125,10 +139,10 @@ class Corpus:
         out = np.empty(len(wanted), dtype=object)
         by_row = np.argsort(wanted, kind="stable")
         numbers = wanted[by_row] // BATCH
-        for places in np.split(by_row, np.flatnonzero(np.diff(numbers)) + 1):
-            if len(places):
-                batch = self._batches[int(wanted[places[0]] // BATCH)]
-                out[places] = batch.column(column).take(pa.array(wanted[places] % BATCH)).to_pylist()
+        for indices in np.split(by_row, np.flatnonzero(np.diff(numbers)) + 1):
+            if len(indices):
+                batch = self._batches[int(wanted[indices[0]] // BATCH)]
+                out[indices] = batch.column(column).take(pa.array(wanted[indices] % BATCH)).to_pylist()
         return cast(list[str], out.tolist())
 
 
@@ -137,6 +151,17 @@ class Batches:
 
     def __init__(self, source: Any) -> None:
         self._source = source
+
+    @classmethod
+    def open(cls, path: Path) -> Batches:
+        """Map a file."""
+        return cls(pa.ipc.open_file(pa.memory_map(str(path))))
+
+    @property
+    def rows(self) -> int:
+        """How many rows a file has."""
+        count: int = self._source.num_record_batches
+        return (count - 1) * BATCH + len(self[count - 1]) if count else 0
 
     def __getitem__(self, number: int) -> pa.RecordBatch:
         return self._source.get_batch(number) if hasattr(self._source, "get_batch") else self._source[number]
@@ -152,6 +177,12 @@ class FingerprintHasher:
         """Take in one document."""
         i, t = identifier.encode(), text.encode()
         self._hash.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
+
+    def add_repeats(self, repeats: Corpus) -> None:
+        """Take in the rows whose ids came again, after all documents."""
+        self._hash.update(b"repeats\n")
+        for identifier, text in repeats:
+            self.add(identifier, text)
 
     def hexdigest(self) -> str:
         """Return the fingerprint."""

@@ -17,10 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.corpus import BATCH, SCHEMA, Corpus, FingerprintHasher
+from r2med.data.corpus import BATCH, DOCUMENTS, REPEATS, SCHEMA, Corpus, FingerprintHasher
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Document, place
+from r2med.data.source_rows import Document, where
 from r2med.store.files import write_array
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -29,35 +31,81 @@ class Written:
 
     fingerprint: str
     rows: int
-    repeated: int
 
 
 def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems) -> Written:
-    """Write `documents.arrow` and `order.npy` into the folder.
+    """Write `documents.arrow` and `order.npy` into the folder, and `repeats.arrow` if ids repeat.
 
-    Rows that repeat an id with the same text are left out; with another text they are reported as problems.
+    Of rows with one id the last counts, as for MTEB and the original, and stands where the first one stood.
     """
-    draft = folder / "draft.arrow"
+    draft_path = folder / "draft.arrow"
     origins = _Origins()
-    hashes = _write_batches(draft, origins.noting(documents))
-    ids = _ids(draft)
-    order = np.asarray(pc.sort_indices(ids), dtype=np.int64)
-    in_order = ids.take(pa.array(order))
-    same = np.zeros(len(order), dtype=bool)
-    if len(order) > 1:
-        same[1:] = np.asarray(pc.equal(in_order[1:], in_order[:-1]))
-    repeated, clashes = _repeated_rows(order, same, hashes, origins, in_order, problems)
-    if len(repeated):
-        keep = np.ones(len(order), dtype=bool)
-        keep[repeated] = False
-        _write_batches(folder / "documents.arrow", _kept(draft, keep))
-        draft.unlink()
-        new_row = np.cumsum(keep) - 1
-        order = new_row[order[keep[order]]]
+    hashes = _write_batches(draft_path, origins.noting(documents))
+    draft = Corpus.unsorted(draft_path)
+    first, last = _first_and_last(draft)
+    if len(first) == len(draft):
+        draft_path.rename(folder / DOCUMENTS)
     else:
-        draft.rename(folder / "documents.arrow")
-    write_array(folder / "order.npy", order.astype(np.int32))
-    return Written(_fingerprint(folder), len(hashes), len(repeated) - clashes)
+        _tell_repeats(draft, first, last, hashes, origins, problems)
+        _write_batches(folder / DOCUMENTS, _last_of_each(draft, first, last, hashes))
+        _write_batches(folder / REPEATS, _replaced(draft, last))
+        draft_path.unlink()
+    write_array(folder / "order.npy", _ranked(first).astype(np.int32))
+    return Written(_fingerprint(folder), len(draft))
+
+
+def _first_and_last(draft: Corpus) -> tuple[Ints, Ints]:
+    """Return the first and the last row of each id, in the order of the ids."""
+    ids = pa.chunked_array([ids for _, ids, _ in draft.batches()], pa.string())
+    order = np.asarray(pc.sort_indices(ids), dtype=np.int64)  # stable: rows of one id stay in their order
+    if not len(order):
+        return order, order
+    in_order = ids.take(pa.array(order))
+    begins = np.ones(len(order) + 1, dtype=bool)
+    begins[1:-1] = ~np.asarray(pc.equal(in_order[1:], in_order[:-1]))
+    return order[begins[:-1]], order[begins[1:]]
+
+
+def _ranked(first: Ints) -> Ints:
+    """Return the rows without gaps, in the order of the ids."""
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    return ranks
+
+
+def _tell_repeats(
+    draft: Corpus, first: Ints, last: Ints, hashes: npt.NDArray[np.uint64], origins: _Origins, problems: Problems
+) -> None:
+    several = np.flatnonzero(first != last)
+    another = several[hashes[first[several]] != hashes[last[several]]]
+    message = f"{origins.of(0)[0]}: {len(draft) - len(first):,} repeated rows merged"
+    if len(another):
+        example = int(another[np.argmin(first[another])])
+        path, line = origins.of(int(last[example]))
+        earlier = where(*origins.of(int(first[example])), seen_from=path)
+        message += (
+            f"; {len(another):,} ids came with another text, and the last one counts "
+            f"(such as {draft.id(int(first[example]))!r}: {earlier} and {path.name}:{line})"
+        )
+    problems.notice(message)
+
+
+def _last_of_each(draft: Corpus, first: Ints, last: Ints, hashes: npt.NDArray[np.uint64]) -> Iterator[tuple[str, str]]:
+    """Yield every id where it came first, with the text it came with last."""
+    source = np.full(len(draft), -1, dtype=np.int64)
+    source[first] = np.where(hashes[first] == hashes[last], first, last)
+    for row, (identifier, text) in enumerate(draft):
+        if source[row] >= 0:
+            yield identifier, text if source[row] == row else draft.text(source[row])
+
+
+def _replaced(draft: Corpus, last: Ints) -> Iterator[tuple[str, str]]:
+    """Yield the rows whose id comes again."""
+    counts = np.zeros(len(draft), dtype=bool)
+    counts[last] = True
+    for row, document in enumerate(draft):
+        if not counts[row]:
+            yield document
 
 
 class _Origins:
@@ -104,48 +152,11 @@ def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> npt.NDAr
     return np.frombuffer(bytes(hashes), dtype=np.uint64)
 
 
-def _repeated_rows(
-    order: npt.NDArray[np.int64],
-    same: npt.NDArray[np.bool_],
-    hashes: npt.NDArray[np.uint64],
-    origins: _Origins,
-    in_order: pa.ChunkedArray,
-    problems: Problems,
-) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the rows that repeat an earlier id, and how many of them have another text than it.
-
-    The sort is stable, so the first of a group came first.
-    """
-    first = np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))
-    again = np.flatnonzero(same)
-    clashes = again[hashes[order[again]] != hashes[order[first[again]]]]
-    for number in clashes:
-        path, line = origins.of(int(order[number]))
-        earlier = place(*origins.of(int(order[first[number]])), seen_from=path)
-        identifier = in_order[int(number)].as_py()
-        problems.add(path, line, f"id {identifier!r} was used at {earlier} with another text: ids must be distinct")
-    return order[again], len(clashes)
-
-
-def _ids(path: Path) -> pa.ChunkedArray:
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    batches = [reader.get_batch(i).column(0) for i in range(reader.num_record_batches)]
-    return pa.chunked_array(batches, pa.string())
-
-
-def _kept(path: Path, keep: npt.NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    row = 0
-    for number in range(reader.num_record_batches):
-        batch = reader.get_batch(number)
-        for document in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-            if keep[row]:
-                yield document
-            row += 1
-
-
 def _fingerprint(folder: Path) -> str:
+    corpus = Corpus.open(folder, "")
     hasher = FingerprintHasher()
-    for identifier, text in Corpus.open(folder, ""):
+    for identifier, text in corpus:
         hasher.add(identifier, text)
+    if corpus.repeats is not None:
+        hasher.add_repeats(corpus.repeats)
     return hasher.hexdigest()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
+from r2med.errors import UserError
 from r2med.store import digest
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Qrels(Mapping[str, Mapping[str, int]]):
     def __len__(self) -> int:
         return len(self._grades)
 
+    def __repr__(self) -> str:
+        return f"Qrels({len(self):,} queries, {self.positives:,} positives)"
+
     @cached_property
     def positives(self) -> int:
         """How many judgements are above 0."""
@@ -66,6 +70,15 @@ class Dataset:
     source: str = ""
     """Where it was fetched from, REPOSITORY@REVISION; empty for a folder of the user's."""
     notices: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name}: {len(self.queries):,} queries, {len(self.corpus):,} documents, {self.qrels!r})"
+
+    def require_scorable(self) -> None:
+        """Raise UserError if there is nothing to score: a mean over no queries would look like a score of 0."""
+        missing = [noun for noun, rows in (("queries", self.queries), ("judgements", self.qrels)) if not rows]
+        if missing:
+            raise UserError(f"{self.name} has no {missing[0]}: nothing can be scored (r2med data check shows more)")
 
     @property
     def instruction(self) -> Instruction:

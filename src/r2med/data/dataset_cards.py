@@ -11,8 +11,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from r2med import plugins
+from r2med.cards import Catalogue, read_toml, validated
 from r2med.errors import UserError, checked_name
-from r2med.toml_card import read_toml, validated
+
+BENCHMARK = "R2MED"
+"""The group of the published benchmark: it and its tasks have the members that this package gives them, no others."""
 
 
 class _Part(BaseModel):
@@ -33,13 +36,6 @@ class Counts(_Part):
     documents: int
     positives: int
     most_positives: int
-
-
-class Lengths(_Part):
-    """Mean tokens."""
-
-    query: float
-    document: float
 
 
 class Instruction(_Part):
@@ -87,8 +83,9 @@ class DatasetCard(_Part):
     groups: tuple[str, ...] = ()
     also_averaged_without: bool = False
     hub: Hub | None = None
+    folder: str = ""
+    """Where it lies on this machine; relative to the card, or from `~`."""
     counts: Counts | None = None
-    published_lengths: Lengths | None = None
     instruction: Instruction | None = None
 
     @property
@@ -104,36 +101,73 @@ INHERITED = ("short", "task", "scenario", "kind", "order", "instruction")
 def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> DatasetCard:
     """Read one card; `like = "MedQA-Diag"` takes over task, scenario, kind and instruction of that card."""
     content = read_toml(file)
-    if like := content.pop("like", None):
-        # From the files and not from `cards()`, which may be waiting for this very card.
+    if "like" in content:
+        like = content.pop("like")
+        # From the files and not from the catalogue, which may be waiting for this very card.
         known = plugins.files("datasets", ".toml")
-        if like not in known or like in seen:
-            why = "which is like this one" if like in known else "but there is no such card"
-            raise UserError(f"{file}: like = {like!r}, {why}")
+        if not isinstance(like, str) or like not in known or like in seen:
+            why = "which is like this one" if like in seen else "but there is no such card"
+            raise UserError(f"{file}: like = {str(like)[:60]!r}, {why}")
         model = read_card(known[like], like, (*seen, like))
         content = {field: getattr(model, field) for field in INHERITED} | content
-    return validated(DatasetCard, {"name": name, **content}, file)
+    card = validated(DatasetCard, {"name": name, **content}, file)
+    if card.folder and isinstance(file, Path):
+        card = card.model_copy(update={"folder": str(file.parent / _expanded(card.folder, file))})
+    return card
 
 
-@cache
+def _expanded(folder: str, file: Path) -> Path:
+    try:
+        return Path(folder).expanduser()
+    except RuntimeError:
+        raise UserError(f"{file}: folder = {folder!r} names the home folder of nobody") from None
+
+
+class _Datasets(Catalogue[DatasetCard]):
+    """Every dataset's card by name, in the benchmark's order."""
+
+    def _read_all(self, plugin_folders: str) -> Mapping[str, DatasetCard]:
+        cards = []
+        for name, file in plugins.files(self.kind, ".toml").items():
+            card = read_card(file, checked_name(name, self.noun))
+            if name not in _benchmark() and (taken := {*card.groups} & _benchmark_groups()):
+                raise UserError(
+                    f"{file}: {taken.pop()} is a group of the published benchmark: choose a name of your own"
+                )
+            cards.append(card)
+        return {card.name: card for card in sorted(cards, key=lambda card: (card.order, card.name))}
+
+
+_DATASETS = _Datasets("datasets", DatasetCard, "dataset", "r2med data list shows all")
+
+
 def cards() -> Mapping[str, DatasetCard]:
     """Return every card by name, in the benchmark's order."""
-    found = [
-        read_card(file, checked_name(name, "dataset")) for name, file in plugins.files("datasets", ".toml").items()
-    ]
-    return {card.name: card for card in sorted(found, key=lambda card: (card.order, card.name))}
+    return _DATASETS
+
+
+def groups() -> Mapping[str, tuple[str, ...]]:
+    """Return group -> names of datasets: those the cards name, one per task of the benchmark, and the bundled demo."""
+    members: dict[str, list[str]] = {BENCHMARK: [], "demo": []}
+    for card in cards().values():
+        own_task = BENCHMARK in card.groups or card.task_group not in _benchmark_groups()
+        for group in dict.fromkeys((*card.groups, *([card.task_group] if own_task else []))):
+            if group:
+                members.setdefault(group, []).append(card.name)
+    members["demo"] = [f"demo/{name}" for name in cards() if demo_folder(name).is_dir()]
+    return {group: tuple(names) for group, names in members.items()}
 
 
 @cache
-def groups() -> Mapping[str, tuple[str, ...]]:
-    """Return group -> names of datasets: those the cards name, one per task, and the bundled demo."""
-    found: dict[str, list[str]] = {"R2MED": [], "demo": []}
-    for card in cards().values():
-        for group in (*card.groups, card.task_group):
-            if group:
-                found.setdefault(group, []).append(card.name)
-    found["demo"] = [f"demo/{name}" for name in cards() if demo_folder(name).is_dir()]
-    return {group: tuple(names) for group, names in found.items()}
+def _benchmark() -> Mapping[str, DatasetCard]:
+    """Return the cards that come with this package."""
+    folder = next(plugins.folders("datasets"))
+    files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
+    return {name: read_card(file, name) for name, file in files.items()}
+
+
+def _benchmark_groups() -> set[str]:
+    return {BENCHMARK, *(card.task_group for card in _benchmark().values())}
 
 
 def demo_folder(name: str) -> Path:

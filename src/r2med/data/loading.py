@@ -14,8 +14,8 @@ from r2med.data.dataset_cards import DatasetCard, cards, demo_folder, groups, re
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
-from r2med.data.source_rows import QueryRow, place
-from r2med.errors import UserError, nearest
+from r2med.data.source_rows import QueryRow, where
+from r2med.errors import UserError, unknown
 from r2med.store import Store, default_store, digest
 
 log = logging.getLogger("r2med")
@@ -36,7 +36,7 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
     problems = Problems()
     dataset = read(name, folder, card, problems, store or default_store()).dataset
     problems.raise_first(str(name_or_path))
-    if card is not None and card.hub is not None and name_or_path in cards():
+    if card is not None and card.hub is not None and not card.folder and name_or_path in cards():
         dataset = replace(dataset, source=f"{card.hub.repository}@{card.hub.revision}")
     for notice in dataset.notices:
         log.info("%s", notice)
@@ -51,7 +51,7 @@ def names(name_or_path: str | Path) -> list[str]:
     folder = _path(word)
     if word not in cards() and folder.is_dir() and not is_dataset(folder):
         inside = sorted(path for path in folder.iterdir() if path.is_dir() and is_dataset(path))
-        rank = {name: place for place, name in enumerate(cards())}
+        rank = {name: number for number, name in enumerate(cards())}
         return [str(path) for path in sorted(inside, key=lambda p: rank.get(p.name, len(rank)))] or [word]
     return [word]
 
@@ -64,8 +64,12 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
             from r2med.data.hub import snapshot
 
             card = cards()[word]
+            if card.folder:
+                return word, _local_folder(card), card
             if card.hub is None:
-                raise UserError(f"the card of {word} names no hub repository: give the path of its folder")
+                raise UserError(
+                    f"the card of {word} names neither a folder nor a hub repository: add one, or give a path"
+                )
             return word, snapshot(card.hub, store), card
         if word in groups()["demo"]:
             folder = demo_folder(word.removeprefix("demo/"))
@@ -80,7 +84,7 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
     if folder.exists():
         raise UserError(f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
-    raise UserError(f"no dataset or folder {word!r}{nearest(word, known)}: r2med data list shows all")
+    raise unknown("dataset or folder", word, known, "r2med data list shows all")
 
 
 def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, store: Store) -> Reading:
@@ -107,19 +111,22 @@ def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels
 def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, ...]:
     rows: dict[str, QueryRow] = {}
     repeated = 0
+    other_texts: list[str] = []
     for row in layout.queries(problems):
-        earlier = rows.setdefault(row.id, row)
-        if earlier is row:
-            continue
-        if earlier.text == row.text:
+        earlier = rows.get(row.id, row)
+        rows[row.id] = row
+        if earlier is not row:
             repeated += 1
-        else:
-            where = place(earlier.path, earlier.line, row.path)
-            problems.add(
-                row.path, row.line, f"id {row.id!r} was used at {where} with another text: ids must be distinct"
-            )
+            if earlier.text != row.text:
+                line = where(earlier.path, earlier.line, seen_from=row.path)
+                other_texts.append(f"{row.id!r}: {line} and {row.path.name}:{row.line}")
     if repeated:
-        problems.notice(f"{layout.query_file}: {repeated} repeated rows merged")
+        also = (
+            f"; {len(other_texts):,} ids came with another text, and the last one counts (such as {other_texts[0]})"
+            if other_texts
+            else ""
+        )
+        problems.notice(f"{layout.query_file}: {repeated:,} repeated rows merged{also}")
     judged = [row for row in rows.values() if row.id in qrels or not layout.judged_queries_only]
     if len(judged) < len(rows):
         problems.notice(f"{layout.query_file}: {len(rows) - len(judged)} queries of other splits left out")
@@ -127,10 +134,8 @@ def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, .
 
 
 def _query(row: QueryRow, qrels: Qrels) -> Query:
-    # Sources differ on whether `doc_id` names the documents a query was made from or its gold documents.
-    # A document judged relevant is never left out, so either reading gives the right results.
     relevant = {document for document, grade in qrels.get(row.id, {}).items() if grade > 0}
-    excluded = tuple(source for source in dict.fromkeys(row.sources) if source not in relevant)
+    excluded = tuple(document for document in dict.fromkeys(row.excluded) if document not in relevant)
     return Query(row.id, row.text, row.answer, row.body_system, excluded)
 
 
@@ -138,7 +143,7 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
     """Return the corpus and its source's rows; the source is read only if it changed since the last time."""
     stats = [(str(path.resolve()), path.stat()) for path in layout.corpus_files]
     note = digest(
-        ["corpus source 2", type(layout).__name__]
+        ["corpus source 3", type(layout).__name__]
         + [[path, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for path, s in stats]
     )
     known = store.recall(note)
@@ -150,19 +155,25 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
         known = {
             "fingerprint": written.fingerprint,
             "rows": written.rows,
-            "repeated": written.repeated,
-            "flaws": [(layout.corpus_files.index(f.path), f.line, f.message) for f in found.flaws],
+            "notices": found.notices,
+            "flaws": [(layout.corpus_files.index(f.path), f.line, f.message, f.cause) for f in found.flaws],
         }
         artefact = store.add("corpus", written.fingerprint, scratch, {})
         if not found.problems and not found.dropped:  # else it is read again next time, so that all is told again
             store.remember(note, known)
-        problems.problems += found.problems
-        problems.dropped += found.dropped
-    for file, line, message in known["flaws"]:
-        problems.flaw(layout.corpus_files[file], line, message)
-    if known["repeated"]:
-        problems.notice(f"{layout.corpus_files[0]}: {known['repeated']} repeated rows merged")
+        problems.take(found)
+    else:
+        for file, line, message, cause in known["flaws"]:
+            problems.flaw(layout.corpus_files[file], line, message, cause)
+        problems.notices += known["notices"]
     return Corpus.open(artefact.path, known["fingerprint"]), known["rows"]
+
+
+def _local_folder(card: DatasetCard) -> Path:
+    folder = Path(card.folder)
+    if not folder.is_dir():
+        raise UserError(f"the card of {card.name} names the folder {folder}, which is not there")
+    return folder
 
 
 def _path(word: str) -> Path:

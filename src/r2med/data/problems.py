@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,17 +13,26 @@ from r2med.errors import UserError
 KEPT = 1000
 """Messages kept: a file of a million bad lines must not fill the memory."""
 
+EXAMPLES = 3
+"""Problems of one cause that are each shown; more are counted."""
+
 
 @dataclass(frozen=True)
 class Problem:
-    """One finding."""
+    """One finding; `cause` is what it has in common with others of its kind."""
 
     path: Path
     line: int | None
     message: str
+    cause: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+    @property
+    def kind(self) -> tuple[Path, str]:
+        """What problems are counted by."""
+        return self.path, self.cause or self.message
 
 
 @dataclass
@@ -35,20 +47,31 @@ class Problems:
     flaws: list[Problem] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     dropped: int = 0
+    _counts: Counter[tuple[Path, str]] = field(default_factory=Counter)
 
-    def add(self, path: Path, line: int | None, message: str) -> None:
+    def add(self, path: Path, line: int | None, message: str, cause: str = "") -> None:
         """Report what stops a load."""
-        self._keep(self.problems, Problem(path, line, message))
+        self._keep(self.problems, Problem(path, line, message, cause))
 
-    def flaw(self, path: Path, line: int | None, message: str) -> None:
+    def flaw(self, path: Path, line: int | None, message: str, cause: str = "") -> None:
         """Report what a load survives."""
-        self._keep(self.flaws, Problem(path, line, message))
+        self._keep(self.flaws, Problem(path, line, message, cause))
 
     def notice(self, message: str) -> None:
-        """Tell what was done silently otherwise."""
+        """Tell what would be done silently otherwise."""
         self.notices.append(message)
 
+    def take(self, other: Problems) -> None:
+        """Take over all that another collection holds."""
+        self.problems += other.problems
+        self.flaws += other.flaws
+        self.notices += other.notices
+        self.dropped += other.dropped
+        self._counts += other._counts
+
     def _keep(self, kept: list[Problem], problem: Problem) -> None:
+        if problem.kind in self._counts or len(self._counts) < KEPT:
+            self._counts[problem.kind] += 1
         if len(kept) < KEPT:
             kept.append(problem)
         else:
@@ -57,10 +80,25 @@ class Problems:
     def __len__(self) -> int:
         return len(self.problems) + len(self.flaws) + self.dropped
 
+    def lines(self) -> Iterator[str]:
+        """Yield what to show: each problem of a cause that is rare, one line with the count for one that is not."""
+        shown: Counter[tuple[Path, str]] = Counter()
+        for problem in (*self.problems, *self.flaws):
+            count = self._counts[problem.kind]
+            shown[problem.kind] += 1
+            if count <= EXAMPLES:
+                yield str(problem)
+            elif shown[problem.kind] == 1:
+                start = f", first in line {problem.line}" if problem.line else ""
+                yield f"{problem.path}: {count:,} × {problem.cause or problem.message}{start}"
+        uncounted = len(self) - self._counts.total()
+        if uncounted > 0:
+            yield f"and {uncounted:,} more problems"
+
     def raise_first(self, name: str) -> None:
-        """Stop a load with the first problem and the command that shows all."""
+        """Raise UserError for the first problem, with the command that shows all."""
         if not self.problems:
             return
         more = len(self.problems) - 1 + self.dropped
-        also = f" (and {more} more: r2med data check {name})" if more else ""
+        also = f" (and {more:,} more: r2med data check {shlex.quote(name)})" if more else ""
         raise UserError(f"{self.problems[0]}{also}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from r2med.data.dataset import Qrels
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Fields, Judgement, judgement_row, place, read_jsonl, read_lines
+from r2med.data.source_rows import HIGHEST_GRADE, Fields, Judgement, judgement_row, read_jsonl, read_lines, where
 
 _JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
 QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}
@@ -30,9 +30,13 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
         if len(columns) not in widths:
             needed = " or ".join(widths[width] for width in widths)
             tail = "" if ended else " (the last line is truncated?)"
-            problems.add(path, line, f"{len(columns)} columns instead of {needed}{tail}")
+            message = f"{len(columns)} columns instead of {needed}{tail}"
+            problems.add(path, line, message, f"lines without {needed} columns")
         elif not _is_number(columns[-1]):
-            problems.add(path, line, f"grade {columns[-1]!r} is not a whole number")
+            problems.add(path, line, f"grade {columns[-1][:40]!r} is not a whole number", "grade is not a whole number")
+        elif len(columns[-1].strip().lstrip("-0")) > 10 or abs(int(columns[-1])) > HIGHEST_GRADE:
+            message = f"grade {columns[-1][:40]!r} is out of range: grades are small numbers"
+            problems.add(path, line, message, "grade out of range")
         else:
             # One form throughout: else a TREC line that lost its grade would pass for one of three columns.
             widths = {len(columns): widths[len(columns)]}
@@ -42,25 +46,26 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
 def gather(judgements: Iterator[Judgement], path: Path, problems: Problems) -> Qrels:
     """Return the qrels; a pair judged twice the same is merged with a notice, differently is a problem."""
     grades: dict[str, dict[str, int]] = {}
-    places: dict[tuple[str, str], tuple[Path, int]] = {}
+    origins: dict[tuple[str, str], tuple[Path, int]] = {}
     repeated = 0
     for judgement in judgements:
         known = grades.setdefault(judgement.query, {})
         if judgement.document not in known:
             known[judgement.document] = judgement.grade
-            places[judgement.query, judgement.document] = (judgement.path, judgement.line)
+            origins[judgement.query, judgement.document] = (judgement.path, judgement.line)
         elif known[judgement.document] == judgement.grade:
             repeated += 1
         else:
-            earlier = place(*places[judgement.query, judgement.document], seen_from=judgement.path)
+            earlier = where(*origins[judgement.query, judgement.document], seen_from=judgement.path)
             problems.add(
                 judgement.path,
                 judgement.line,
                 f"query {judgement.query!r}, document {judgement.document!r} was judged "
                 f"{known[judgement.document]} at {earlier} and {judgement.grade} here",
+                "pair judged twice, differently",
             )
     if repeated:
-        problems.notice(f"{path}: {repeated} repeated judgements merged")
+        problems.notice(f"{path}: {repeated:,} repeated judgements merged")
     return Qrels(grades)
 
 

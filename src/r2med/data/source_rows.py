@@ -13,7 +13,18 @@ from r2med.text.unicode import is_unicode
 
 Fields = Mapping[str, type | tuple[type, ...]]
 
+HIGHEST_GRADE = 1 << 31
+"""No scale of relevance goes further, and sums of gains stay exact."""
+
 TRUNCATED = "truncated last line: the file ends inside a row; copy or download it again"
+
+_SYNONYMS = {
+    "text": ("contents", "content", "passage", "body", "document", "question", "query"),
+    "p_id": ("corpus-id", "corpus_id", "doc_id", "docid", "pid"),
+    "q_id": ("query-id", "query_id", "qid"),
+    "score": ("grade", "relevance", "label", "rel"),
+}
+"""What others call the fields that are read here."""
 
 _WORDS = {str: "a string", int: "a whole number", list: "a list", float: "a number", bool: "true or false"}
 
@@ -32,7 +43,8 @@ def read_lines(path: Path, problems: Problems) -> Iterator[tuple[int, str, bool]
                 if error.end == len(raw) and error.reason == "unexpected end of data":
                     problems.add(path, number, TRUNCATED)
                 else:
-                    problems.add(path, number, f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8")
+                    message = f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8"
+                    problems.add(path, number, message, "invalid UTF-8: save it as UTF-8")
 
 
 def read_jsonl(
@@ -43,15 +55,12 @@ def read_jsonl(
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.add(path, number, _json_fault(error, ended))
+            problems.add(path, number, _json_fault(error, ended), "" if not ended else "bad JSON")
             continue
         if not isinstance(row, dict):
             problems.add(path, number, f"not a JSON object but {_kind(row)}")
             continue
-        found = [*faults(row, required, must=True), *faults(row, optional or {}, must=False)]
-        for fault in found:
-            problems.add(path, number, fault)
-        if not found:
+        if not report_faults(row, required, optional or {}, path, number, problems):
             yield number, row
 
 
@@ -63,17 +72,36 @@ def _json_fault(error: Exception, ended: bool) -> str:
     return f"bad JSON: {error}"
 
 
-def faults(row: dict[str, Any], fields: Fields, must: bool) -> Iterator[str]:
-    """Yield what is wrong with a row: fields that are missing (if they must be there) or of another type."""
-    for name, kinds in fields.items():
+def report_faults(
+    row: dict[str, Any], required: Fields, optional: Fields, path: Path, line: int, problems: Problems
+) -> int:
+    """Report fields that are missing or of another type, and return how many they are."""
+    count = 0
+    for name, kinds in {**optional, **required}.items():
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
-        if name not in row:
-            if must:
-                yield f"missing field {name!r}"
-        elif type(row[name]) not in allowed and not (row[name] is None and not must):
-            yield f"field {name!r} must be {_WORDS[allowed[0]]}, found {_kind(row[name])}"
-        elif isinstance(row[name], str) and not is_unicode(row[name]):
-            yield f"field {name!r} holds a lone surrogate, which is not Unicode text: repair or remove the character"
+        value = row.get(name)
+        if name in required and name not in row:
+            problems.add(path, line, f"missing field {name!r} ({_row_has(row, name)})")
+        elif type(value) not in allowed and (name in required or value is not None):
+            wanted = f"field {name!r} must be {_WORDS[allowed[0]]}"
+            problems.add(path, line, f"{wanted}, found {_kind(value)}", wanted)
+        elif isinstance(value, str) and not is_unicode(value):
+            fault = "holds a lone surrogate, which is not Unicode text: repair or remove the character"
+            problems.add(path, line, f"field {name!r} {fault}")
+        else:
+            continue
+        count += 1
+    return count
+
+
+def _row_has(row: dict[str, Any], missing: str) -> str:
+    """Return which fields a row has instead, and the one that may be meant."""
+    names = [name if name.isprintable() and len(name) <= 30 else ascii(name)[:30] for name in list(row)[:6]]
+    if not names:
+        return "the row is empty"
+    meant = [name for name in names if missing.lower() in name.lower() or name.lower() in _SYNONYMS.get(missing, ())]
+    hint = f": is it `{meant[0]}`?" if meant else ""
+    return f"rows have {', '.join(names)}{', …' if len(row) > len(names) else ''}{hint}"
 
 
 def _kind(value: Any) -> str:
@@ -108,8 +136,8 @@ class QueryRow:
     line: int
     answer: str = ""
     body_system: str = ""
-    sources: tuple[str, ...] = ()
-    """Documents the query was made from; they are left out of its results unless they are judged relevant."""
+    excluded: tuple[str, ...] = ()
+    """Documents that are left out of its results unless they are judged relevant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +151,15 @@ class Judgement:
     line: int
 
 
-def place(path: Path, line: int, seen_from: Path) -> str:
+def where(path: Path, line: int, seen_from: Path) -> str:
     """Return where a row stands, in words for a message about a row of the file `seen_from`."""
     return f"line {line}" if path == seen_from else f"{path.name}:{line}"
+
+
+def with_title(row: dict[str, Any]) -> str:
+    """Return a document's text with its title, if it has one, before it, as BEIR's evaluators join them."""
+    title: str = row.get("title") or ""
+    return f"{title} {row['text']}".strip() if title.strip() else row["text"]
 
 
 def document_row(identifier: str, text: str, path: Path, line: int, problems: Problems) -> Document | None:
@@ -134,7 +168,7 @@ def document_row(identifier: str, text: str, path: Path, line: int, problems: Pr
         problems.add(path, line, "empty id: every document needs one")
         return None
     if not text.strip():
-        problems.flaw(path, line, f"document {identifier!r} has an empty text")
+        problems.flaw(path, line, f"document {identifier!r} has an empty text", "document with an empty text")
     return Document(identifier, text, path, line)
 
 
@@ -144,13 +178,10 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
         problems.add(path, line, "empty id: every query needs one")
         return None
     if not row["text"].strip():
-        problems.flaw(path, line, f"query {row['id']!r} has an empty text")
-    sources: list[str] = []
-    for field in ("doc_id", "excluded_ids"):
-        value = row.get(field) or []
-        sources += [value] if isinstance(value, str) else value
-    if not all(isinstance(source, str) and is_unicode(source) for source in sources):
-        problems.add(path, line, "fields 'doc_id' and 'excluded_ids' must be lists of strings of Unicode text")
+        problems.flaw(path, line, f"query {row['id']!r} has an empty text", "query with an empty text")
+    excluded = row.get("excluded_ids") or []
+    if not all(isinstance(document, str) and is_unicode(document) for document in excluded):
+        problems.add(path, line, "field 'excluded_ids' must be a list of strings of Unicode text")
         return None
     return QueryRow(
         id=row["id"],
@@ -159,13 +190,19 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
         line=line,
         answer=row.get("answer") or "",
         body_system=row.get("body_system") or "",
-        sources=tuple(sources),
+        excluded=tuple(excluded),
     )
 
 
 def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> Judgement | None:
     """Return the judgement of a JSON or Parquet row, or None with its fault reported."""
-    if isinstance(row["score"], float) and not row["score"].is_integer():
-        problems.add(path, line, f"score {row['score']} is not a whole number")
+    score = row["score"]
+    if isinstance(score, float) and not score.is_integer():
+        problems.add(path, line, f"score {score} is not a whole number", "score is not a whole number")
         return None
-    return Judgement(row["q_id"], row["p_id"], int(row["score"]), path, line)
+    if abs(score) > HIGHEST_GRADE:
+        problems.add(
+            path, line, f"score {str(score)[:20]} is out of range: grades are small numbers", "score out of range"
+        )
+        return None
+    return Judgement(row["q_id"], row["p_id"], int(score), path, line)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from r2med.data.dataset_cards import DatasetCard
+from r2med.data.dataset_cards import BENCHMARK, DatasetCard
 
 
 def group_means(values: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> dict[str, float]:
-    """Return label -> unweighted mean: every dataset counts the same, however many queries it has."""
+    """Return label -> unweighted mean: every dataset counts the same, however many queries it has.
+
+    Where datasets of the benchmark stand beside others, the benchmark and its tasks are averaged without these.
+    """
     means = {"average": _mean(list(values.values()))}
-    tasks = dict.fromkeys(card.task for card in cards.values() if card is not None and card.task)
+    members = {name: value for name, value in values.items() if (card := cards.get(name)) and BENCHMARK in card.groups}
+    averaged = members or values
+    if 0 < len(members) < len(values):
+        means[BENCHMARK] = _mean(list(members.values()))
+    tasks = dict.fromkeys(task for name in averaged if (task := _task(cards.get(name))))
     if len(tasks) > 1:
         for task in tasks:
-            means[task] = _mean([v for name, v in values.items() if _task(cards.get(name)) == task])
-    apart = [name for name in values if (card := cards.get(name)) is not None and card.also_averaged_without]
-    if apart and len(apart) < len(values):
-        means[f"without {', '.join(apart)}"] = _mean([v for name, v in values.items() if name not in apart])
+            means[task] = _mean([v for name, v in averaged.items() if _task(cards.get(name)) == task])
+    apart = [name for name in averaged if (card := cards.get(name)) is not None and card.also_averaged_without]
+    if apart and len(apart) < len(averaged):
+        means[f"without {', '.join(apart)}"] = _mean([v for name, v in averaged.items() if name not in apart])
     return means
 
 

@@ -41,8 +41,7 @@ def evaluate(
         store = store.fresh()
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
-    if not len(dataset.qrels):
-        raise UserError(f"{dataset.name} has no judgements: nothing can be scored (r2med data check shows more)")
+    dataset.require_scorable()
     key = record_key(system, dataset, k, store)
     path = record_path(Path(out), system, dataset, key) if out is not None else None
     if path is not None and not fresh and (found := _recorded(path, key)):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from r2med.data.layouts.r2med_folder import QUERY_FIELDS, QUERY_OPTIONS
+from r2med.data.layouts.r2med_folder import DOCUMENT_FIELDS, DOCUMENT_OPTIONS, QUERY_FIELDS, QUERY_OPTIONS
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import QRELS_FIELDS
 from r2med.data.source_rows import (
@@ -20,10 +20,11 @@ from r2med.data.source_rows import (
     Judgement,
     QueryRow,
     document_row,
-    faults,
     judgement_row,
     query_row,
     read_jsonl,
+    report_faults,
+    with_title,
 )
 from r2med.errors import UserError
 
@@ -59,9 +60,9 @@ class HubClone:
         self.query_file, self.qrels_file = self._query_files[0], self._qrels_files[0]
 
     def documents(self, problems: Problems) -> Iterator[Document]:
-        """Yield the corpus."""
-        for path, line, row in read_rows(self.corpus_files, {"id": str, "text": str}, {}, problems):
-            if document := document_row(row["id"], row["text"], path, line, problems):
+        """Yield the corpus, each title before its text."""
+        for path, line, row in read_rows(self.corpus_files, DOCUMENT_FIELDS, DOCUMENT_OPTIONS, problems):
+            if document := document_row(row["id"], with_title(row), path, line, problems):
                 yield document
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:
@@ -92,7 +93,10 @@ def config_files(root: Path, config: str, split: str | None = None) -> list[Path
 
 
 def _matches(root: Path, pattern: str) -> list[Path]:
-    return sorted(path for path in root.glob(pattern) if path.is_file())
+    try:
+        return sorted(path for path in root.glob(pattern) if path.is_file())
+    except (ValueError, OSError):  # no pattern that a file can match, as `a**` or one that is too long
+        return []
 
 
 def _card_patterns(root: Path, config: str, split: str) -> list[str]:
@@ -108,11 +112,20 @@ def _card_patterns(root: Path, config: str, split: str) -> list[str]:
         files: Any = next((entry["data_files"] for entry in configs if entry["config_name"] == config), [])
     except Exception:  # whatever YAML raises, or a card of another shape: it is prose to us, and the habits decide
         return []
-    found: list[str] = []
-    for file in [files] if isinstance(files, str) else files:
-        paths = file if isinstance(file, str) else file.get("path", "") if file.get("split") == split else []
-        found += [paths] if isinstance(paths, str) else paths
-    return [path for path in found if path and not path.startswith("/") and ".." not in path]  # none but its own
+    patterns: list[Any] = []
+    for file in files if isinstance(files, list) else [files]:
+        if isinstance(file, dict):
+            paths = file.get("path") if file.get("split") == split else []
+            patterns += paths if isinstance(paths, list) else [paths]
+        else:
+            patterns.append(file)
+    return [pattern for pattern in patterns if isinstance(pattern, str) and _is_inside(pattern)]
+
+
+def _is_inside(pattern: str) -> bool:
+    """Return whether a pattern names files of the repository and nothing else."""
+    parts = PurePosixPath(pattern).parts
+    return bool(parts) and "\0" not in pattern and parts[0] != "/" and ".." not in parts
 
 
 def read_rows(
@@ -145,10 +158,7 @@ def _read_parquet(
             for batch in file.iter_batches(batch_size=1024, columns=columns):
                 for row in batch.to_pylist():
                     number += 1
-                    found = [*faults(row, required, must=True), *faults(row, optional, must=False)]
-                    for fault in found:
-                        problems.add(path, number, fault)
-                    if not found:
+                    if not report_faults(row, required, optional, path, number, problems):
                         yield path, number, row
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         problems.add(path, None, f"not a readable Parquet file ({error}): download it again")

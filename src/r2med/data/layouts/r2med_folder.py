@@ -7,10 +7,21 @@ from pathlib import Path
 
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
-from r2med.data.source_rows import Document, Fields, Judgement, QueryRow, document_row, query_row, read_jsonl
+from r2med.data.source_rows import (
+    Document,
+    Fields,
+    Judgement,
+    QueryRow,
+    document_row,
+    query_row,
+    read_jsonl,
+    with_title,
+)
 
+DOCUMENT_FIELDS: Fields = {"id": str, "text": str}
+DOCUMENT_OPTIONS: Fields = {"title": str}
 QUERY_FIELDS: Fields = {"id": str, "text": str}
-QUERY_OPTIONS: Fields = {"answer": str, "body_system": str, "doc_id": (list, str), "excluded_ids": list}
+QUERY_OPTIONS: Fields = {"answer": str, "body_system": str, "excluded_ids": list}
 QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/test.tsv")
 
 
@@ -26,10 +37,10 @@ class R2medFolder:
         self.qrels_file = next((root / n for n in QRELS_NAMES if (root / n).is_file()), root / QRELS_NAMES[0])
 
     def documents(self, problems: Problems) -> Iterator[Document]:
-        """Yield the corpus."""
+        """Yield the corpus, each title before its text."""
         path = self.corpus_files[0]
-        for line, row in read_jsonl(path, {"id": str, "text": str}, problems):
-            if document := document_row(row["id"], row["text"], path, line, problems):
+        for line, row in read_jsonl(path, DOCUMENT_FIELDS, problems, DOCUMENT_OPTIONS):
+            if document := document_row(row["id"], with_title(row), path, line, problems):
                 yield document
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:

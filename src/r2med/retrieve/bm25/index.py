@@ -36,6 +36,8 @@ class Index:
     seconds: float
     orders: tuple[Ints, ...] = ()
     """Each segment's terms in ascending order, by their places; only where single queries have to be fast."""
+    repeats: tuple[Segment, ...] = ()
+    """Rows that are no documents but count in the statistics."""
 
     def sorted(self) -> Index:
         """Return it for queries that come one by one: its vocabulary is sorted now, not hashed for each."""
@@ -55,7 +57,8 @@ class Index:
     def df(self, terms: pa.Array, places: list[Places] | None = None) -> npt.NDArray[np.int64]:
         """Return in how many documents each term stands; 0 for those the corpus does not have."""
         total = np.zeros(len(terms), dtype=np.int64)
-        for segment, here in zip(self.segments, places or self.places(terms), strict=True):
+        places = [*(places or self.places(terms)), *(_hashed(terms, segment.terms) for segment in self.repeats)]
+        for segment, here in zip((*self.segments, *self.repeats), places, strict=True):
             known = here >= 0
             total[known] += segment.offsets[here[known] + 1] - segment.offsets[here[known]]
         return total
@@ -75,10 +78,27 @@ def _sought(words: list[str], vocabulary: pa.Array, order: Ints) -> Places:
     return found
 
 
-def open_index(corpus: Corpus, store: Store) -> Index:
+def open_index(corpus: Corpus, store: Store, counts_repeats: bool = False) -> Index:
     """Return the index of a corpus; segments that are in the store are mapped, the others built."""
     key = digest(["bm25 index", VERSION, corpus.fingerprint])
-    segments, seconds = [], 0.0
+    segments, seconds = _segments(corpus, key, store)
+    repeats: tuple[Segment, ...] = ()
+    if counts_repeats and corpus.repeats is not None:
+        repeats, more = _segments(corpus.repeats, digest([key, "repeats"]), store)
+        seconds += more
+    counted = (*segments, *repeats)
+    collection = Collection(
+        documents=sum(len(segment.lengths) for segment in counted),
+        filled=sum(int(np.count_nonzero(segment.lengths)) for segment in counted),
+        tokens=sum(int(segment.lengths.sum(dtype=np.int64)) for segment in counted),
+    )
+    return Index(key, segments, collection, seconds, repeats=repeats)
+
+
+def _segments(corpus: Corpus, key: str, store: Store) -> tuple[tuple[Segment, ...], float]:
+    """Return the segments of a corpus and the seconds that building them took."""
+    segments = []
+    seconds = 0.0
     for start in range(0, len(corpus), SEGMENT):
 
         def build(folder: Any, start: int = start) -> dict[str, Any]:
@@ -87,9 +107,4 @@ def open_index(corpus: Corpus, store: Store) -> Index:
         artefact = store.make("bm25-postings", digest([key, start]), build)
         segments.append(Segment.open(artefact))
         seconds += artefact.meta["seconds"]
-    collection = Collection(
-        documents=len(corpus),
-        filled=sum(int(np.count_nonzero(s.lengths)) for s in segments),
-        tokens=sum(int(s.lengths.sum(dtype=np.int64)) for s in segments),
-    )
-    return Index(key, tuple(segments), collection, seconds)
+    return tuple(segments), seconds

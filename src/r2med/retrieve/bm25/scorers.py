@@ -34,6 +34,8 @@ class Scorer:
     """Whether documents without a term count in N and in the mean length."""
     byte_lengths: bool
     """Whether lengths are rounded as Lucene's one-byte norms are."""
+    counts_repeats: bool
+    """Whether rows whose id came again count in N, in df and in the mean length, as if they were documents."""
     weighs_query: bool
     """Whether a query's terms are weighted as a document's are: idf then counts twice and query tf saturates."""
 
@@ -79,6 +81,7 @@ SCORERS = {
         idf=lambda n, df: np.log((n + 1) / (df + 0.5)),
         counts_empty_documents=True,
         byte_lengths=False,
+        counts_repeats=True,
         weighs_query=True,
     ),
     # org.apache.lucene.search.similarities.BM25Similarity, with repeated query words counted.
@@ -86,6 +89,7 @@ SCORERS = {
         idf=lambda n, df: np.log1p((n - df + 0.5) / (df + 0.5)),
         counts_empty_documents=False,
         byte_lengths=True,
+        counts_repeats=False,
         weighs_query=False,
     ),
 }

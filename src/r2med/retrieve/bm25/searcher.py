@@ -56,7 +56,7 @@ class BM25(Stage, kind="retrieve"):
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
-        index = open_index(corpus, store)
+        index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats)
         matrices = [self._matrix(index, segment, store) for segment in index.segments]
         return BM25Searcher(self, corpus, index, matrices)
 
