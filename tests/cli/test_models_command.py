@@ -6,7 +6,6 @@ import pytest
 from typer.testing import CliRunner
 
 from r2med.cli.models import models
-from r2med.crossencoders.reranker_cards import rerankers
 from support import tiny_rerankers
 
 
@@ -20,7 +19,7 @@ def test_the_list_has_a_table_of_rerankers():
     lines = output("list").splitlines()
     start = next(place for place, line in enumerate(lines) if line.split()[:2] == ["name", "reranker"])
     names = {line.split()[0] for line in lines[start + 2 :] if line.strip()}
-    assert {"bge-reranker", "monobert", "rankllama"} <= names
+    assert {"bge-reranker", "bge-reranker:published", "monobert", "rankllama"} <= names
     assert any(line.startswith("medcpt ") for line in lines[:start])
 
 
@@ -35,10 +34,7 @@ def tiny(tmp_path, monkeypatch):
     (tmp_path / "rerankers").mkdir()
     (tmp_path / "rerankers" / "tiny.toml").write_text('loader = "classifier"\nmax_tokens = 48\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
-    rerankers.cache_clear()
-    yield tiny_rerankers.bert(tmp_path / "bert")
-    monkeypatch.delenv("R2MED_PLUGINS")
-    rerankers.cache_clear()
+    return tiny_rerankers.bert(tmp_path / "bert")
 
 
 def test_a_reranker_is_tried_on_two_pairs(tiny):

@@ -12,7 +12,7 @@ import transformers
 from r2med.crossencoders import encoder
 from r2med.crossencoders.encoder import CrossEncoder
 from r2med.crossencoders.open import card_of, open_scorer
-from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card
+from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.encoders.model_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -20,6 +20,12 @@ from support import tiny_rerankers
 from support.tiny_rerankers import LONG, PAIRS
 
 LIMIT = 48
+LONG_PAIRS = [
+    ("Which drug? " + LONG + "What is the diagnosis?", LONG),
+    (LONG + "Which bacteria live in the gut?", "Doctors pay taxes too."),
+    (LONG, "Hereditary angioedema " * 12),
+]
+"""Pairs whose queries do not fit either."""
 RANKLLAMA = {"query": "query: {query}", "document": "document: {document}", "join": "bos", "base": "org/base"}
 
 
@@ -41,13 +47,13 @@ def agree(found, wanted):
 
 
 def plain(folder, pairs, column, limit=LIMIT):
-    """Return the logits of pairs, as the library's own documentation computes them."""
+    """Return the logits of pairs, as the library's own documentation computes them; it cuts the longest text first."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, attn_implementation="eager").eval()
     found = []
     for query, document in pairs:
         # Lists, since for one text the library takes an empty document for none.
-        inputs = tokenizer([query], [document], truncation="only_second", max_length=limit, return_tensors="pt")
+        inputs = tokenizer([query], [document], truncation=True, max_length=limit, return_tensors="pt")
         with torch.no_grad():
             found.append(float(model(**inputs).logits[0, column]))
     return found
@@ -64,6 +70,15 @@ def test_bert_with_two_labels_scores_by_the_second(tmp_path):
 def test_xlm_roberta_with_one_label(tmp_path):
     folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm")
     agree(scorer(folder, logit="only").score(PAIRS), plain(folder, PAIRS, 0))
+
+
+@pytest.mark.parametrize(("kind", "logit", "column"), [("bert", "second", 1), ("xlm_roberta", "only", 0)])
+def test_as_published_both_texts_are_cut_at_their_ends_the_longest_first(tmp_path, kind, logit, column):
+    folder = getattr(tiny_rerankers, kind)(tmp_path / kind)
+    pairs = [*PAIRS, *LONG_PAIRS]
+    agree(scorer(folder, logit=logit, cut_query="end").score(pairs), plain(folder, pairs, column))
+    by_default = values(scorer(folder, logit=logit).score(LONG_PAIRS))
+    assert not np.allclose(by_default, plain(folder, LONG_PAIRS, column), rtol=2e-4)
 
 
 def rankllama(base, adapter, pairs, limit):
@@ -88,8 +103,10 @@ def rankllama(base, adapter, pairs, limit):
             tokenizer(text, add_special_tokens=False)["input_ids"]
             for text in (f"query: {query}", f"document: {document}")
         )
+        while len(first) + len(second) > limit - 2:  # the longest first
+            (first if len(first) > len(second) else second).pop()
         start = [tokenizer.bos_token_id]
-        ids = (start + first + start + second)[:limit]
+        ids = start + first + start + second
         with torch.no_grad():
             last = model(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]
         found.append(float(last @ tensors["base_model.model.score.weight"][0]))
@@ -100,21 +117,16 @@ def rankllama(base, adapter, pairs, limit):
 def test_llama_with_an_adapter_scores_by_its_last_token(tmp_path, side):
     base = tiny_rerankers.llama(tmp_path / "base", side)
     adapter = tiny_rerankers.lora(tmp_path / "lora", base)
-    found = scorer(adapter, paths=(("tiny.base", base),), logit="only", max_tokens=80, **RANKLLAMA)
-    agree(found.score(PAIRS), rankllama(base, adapter, PAIRS, limit=80))
-
-
-def test_the_pair_form_of_rankllama_is_that_of_its_model_card(tmp_path):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_rerankers.llama(tmp_path / "base"))
-    made = encoder.PairTokenizer(tokenizer, reranker_card("rankllama"), ANY_DATASET, 1024, types=False)
-    for (query, document), ids in zip(PAIRS, made(PAIRS).ids, strict=True):
-        assert ids.tolist() == tokenizer([f"query: {query}"], [f"document: {document}"])["input_ids"][0]
+    # Of an odd room one token more is the longer text's, the last of a tie; the sum below leaves it to the query.
+    settings = {"paths": (("tiny.base", base),), "logit": "only", "max_tokens": 80, "cut_query": "end", **RANKLLAMA}
+    pairs = [*PAIRS, *LONG_PAIRS]
+    agree(scorer(adapter, **settings).score(pairs), rankllama(base, adapter, pairs, limit=80))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_qwen3_scores_by_yes_less_no(tmp_path, side):
     folder = tiny_rerankers.qwen3(tmp_path / "qwen3", side)
-    shipped = reranker_card("qwen3-reranker-0.6b")
+    shipped = RERANKERS["qwen3-reranker-0.6b"]
     tiny = shipped.model_copy(update={"name": "tiny", "max_tokens": 500})
     found = CrossEncoder(tiny, ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -133,7 +145,7 @@ def test_qwen3_scores_by_yes_less_no(tmp_path, side):
 
 
 def test_the_prompt_of_qwen3_begins_and_ends_as_its_authors_wrote_it():
-    shipped = reranker_card("qwen3-reranker-8b")
+    shipped = RERANKERS["qwen3-reranker-8b"]
     assert shipped.before.startswith("<|im_start|>system\nJudge whether the Document meets")
     assert shipped.before.endswith('"yes" or "no".<|im_end|>\n<|im_start|>user\n')
     assert shipped.after == "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
@@ -176,30 +188,6 @@ def test_a_document_is_cut_and_its_query_kept(tmp_path):
     assert swollen.score != healthy.score and swollen.tokens == healthy.tokens == LIMIT
     (same,) = found.score([(query, LONG + "And more.")])
     assert same.score == pytest.approx(swollen.score, abs=1e-5)
-
-
-def test_a_query_longer_than_the_limit_leaves_half_of_the_room_to_the_document(tmp_path):
-    folder = tiny_rerankers.bert(tmp_path / "bert")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    made = encoder.PairTokenizer(tokenizer, card(), ANY_DATASET, LIMIT, types=True)
-    tokens = made([(LONG, LONG), (LONG, "tax"), ("tax", "tax")])
-    long = tokenizer(LONG, add_special_tokens=False)["input_ids"]
-    tax = tokenizer("tax", add_special_tokens=False)["input_ids"]
-    first, end = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
-    room = LIMIT - 3
-    assert tokens.ids[0].tolist() == [*first, *long[: room - room // 2], *end, *long[: room // 2], *end]
-    assert tokens.ids[1].tolist() == [*first, *long[: room - len(tax)], *end, *tax, *end]
-    assert tokens.types[1].tolist() == [0] * (LIMIT - len(tax) - 1) + [1] * (len(tax) + 1)
-    assert tokens.truncated == [True, True, False]
-
-
-def test_what_follows_a_query_in_its_template_survives_the_cut(tmp_path):
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_rerankers.qwen3(tmp_path / "qwen3"))
-    template = card(query="<Query>: {query}\n<Document>:", document=" {document}", join="none", after="\nEnd")
-    made = encoder.PairTokenizer(tokenizer, template, ANY_DATASET, LIMIT, types=False)
-    text = tokenizer.decode(made([(LONG, LONG)]).ids[0])
-    assert text.startswith("<Query>: Hereditary") and text.endswith("\nEnd")
-    assert "\n<Document>: Hereditary" in text
 
 
 @pytest.mark.parametrize(
@@ -257,8 +245,15 @@ def test_a_description_holds_all_that_a_score_depends_on(tmp_path):
     folder = tiny_rerankers.bert(tmp_path / "bert")
     before = scorer(folder).describe()
     assert before["dtype"] == "float32" and before["max_tokens"] == LIMIT and before["backend"] == "torch"
-    for change in ({"query": "q: {query}"}, {"document": "d: {document}"}, {"logit": "second"}, {"max_tokens": 47}):
-        assert scorer(folder, **change).describe() != before
+    changes = {
+        "query": "q: {query}",
+        "document": "d: {document}",
+        "logit": "second",
+        "max_tokens": 47,
+        "cut_query": "end",
+    }
+    for name, value in changes.items():
+        assert scorer(folder, **{name: value}).describe() != before
     other = tiny_rerankers.bert(tmp_path / "another")
     assert scorer(other).describe()["revision"] != before["revision"]
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card, rerankers
+from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import models
 from r2med.errors import UserError
@@ -17,21 +17,26 @@ from r2med.errors import UserError
         ("rankllama", "castorini/rankllama-v1-7b-lora-passage", "only", 1024),
     ],
 )
-def test_the_three_of_the_benchmark(name, repository, logit, tokens):
-    card = reranker_card(name)
+def test_the_three_of_the_benchmark_as_published(name, repository, logit, tokens):
+    card = RERANKERS[f"{name}:published"]
     assert (card.repository, card.logit, card.max_tokens, card.loader) == (repository, logit, tokens, "classifier")
+    assert card.cut_query == "end"
+    right = RERANKERS[name]
+    assert right.cut_query == "middle" and right.max_tokens >= tokens
+    changes = {"variant": card.variant, "cut_query": "end", "max_tokens": tokens}
+    assert right.model_copy(update=changes) == card, "nothing else differs"
 
 
 def test_rankllama_is_an_adapter_with_words_before_both_texts():
-    card = reranker_card("rankllama")
+    card = RERANKERS["rankllama"]
     assert card.base == "meta-llama/Llama-2-7b-hf"
     assert (card.query, card.document, card.join) == ("query: {query}", "document: {document}", "bos")
 
 
 def test_every_card_says_what_a_user_wants_to_know():
-    for card in rerankers().values():
+    for card in RERANKERS.values():
         assert card.repository and card.architecture and card.parameters and card.licence and card.max_tokens
-    assert not set(rerankers()) & set(models()), "a name is a retriever or a reranker"
+    assert not set(RERANKERS) & set(models()), "a name is a retriever or a reranker"
 
 
 def test_a_query_template_takes_the_datasets_words():
@@ -59,13 +64,19 @@ def test_cards_of_a_users_own_folder(tmp_path, monkeypatch):
     (tmp_path / "rerankers").mkdir()
     (tmp_path / "rerankers" / "mine.toml").write_text('repository = "org/mine"\nloader = "classifier"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
-    rerankers.cache_clear()
-    try:
-        assert reranker_card("mine").repository == "org/mine"
-        (tmp_path / "rerankers" / "odd.toml").write_text('loader = "magic"\n')
-        rerankers.cache_clear()
-        with pytest.raises(UserError, match=r"odd.toml: loader: "):
-            reranker_card("mine")
-    finally:
-        monkeypatch.delenv("R2MED_PLUGINS")
-        rerankers.cache_clear()
+    assert RERANKERS.card("mine").repository == "org/mine"
+    (tmp_path / "other" / "rerankers").mkdir(parents=True)
+    (tmp_path / "other" / "rerankers" / "odd.toml").write_text('loader = "magic"\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "other"))
+    with pytest.raises(UserError, match=r"odd.toml: loader: "):
+        RERANKERS.card("mine")
+
+
+@pytest.mark.parametrize("number", ["-1", "9" * 5000, "1.5", "'many'"])
+def test_a_limit_that_is_no_number_of_tokens_names_the_card(tmp_path, monkeypatch, number):
+    (tmp_path / "rerankers").mkdir()
+    (tmp_path / "rerankers" / "odd.toml").write_text(f'loader = "classifier"\nmax_tokens = {number}\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    with pytest.raises(UserError, match=r"odd\.toml: ") as caught:
+        RERANKERS.card("odd")
+    assert "\n" not in str(caught.value)

@@ -23,7 +23,7 @@ def published() -> list[dict[str, str]]:
 
 def spec_of(row: dict[str, str]) -> str:
     expansion = [f"{row['expansion']}({row['llm']})"] if row["expansion"] else []
-    rerank = [f"{row['reranker']}@{row['rerank_depth']}"] if row["reranker"] else []
+    rerank = [f"{row['reranker']}:published@{row['rerank_depth']}"] if row["reranker"] else []
     # The leaderboard's value of MedCPT came from the right encoder; the repository's from the other.
     retriever = row["retriever"] if row["average"] == "9.02" else SPELT.get(row["retriever"], row["retriever"])
     return " → ".join([*expansion, retriever, *rerank])

@@ -29,7 +29,7 @@ def list_() -> None:
     """Show every model and reranker that has a card."""
     from rich.console import Console
 
-    from r2med.crossencoders.reranker_cards import rerankers
+    from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import models as cards
 
     encoders = (
@@ -37,7 +37,7 @@ def list_() -> None:
         for card in cards().values()
     )
     cross = (
-        (card.name, card.repository, card.parameters, card.max_tokens, card.licence) for card in rerankers().values()
+        (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
     )
     console = Console()
     _print_table(console, "model", encoders)
@@ -62,10 +62,10 @@ def show(name: Name) -> None:
     """Print all that the card of a model or a reranker says."""
     import json
 
-    from r2med.crossencoders.reranker_cards import rerankers
+    from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.open import card_of
 
-    card = rerankers()[name] if name in rerankers() else card_of(name)
+    card = RERANKERS[name] if name in RERANKERS else card_of(name)
     print(json.dumps(card.model_dump(exclude_defaults=True), indent=1, ensure_ascii=False))
 
 
@@ -84,7 +84,7 @@ def check(
 
     import numpy as np
 
-    from r2med.crossencoders.reranker_cards import rerankers
+    from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import ANY_DATASET
     from r2med.encoders.open import card_of, open_encoder
     from r2med.store import default_store
@@ -98,7 +98,7 @@ def check(
         backend=backend,
         trust_remote_code=trust_remote_code,
     )
-    if name in rerankers():
+    if name in RERANKERS:
         return _check_reranker(name, options)
     started = time.perf_counter()
     encoder = open_encoder(card_of(name), ANY_DATASET, options, default_store())

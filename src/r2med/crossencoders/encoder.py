@@ -80,6 +80,7 @@ class CrossEncoder:
             "before": card.before,
             "after": card.after,
             "max_tokens": card.max_tokens or "the model's own",
+            "cut_query": card.cut_query,
             **self._backend,
         }
 

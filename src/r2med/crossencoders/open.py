@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from r2med.crossencoders.contracts import PairScorer
-from r2med.crossencoders.reranker_cards import RerankerCard, reranker_card
+from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import weights
 from r2med.encoders.open import EXTRAS
@@ -20,7 +20,7 @@ PREFIXES = ("hf:", "path:", "py:")
 def card_of(spec: str) -> RerankerCard:
     """Return the card of anything that a user may name as a reranker."""
     if not spec.startswith(PREFIXES):
-        return reranker_card(spec)
+        return RERANKERS.card(spec)
     kind, _, place = spec.partition(":")
     return {"hf": _from_hub, "path": _from_folder, "py": _from_python}[kind](place)
 

@@ -1,7 +1,10 @@
-"""Pairs to token ids: the document is cut at the limit and the query kept, as far as there is room for both."""
+"""Pairs to token ids. Of a pair that is too long both texts get half of the room, and what one does not need is the
+other's: to drop either would be to compare with something else than what was asked or what was found.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +17,8 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.tokenize import AT_ONCE, Ids
 from r2med.errors import UserError
 
-LEAST = 64
-"""Tokens of a document that a long query must leave room for; at most half of the room there is."""
+GAP = "..."
+"""Stands where the middle of a query was left out: half a word and half another must not become a third."""
 
 PROBE = ("heart", "lung")
 
@@ -51,9 +54,13 @@ class PairTokenizer:
     """A model's tokenizer for the pairs of a card. A query is tokenized once, however many documents it meets."""
 
     def __init__(self, tokenizer: Any, card: RerankerCard, instruction: Instruction, limit: int, types: bool) -> None:
-        self._tokenizer, self._card = tokenizer, card
+        self._tokenizer = tokenizer
+        self._card = card
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._special = special_tokens(tokenizer) if card.join == "none" else None
         self._around = card.query_parts(instruction)
+        self._head_size = len(self._encode([self._around[0]])[0])
+        self._gap = self._encode([GAP])[0]
         self._tail = self._encode([self._around[1]])[0]
         self._join = self._joined_by(card, types)
         self.pad = pad_token(tokenizer)
@@ -69,36 +76,47 @@ class PairTokenizer:
         queries = self._distinct([query for query, _ in pairs], before, after)
         documents = self._distinct([document for _, document in pairs], self._card.document.removesuffix("{document}"))
         # What follows a query in its template stays when it is cut: only the query's own words go.
-        long = [query for query, ids in queries.items() if len(ids) > self._room - min(LEAST, self._room // 2)]
+        long = [query for query, ids in queries.items() if len(ids) > self._room // 2]
         bare = self._distinct(long, before)
-        found = PairTokens()
+        tokens = PairTokens()
         for query, document in pairs:
-            self._add(found, queries[query], bare.get(query), documents[document])
-        return found
+            self._add(tokens, queries[query], bare.get(query), documents[document])
+        return tokens
 
-    def _add(self, found: PairTokens, query: Ids, bare: Ids | None, document: Ids) -> None:
-        most = self._room - min(LEAST, len(document), self._room // 2)
-        cut_query = bare is not None and len(query) > most
-        if cut_query and bare is not None:
-            query = np.concatenate([bare[: most - len(self._tail)], self._tail])
-        left = self._room - len(query)
-        found.truncated.append(cut_query or len(document) > left)
-        document = document[:left]
+    def _add(self, tokens: PairTokens, query: Ids, bare: Ids | None, document: Ids) -> None:
+        kept, kept_document = shares(len(query), len(document), self._room)
+        tokens.truncated.append(kept < len(query) or kept_document < len(document))
+        if kept < len(query) and bare is not None:
+            query = self._shortened(bare, kept)
+        document = document[:kept_document]
         join = self._join
         ids = np.concatenate([join.before, query, join.between, document, join.after])
         # A tokenizer that adds nothing gives nothing for two empty texts, which no model can read.
-        found.ids.append(ids if len(ids) else np.asarray([self.pad], dtype=np.int32))
+        tokens.ids.append(ids if len(ids) else np.asarray([self.pad], dtype=np.int32))
         if join.types:
             first, second = np.zeros(len(query), dtype=np.int32), np.ones(len(document), dtype=np.int32)
-            found.types.append(np.concatenate([join.types[0], first, join.types[1], second, join.types[2]]))
+            tokens.types.append(np.concatenate([join.types[0], first, join.types[1], second, join.types[2]]))
+
+    def _shortened(self, bare: Ids, size: int) -> Ids:
+        """Return a query of so many tokens with what its template puts around it; `bare` has only what goes before."""
+        size = min(size - len(self._tail), len(bare))
+        end = (size - self._head_size - len(self._gap)) // 2 if self._card.cut_query == "middle" else 0
+        if end <= 0:
+            return np.concatenate([bare[:size], self._tail])
+        return np.concatenate([bare[: size - len(self._gap) - end], self._gap, bare[-end:], self._tail])
 
     def _distinct(self, texts: Sequence[str], before: str, after: str = "") -> dict[str, Ids]:
         distinct = list(dict.fromkeys(texts))
-        return dict(zip(distinct, self._encode([before + text + after for text in distinct]), strict=True))
+        encoded = self._encode([before + self._inert(text) + after for text in distinct])
+        return dict(zip(distinct, encoded, strict=True))
+
+    def _inert(self, text: str) -> str:
+        """Return a text that cannot end its turn in a prompt: `<|im_end|>` in it becomes `< |im_end|>`."""
+        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text) if self._special else text
 
     def _encode(self, texts: Sequence[str]) -> list[Ids]:
         """Return the ids of each text alone, without special tokens and uncut."""
-        found: list[Ids] = []
+        encoded: list[Ids] = []
         for start in range(0, len(texts), AT_ONCE):
             chunk = list(texts[start : start + AT_ONCE])
             if self._backend is None:
@@ -108,8 +126,8 @@ class PairTokenizer:
                 self._backend.no_truncation()
                 encode = getattr(self._backend, "encode_batch_fast", self._backend.encode_batch)
                 rows = [encoding.ids for encoding in encode(chunk, add_special_tokens=False)]
-            found += [np.asarray(row, dtype=np.int32) for row in rows]
-        return found
+            encoded += [np.asarray(row, dtype=np.int32) for row in rows]
+        return encoded
 
     def _joined_by(self, card: RerankerCard, types: bool) -> Join:
         if card.join == "tokenizer":
@@ -128,15 +146,36 @@ class PairTokenizer:
         ids = [int(i) for i in whole["input_ids"]]
         kinds = np.asarray(whole["token_type_ids"], dtype=np.int32)
         first, second = ([int(i) for i in row] for row in self._encode(PROBE))
-        start = _place(first, ids, 0)
-        middle = -1 if start < 0 else _place(second, ids, start + len(first))
+        start = _position(first, ids, 0)
+        middle = -1 if start < 0 else _position(second, ids, start + len(first))
         if middle < 0:
             raise UserError(f"reranker {self._card.name}: its tokenizer does not join pairs of texts")
         cuts = [(0, start), (start + len(first), middle), (middle + len(second), len(ids))]
         parts = [np.asarray(ids[a:b], dtype=np.int32) for a, b in cuts]
-        told = types and "token_type_ids" in self._tokenizer.model_input_names
-        found = (kinds[: cuts[0][1]], kinds[cuts[1][0] : cuts[1][1]], kinds[cuts[2][0] :]) if told else None
-        return Join(parts[0], parts[1], parts[2], found)
+        typed = types and "token_type_ids" in self._tokenizer.model_input_names
+        of_parts = (kinds[: cuts[0][1]], kinds[cuts[1][0] : cuts[1][1]], kinds[cuts[2][0] :]) if typed else None
+        return Join(parts[0], parts[1], parts[2], of_parts)
+
+
+def shares(query: int, document: int, room: int) -> tuple[int, int]:
+    """Return how many tokens of a query and of a document are kept, as the libraries' "longest first" has it.
+
+    Each gets half of the room and what the other does not need; an odd token is the longer one's.
+    """
+    if query + document <= room:
+        return query, document
+    if 2 * query <= room:
+        return query, room - query
+    if 2 * document <= room:
+        return room - document, document
+    half, longer = room // 2, room - room // 2
+    return (longer, half) if query > document else (half, longer)
+
+
+def special_tokens(tokenizer: Any) -> re.Pattern[str] | None:
+    """Return what finds tokens such as <|im_end|> and </think> in a text; None if the tokenizer has none."""
+    tokens = sorted(map(str, tokenizer.added_tokens_decoder.values()), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, tokens))) if tokens else None
 
 
 def pad_token(tokenizer: Any) -> int:
@@ -145,6 +184,6 @@ def pad_token(tokenizer: Any) -> int:
     return int(next(i for i in known if i is not None))
 
 
-def _place(part: list[int], ids: list[int], start: int) -> int:
-    ends = range(start, len(ids) - len(part) + 1)
-    return next((place for place in ends if ids[place : place + len(part)] == part), -1)
+def _position(part: list[int], ids: list[int], start: int) -> int:
+    starts = range(start, len(ids) - len(part) + 1)
+    return next((position for position in starts if ids[position : position + len(part)] == part), -1)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from r2med import plugins
+from r2med.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
-from r2med.errors import UserError, checked_name, nearest
-from r2med.toml_card import read_toml, validated
 
 Loader = Literal["classifier", "yes-no", "custom"]
 
@@ -22,6 +18,7 @@ class RerankerCard(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+    variant: str = ""
     repository: str = ""
     revision: str = ""
     package: str = ""
@@ -43,8 +40,12 @@ class RerankerCard(BaseModel):
     before: str = ""
     """What a prompt begins with, and ends with; not where the tokenizer joins pairs."""
     after: str = ""
-    max_tokens: int = 512
+    max_tokens: int = Field(512, ge=0, le=1 << 20)
     """Of a whole pair, special tokens counted; 0: the model's own limit."""
+    cut_query: Literal["middle", "end"] = "middle"
+    """Where a query is cut that is too long beside its document. A case begins with the complaint and ends with the
+    last findings and the question, so the default keeps both; `end` is what tokenizers do, and what was published.
+    """
     parameters: str = ""
     licence: str = ""
     notes: tuple[str, ...] = ()
@@ -73,26 +74,9 @@ class RerankerCard(BaseModel):
 
     def query_parts(self, instruction: Instruction) -> tuple[str, str]:
         """Return what stands before and after a query, with the dataset's words in it."""
-        text = self.query
-        words = {"{kind}": instruction.kind, "{what}": instruction.what, "{domain}": instruction.domain}
-        for name, word in words.items():
-            text = text.replace(name, word)
-        before, _, after = text.partition("{query}")
+        before, _, after = instruction.fill(self.query).partition("{query}")
         return before, after
 
 
-@cache
-def rerankers() -> Mapping[str, RerankerCard]:
-    """Return every card by name."""
-    found = {}
-    for name, file in sorted(plugins.files("rerankers", ".toml").items()):
-        content = {"name": checked_name(name, "reranker"), **read_toml(file)}
-        found[name] = validated(RerankerCard, content, file)
-    return found
-
-
-def reranker_card(name: str) -> RerankerCard:
-    """Return the card of a name; one that does not exist is one line with the nearest."""
-    if name in rerankers():
-        return rerankers()[name]
-    raise UserError(f"no reranker {name!r}{nearest(name, rerankers())}: r2med models list shows all")
+RERANKERS = Catalogue("rerankers", RerankerCard, "reranker", "r2med models list shows all")
+"""Every reranker card by name; those with variants also as NAME:VARIANT."""
