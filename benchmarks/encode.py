@@ -61,10 +61,10 @@ def make_model(folder: Path, size: str, device: str) -> None:
 
 
 def card_for(args: argparse.Namespace):
-    from r2med.encoders.model_cards import ModelCard, Side, models
+    from r2med.encoders.model_cards import MODELS, ModelCard, Side
 
     if not args.random:
-        return models()["minilm"]
+        return MODELS["minilm"]
     side = Side(max_tokens=2048)
     return ModelCard(
         name="random", loader="transformers", pooling="last", append_eos=True, normalise=True, query=side, document=side
@@ -72,15 +72,15 @@ def card_for(args: argparse.Namespace):
 
 
 def ours(card, folder: Path, args: argparse.Namespace, backend: str) -> Callable[[list[str]], np.ndarray]:
-    from r2med.encoders.model_cards import ANY_DATASET
-    from r2med.encoders.open import open_encoder
+    from r2med.data.dataset_cards import ANY_DATASET
+    from r2med.encoders.encoder import open_encoder
     from r2med.setup import Setup
 
     options = Setup(
         device=args.device, backend=backend, model_paths=((card.name, folder),), tokens_per_batch=args.tokens
     )
     encoder = open_encoder(card, ANY_DATASET, options)
-    return lambda texts: encoder.encode(texts, "document")
+    return lambda texts: encoder.encode(texts, "document").vectors
 
 
 def plain_loop(card, folder: Path, args: argparse.Namespace) -> Callable[[list[str]], np.ndarray]:

@@ -56,7 +56,7 @@ def make_pairs(words: list[str], queries: int, depth: int) -> Pairs:
 
 def ours(folder: Path, args: argparse.Namespace) -> Score:
     from r2med.crossencoders.open import card_of, open_scorer
-    from r2med.encoders.model_cards import ANY_DATASET
+    from r2med.data.dataset_cards import ANY_DATASET
     from r2med.rerank.pair_scores import CHUNK
     from r2med.setup import Setup
 

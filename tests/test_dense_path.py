@@ -10,6 +10,7 @@ import pytest
 
 from r2med import Dataset, Qrels, Query, UserError, evaluate, load
 from r2med.data import Corpus
+from r2med.encoders.encoder import Encoded
 from r2med.retrieve.dense import embeddings
 from r2med.store import Store
 from r2med.system import System
@@ -79,18 +80,18 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from r2med.data import Corpus
+from r2med.encoders.encoder import Encoded
 from r2med.retrieve.dense import embeddings
 from r2med.store import Store
 
 class Model:
     calls = 0
     def describe(self, role): return {"model": "counting"}
-    def usage(self): return {}
     def encode(self, texts, role):
         Model.calls += 1
         if len(sys.argv) > 2 and Model.calls == 7:
             os.kill(os.getpid(), signal.SIGKILL)
-        return np.ones((len(texts), 2), dtype=np.float32)
+        return Encoded(np.ones((len(texts), 2), dtype=np.float32))
 
 embeddings.SHARD = 10
 embeddings.embed_corpus(Corpus.of((str(i), str(i)) for i in range(100)), Model(), Store(sys.argv[1]))
@@ -207,10 +208,7 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
 
         def encode(self, texts, role):
             self.width += 1
-            return np.ones((len(texts), self.width), dtype=np.float32)
-
-        def usage(self):
-            return {}
+            return Encoded(np.ones((len(texts), self.width), dtype=np.float32))
 
     monkeypatch.setattr(embeddings, "SHARD", 2)
     with pytest.raises(UserError, match="different lengths"):

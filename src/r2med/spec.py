@@ -33,7 +33,6 @@ def decoded(path: str) -> str:
     return path if Path(path).expanduser().exists() else unquote(path)
 
 
-
 @dataclass(frozen=True)
 class Call:
     """A name with its arguments: those without a key first, in order."""

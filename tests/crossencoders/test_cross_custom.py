@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from r2med.crossencoders.open import card_of, open_scorer
-from r2med.encoders.model_cards import ANY_DATASET
-from r2med.encoders.vectors import NotFiniteError
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders.encoder import NotFiniteError
 from r2med.errors import UserError
 from r2med.setup import Setup
 

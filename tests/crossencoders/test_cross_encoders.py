@@ -13,7 +13,7 @@ from r2med.crossencoders import encoder
 from r2med.crossencoders.encoder import CrossEncoder
 from r2med.crossencoders.open import card_of, open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
-from r2med.encoders.model_cards import ANY_DATASET
+from r2med.data.dataset_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup
 from support import tiny_rerankers

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from r2med.crossencoders.encoder import CrossEncoder
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
-from r2med.encoders.model_cards import ANY_DATASET
+from r2med.data.dataset_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup
 from support import tiny_rerankers

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.model_cards import models
+from r2med.encoders.model_cards import MODELS
 from r2med.errors import UserError
 
 
@@ -36,7 +36,7 @@ def test_rankllama_is_an_adapter_with_words_before_both_texts():
 def test_every_card_says_what_a_user_wants_to_know():
     for card in RERANKERS.values():
         assert card.repository and card.architecture and card.parameters and card.licence and card.max_tokens
-    assert not set(RERANKERS) & set(models()), "a name is a retriever or a reranker"
+    assert not set(RERANKERS) & set(MODELS), "a name is a retriever or a reranker"
 
 
 def test_a_query_template_takes_the_datasets_words():

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.encoders.api import open_api_encoder
-from r2med.encoders.model_cards import Side, model_card
+from r2med.encoders.api import ApiEncoder
+from r2med.encoders.model_cards import MODELS, Side
 from r2med.net.retry import Policy
 from r2med.setup import Setup
 from r2med.store import Store
@@ -30,7 +30,7 @@ def server(embedding_server: Server) -> Server:
 def test_a_row_per_text_in_the_texts_order(server: Server, home: Path, provider: str) -> None:
     texts = [f"text {i} " + "word " * (i % 90) for i in range(500)]
     encoder = opened(server, home, provider)
-    rows = encoder.encode(texts, "document")
+    rows = encoder.encode(texts, "document").vectors
     assert rows.dtype == np.float32
     np.testing.assert_array_equal(rows, expected(texts))
     assert all(len(r.texts) <= 256 for r in server.requests) and len(server.requests) > 1
@@ -43,12 +43,12 @@ def test_a_row_per_text_in_the_texts_order(server: Server, home: Path, provider:
 def test_rows_are_ordered_by_their_index(server: Server, home: Path, provider: str) -> None:
     server.otherwise = api.answer(api.shuffled)
     texts = [f"text {i}" for i in range(50)]
-    np.testing.assert_array_equal(opened(server, home, provider).encode(texts, "document"), expected(texts))
+    np.testing.assert_array_equal(opened(server, home, provider).encode(texts, "document").vectors, expected(texts))
 
 
 def test_decimals_are_read_as_well_as_base64(server: Server, home: Path, provider: str) -> None:
     server.otherwise = api.answer(decimals=True)
-    np.testing.assert_array_equal(opened(server, home, provider).encode(TEXTS, "document"), expected(TEXTS))
+    np.testing.assert_array_equal(opened(server, home, provider).encode(TEXTS, "document").vectors, expected(TEXTS))
 
 
 def test_prefix_and_input_type_go_with_the_role(server: Server, home: Path, provider: str) -> None:
@@ -64,20 +64,20 @@ def test_prefix_and_input_type_go_with_the_role(server: Server, home: Path, prov
 
 
 def test_identical_texts_are_sent_once(server: Server, home: Path) -> None:
-    rows = opened(server, home).encode(["gout", "asthma", "gout"], "document")
+    rows = opened(server, home).encode(["gout", "asthma", "gout"], "document").vectors
     assert [r.texts for r in server.requests] == [["gout", "asthma"]]
     np.testing.assert_array_equal(rows, expected(["gout", "asthma", "gout"]))
 
 
 def test_empty_texts_and_no_texts(server: Server, home: Path) -> None:
     encoder = opened(server, home)
-    assert encoder.encode([], "document").shape == (0, api.DIMENSION)
+    assert encoder.encode([], "document").vectors.shape == (0, api.DIMENSION)
     assert not server.requests
-    np.testing.assert_array_equal(encoder.encode(["", "a \ud800 b"], "document"), expected([" ", "a � b"]))
+    np.testing.assert_array_equal(encoder.encode(["", "a \ud800 b"], "document").vectors, expected([" ", "a � b"]))
 
 
 def test_normalised_where_the_card_says_so(server: Server, home: Path) -> None:
-    rows = opened(server, home, normalise=True).encode(TEXTS, "document")
+    rows = opened(server, home, normalise=True).encode(TEXTS, "document").vectors
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, rtol=1e-6)
 
 
@@ -95,14 +95,14 @@ def test_several_requests_go_at_once_and_no_more_than_allowed(server: Server, ho
 
 def test_encode_works_inside_a_running_loop(server: Server, home: Path, provider: str) -> None:
     async def notebook() -> Any:
-        return opened(server, home, provider).encode(TEXTS, "document")
+        return opened(server, home, provider).encode(TEXTS, "document").vectors
 
     np.testing.assert_array_equal(asyncio.run(notebook()), expected(TEXTS))
 
 
 def test_the_real_cards_open(home: Path) -> None:
     for name in ("openai", "voyage"):
-        about = open_api_encoder(model_card(name), WORDS, Setup(), Store(home)).describe("query")
+        about = ApiEncoder(MODELS.card(name), WORDS, Setup(), Store(home)).describe("query")
         assert {"model", "provider", "prefix", "max_tokens", "input_type", "normalise"} <= about.keys()
         assert about["endpoint"] == ""
         json.dumps(about)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.encoders.api import open_api_encoder
+from r2med.encoders.api import ApiEncoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
 from r2med.net.budget import Budget
@@ -46,10 +46,10 @@ def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
 
 def test_a_budget_is_shared_by_all_encoders_of_a_run(server: Server, home: Path) -> None:
     options = Setup(endpoints=(("openai", server.address), ("voyage", server.address)), budget=Budget(70.0))
-    one = open_api_encoder(card("openai"), WORDS, options, Store(home), policy=FAST)
+    one = ApiEncoder(card("openai"), WORDS, options, Store(home), policy=FAST)
     one.encode(["one two three four five six"] * 2 + ["a b c d e f g h i"], "document")
     assert one.usage()["cost_usd"] == 15
-    two = open_api_encoder(card("voyage"), WORDS, options, Store(home), policy=FAST)
+    two = ApiEncoder(card("voyage"), WORDS, options, Store(home), policy=FAST)
     with pytest.raises(UserError, match=r"\$15\.0+ spent, 1 texts remain"):
         two.encode(["0123456789" * 4], "document")
     assert len(server.requests) == 1
@@ -72,4 +72,4 @@ def test_a_budget_that_is_none(limit: float) -> None:
 def test_a_budget_needs_a_price(server: Server, home: Path) -> None:
     free = card().model_dump(exclude={"price_per_million_tokens"})
     with pytest.raises(UserError, match="price_per_million_tokens"):
-        open_api_encoder(ModelCard(**free), WORDS, Setup(budget=Budget(1.0)), Store(home))
+        ApiEncoder(ModelCard(**free), WORDS, Setup(budget=Budget(1.0)), Store(home))

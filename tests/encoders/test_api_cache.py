@@ -28,11 +28,11 @@ def server(embedding_server: Server) -> Server:
 def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = opened(server, home, provider).encode(TEXTS, "document")
+    first = opened(server, home, provider).encode(TEXTS, "document").vectors
     count = len(server.requests)
     monkeypatch.delenv(f"{provider.upper()}_API_KEY")
     encoder = opened(server, home, provider, budget=0.0)
-    np.testing.assert_array_equal(encoder.encode([*TEXTS, TEXTS[0]], "document"), [*first, first[0]])
+    np.testing.assert_array_equal(encoder.encode([*TEXTS, TEXTS[0]], "document").vectors, [*first, first[0]])
     assert len(server.requests) == count
     usage = encoder.usage()
     assert (usage["texts"], usage["cached"], usage["tokens"], usage["cost_usd"]) == (4, 4, 0, 0)
@@ -42,7 +42,7 @@ def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
 def test_only_what_is_missing_is_sent(server: Server, home: Path) -> None:
     opened(server, home).encode(TEXTS[:2], "document")
     encoder = opened(server, home)
-    np.testing.assert_array_equal(encoder.encode(TEXTS, "document"), expected(TEXTS))
+    np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
     assert server.requests[-1].texts == TEXTS[2:]
     assert encoder.usage()["cached"] == 2
 
@@ -72,7 +72,7 @@ def test_a_damaged_row_is_fetched_again(server: Server, home: Path, damage: str)
     with sqlite3.connect(home / "api" / "openai.sqlite") as db:
         db.execute(damage)
     db.close()
-    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document"), expected(TEXTS))
+    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document").vectors, expected(TEXTS))
     opened(server, home).encode(TEXTS, "document")
     assert len(server.requests) == 2
 
@@ -81,7 +81,7 @@ def test_a_cache_that_is_no_cache_is_moved_aside(server: Server, home: Path) -> 
     file = home / "api" / "openai.sqlite"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"not a database, but somebody's work" * 99)
-    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document"), expected(TEXTS))
+    np.testing.assert_array_equal(opened(server, home).encode(TEXTS, "document").vectors, expected(TEXTS))
     assert file.with_name("openai.sqlite.damaged").read_bytes().startswith(b"not a database")
 
 
@@ -90,7 +90,7 @@ import sys
 import numpy as np
 from support.embedding_server import vector
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api import open_api_encoder, requests
+from r2med.encoders.api import ApiEncoder, requests
 from r2med.net.retry import Policy
 from r2med.encoders.model_cards import ModelCard
 from r2med.setup import Setup
@@ -99,10 +99,10 @@ from r2med.store import Store
 card, address, home = ModelCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
 requests.batches = lambda parcels, _: [list(parcels[i : i + 2]) for i in range(0, len(parcels), 2)]
 options, words = Setup(endpoints=((card.loader, address),)), Instruction(kind="", what="", domain="")
-encoder = open_api_encoder(card, words, options, Store(home), policy=Policy(concurrency=4))
+encoder = ApiEncoder(card, words, options, Store(home), policy=Policy(concurrency=4))
 texts = [f"text {i}" for i in range(60)]
 try:
-    np.testing.assert_array_equal(encoder.encode(texts, "document"), [vector(text) for text in texts])
+    np.testing.assert_array_equal(encoder.encode(texts, "document").vectors, [vector(text) for text in texts])
 except KeyboardInterrupt:
     sys.exit(77)
 print(int(encoder.usage()["cached"]))
@@ -129,7 +129,7 @@ def test_a_run_that_is_killed_is_not_paid_for_twice(
     before = dict(server.served)
     server.otherwise = None
     second, texts = opened(server, home, provider), [f"text {i}" for i in range(60)]
-    np.testing.assert_array_equal(second.encode(texts, "document"), expected(texts))
+    np.testing.assert_array_equal(second.encode(texts, "document").vectors, expected(texts))
     assert second.usage()["cached"] == len(before)
     assert len(server.served) == 60 and set(server.served.values()) == {1}
 
@@ -140,5 +140,5 @@ def test_two_processes_share_a_cache(server: Server, home: Path) -> None:
         results = [process.communicate(timeout=PATIENCE) for process in (one, two)]
     assert (one.returncode, two.returncode) == (0, 0), results
     assert len(server.served) == 60
-    assert opened(server, home).encode([f"text {i}" for i in range(60)], "document").shape == (60, 8)
+    assert opened(server, home).encode([f"text {i}" for i in range(60)], "document").vectors.shape == (60, 8)
     assert set(server.served.values()) == {1}, "what one fetches the other does not ask for"

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from r2med.encoders.api import open_api_encoder
+from r2med.encoders.api import ApiEncoder
 from r2med.encoders.api.tokens import Ruler, load_tiktoken, load_voyage
 from r2med.encoders.model_cards import Side
 from r2med.errors import UserError
@@ -25,7 +25,7 @@ def server(embedding_server: Server) -> Server:
 def test_texts_over_the_limit_are_cut_by_the_tokenizer_and_counted(server: Server, home: Path, provider: str) -> None:
     encoder = opened(server, home, provider, document=Side(max_tokens=20))
     texts = ["short", "word " * 50, "a" * 90]
-    rows = encoder.encode(texts, "document")
+    rows = encoder.encode(texts, "document").vectors
     np.testing.assert_array_equal(rows, expected(["short", " ".join(["word"] * 20), "a" * 90]))
     assert encoder.usage()["truncated"] == 1
     encoder.encode(texts, "document")
@@ -46,7 +46,7 @@ def test_a_long_text_without_a_tokenizer_is_one_line(
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")  # no network, at once
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     options = Setup(endpoints=((provider, server.address),))
-    encoder = open_api_encoder(card(provider), WORDS, options, Store(home), policy=FAST)
+    encoder = ApiEncoder(card(provider), WORDS, options, Store(home), policy=FAST)
     with pytest.raises(UserError, match="TIKTOKEN_CACHE_DIR" if provider == "openai" else "HF_HOME"):
         encoder.encode(["short", "x" * 501], "document")
     assert not server.requests, "nothing is paid for before all texts are known to fit"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.encoders.api import open_api_encoder
+from r2med.encoders.api import ApiEncoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup
@@ -72,8 +72,8 @@ def test_the_base_url_may_come_from_the_environment(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.address + "/")
-    encoder = open_api_encoder(card(provider), WORDS, Setup(), Store(home), policy=FAST)
-    np.testing.assert_array_equal(encoder.encode(TEXTS, "document"), expected(TEXTS))
+    encoder = ApiEncoder(card(provider), WORDS, Setup(), Store(home), policy=FAST)
+    np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
     assert encoder.describe("query") == opened(server, home, provider).describe("query")
     assert "127.0.0.1" not in str(encoder.describe("query"))
 
@@ -83,7 +83,7 @@ def test_the_base_url_may_come_from_the_environment(
 )
 def test_a_base_url_that_is_none_or_has_secrets_in_it(home: Path, url: str) -> None:
     with pytest.raises(UserError, match="base URL given for openai") as error:
-        open_api_encoder(card(), WORDS, Setup(endpoints=(("openai", url),)), Store(home))
+        ApiEncoder(card(), WORDS, Setup(endpoints=(("openai", url),)), Store(home))
     assert "pw-9" not in str(error.value)
 
 
@@ -98,4 +98,4 @@ def test_a_missing_sdk_names_the_extra(
 
 def test_a_card_of_another_kind_is_refused(home: Path) -> None:
     with pytest.raises(UserError, match="no API model"):
-        open_api_encoder(ModelCard(name="x", loader="transformers"), WORDS, Setup(), Store(home))
+        ApiEncoder(ModelCard(name="x", loader="transformers"), WORDS, Setup(), Store(home))

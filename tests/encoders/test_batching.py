@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.encoders.batching import DoesNotFitError, Worker, encode_in_batches, longest_first, split
-from r2med.encoders.vectors import NotFiniteError
+from r2med.encoders.encoder import NotFiniteError
 from support.processes import PATIENCE
 
 LENGTHS = st.lists(st.integers(0, 50), min_size=1, max_size=60)

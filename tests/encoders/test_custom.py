@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from r2med.encoders.model_cards import ANY_DATASET
-from r2med.encoders.open import card_of, open_encoder
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders.encoder import open_encoder
+from r2med.encoders.model_cards import resolve_card
 from r2med.errors import UserError
 from r2med.setup import Setup
 
@@ -73,7 +74,7 @@ def opened(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
 
     def open_(thing, module=None):
-        return open_encoder(card_of(f"py:{module or name}:{thing}"), ANY_DATASET, Setup())
+        return open_encoder(resolve_card(f"py:{module or name}:{thing}"), ANY_DATASET, Setup())
 
     open_.module = name
     return open_
@@ -82,11 +83,11 @@ def opened(tmp_path, monkeypatch, request):
 @pytest.mark.parametrize("thing", ["Strings", "Dicts", "ready"])
 def test_a_class_or_an_object_that_takes_strings_or_dicts(opened, thing):
     found = opened(thing)
-    assert found.encode(["abc", ""], "query").tolist() == [[3, 1], [0, 1]]
-    assert found.encode(["ab"], "document").tolist() == [[2, 2]]
-    assert found.encode(["ab"], "document").dtype == np.float32
-    assert found.encode(["ab"], "generated").tolist() == [[2, 1]]
-    assert found.usage() == {"texts": 5.0}
+    assert found.encode(["abc", ""], "query").vectors.tolist() == [[3, 1], [0, 1]]
+    assert found.encode(["ab"], "document").vectors.tolist() == [[2, 2]]
+    assert found.encode(["ab"], "document").vectors.dtype == np.float32
+    assert found.encode(["ab"], "generated").vectors.tolist() == [[2, 1]]
+    assert found.encode(["ab", "c"], "document").cost.texts == 2
 
 
 def test_once_it_is_known_that_dicts_are_wanted_strings_are_not_tried_again(opened):
@@ -99,11 +100,11 @@ def test_once_it_is_known_that_dicts_are_wanted_strings_are_not_tried_again(open
 
 
 def test_a_tensor_is_an_array_too(opened):
-    assert opened("Torch").encode(["a", "b"], "query").tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert opened("Torch").encode(["a", "b"], "query").vectors.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 def test_it_can_be_named_without_py(opened):
-    assert card_of(f"{opened.module}:Strings").loader == "custom"
+    assert resolve_card(f"{opened.module}:Strings").loader == "custom"
     assert opened("Strings").describe("query")["model"] == f"{opened.module}:Strings"
 
 

@@ -5,9 +5,10 @@ import importlib.util
 import numpy as np
 import pytest
 
-from r2med.encoders import backends, weights
-from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side, model_card
-from r2med.encoders.open import open_encoder
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders import devices, weights
+from r2med.encoders.encoder import open_encoder
+from r2med.encoders.model_cards import MODELS, ModelCard, Side
 from r2med.errors import UserError
 from r2med.setup import Setup
 from support.tiny_models import SENTENCES, TEXTS
@@ -16,30 +17,30 @@ ALL = TEXTS + SENTENCES
 
 
 def minilm(**options):
-    return open_encoder(model_card("minilm"), ANY_DATASET, Setup(**{"device": "cpu", **options}))
+    return open_encoder(MODELS.card("minilm"), ANY_DATASET, Setup(**{"device": "cpu", **options}))
 
 
 @pytest.fixture(scope="module")
 def vectors():
-    return minilm().encode(ALL, "document")
+    return minilm().encode(ALL, "document").vectors
 
 
 def test_a_heart_attack_is_nearer_to_an_infarction_than_to_tax_law():
-    query = minilm().encode(["heart attack"], "query")[0]
-    infarction, tax = minilm().encode(["myocardial infarction", "tax law"], "document")
+    query = minilm().encode(["heart attack"], "query").vectors[0]
+    infarction, tax = minilm().encode(["myocardial infarction", "tax law"], "document").vectors
     assert query @ infarction > 0.5 > 0.2 > query @ tax
 
 
 def test_it_equals_sentence_transformers(vectors):
     from sentence_transformers import SentenceTransformer
 
-    folder = weights.locate(model_card("minilm"), Setup())
+    folder = weights.find(MODELS["minilm"], Setup()).fetch()
     wanted = SentenceTransformer(str(folder), device="cpu", local_files_only=True).encode(ALL, show_progress_bar=False)
     np.testing.assert_allclose(vectors, wanted, atol=1e-5)
 
 
 def test_the_sentence_transformers_loader_gives_the_same(vectors):
-    folder = weights.locate(model_card("minilm"), Setup())
+    folder = weights.find(MODELS["minilm"], Setup()).fetch()
     card = ModelCard(
         name="minilm",
         loader="sentence-transformers",
@@ -48,18 +49,18 @@ def test_the_sentence_transformers_loader_gives_the_same(vectors):
         document=Side(max_tokens=0),
     )
     np.testing.assert_allclose(
-        open_encoder(card, ANY_DATASET, Setup(device="cpu")).encode(ALL, "query"), vectors, atol=1e-5
+        open_encoder(card, ANY_DATASET, Setup(device="cpu")).encode(ALL, "query").vectors, vectors, atol=1e-5
     )
 
 
 @pytest.mark.parametrize("backend", ["openvino", "onnx"])
 def test_another_engine_gives_the_same_vectors(backend, vectors):
-    if any(importlib.util.find_spec(name) is None for name in backends.INSTALLS[backend]):
+    if any(importlib.util.find_spec(name) is None for name in devices.INSTALLS[backend]):
         with pytest.raises(UserError, match="pip install"):
             minilm(backend=backend)
         return
     found = minilm(backend=backend)
-    assert ((found.encode(ALL, "document") * vectors).sum(axis=1) >= 0.9999).all()
+    assert ((found.encode(ALL, "document").vectors * vectors).sum(axis=1) >= 0.9999).all()
     assert found.describe("document")["backend"] == backend
     assert found.describe("document") != minilm().describe("document")
 
@@ -76,7 +77,7 @@ def test_another_engine_reads_pairs(tmp_path):
         open_encoder(card, ANY_DATASET, Setup(device="cpu", backend=backend, model_paths=(("tiny", folder),)))
         for backend in ("torch", "openvino")
     )
-    wanted, found = plain.encode(TEXTS, "document"), fast.encode(TEXTS, "document")
+    wanted, found = plain.encode(TEXTS, "document").vectors, fast.encode(TEXTS, "document").vectors
     cosine = (wanted * found).sum(1) / np.linalg.norm(wanted, axis=1) / np.linalg.norm(found, axis=1)
     assert (cosine > 0.999).all()
 

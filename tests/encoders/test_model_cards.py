@@ -2,8 +2,9 @@
 
 import pytest
 
+from r2med.cards import read_cards
 from r2med.data.dataset_cards import cards
-from r2med.encoders.model_cards import model_card, models, read_card
+from r2med.encoders.model_cards import MODELS, ModelCard
 from r2med.errors import UserError
 from r2med.llm.llm_cards import llm_card, llms
 
@@ -30,13 +31,13 @@ FACTS = {
 
 @pytest.mark.parametrize("name", FACTS)
 def test_every_retriever_of_the_benchmark_has_its_facts(name):
-    card = model_card(name)
+    card = MODELS.card(name)
     facts = (card.repository, card.pooling, card.normalise, card.document.max_tokens, card.similarity)
     assert facts == FACTS[name]
 
 
 def test_medcpt_has_two_towers_and_pairs():
-    card = model_card("medcpt")
+    card = MODELS.card("medcpt")
     assert card.side("query").repository == "ncbi/MedCPT-Query-Encoder"
     assert card.side("document").repository == card.side("generated").repository == "ncbi/MedCPT-Article-Encoder"
     assert card.document.pair_with_empty
@@ -56,20 +57,20 @@ def test_medcpt_has_two_towers_and_pairs():
     ],
 )
 def test_prefixes_hold_the_dataset_s_words(name, prefix):
-    assert model_card(name).query.prefix_for(EXAM) == prefix
+    assert MODELS.card(name).query.prefix_for(EXAM) == prefix
 
 
 def test_published_variants_stand_beside_the_right_defaults():
-    assert model_card("medcpt:published").query.repository == "ncbi/MedCPT-Article-Encoder"
-    assert model_card("medcpt:published").similarity == "cosine"
-    assert (model_card("grit").query.max_tokens, model_card("grit:published").query.max_tokens) == (2048, 512)
-    assert model_card("contriever:published").similarity == "cosine"
+    assert MODELS.card("medcpt:published").query.repository == "ncbi/MedCPT-Article-Encoder"
+    assert MODELS.card("medcpt:published").similarity == "cosine"
+    assert (MODELS.card("grit").query.max_tokens, MODELS.card("grit:published").query.max_tokens) == (2048, 512)
+    assert MODELS.card("contriever:published").similarity == "cosine"
 
 
 def test_generated_text_gets_no_prefix_unless_the_card_says_so():
-    assert model_card("e5").side("generated").prefix == ""
-    assert model_card("e5").side("generated").max_tokens == model_card("e5").query.max_tokens
-    assert model_card("grit").side("generated").prefix == "<|embed|>\n"
+    assert MODELS.card("e5").side("generated").prefix == ""
+    assert MODELS.card("e5").side("generated").max_tokens == MODELS.card("e5").query.max_tokens
+    assert MODELS.card("grit").side("generated").prefix == "<|embed|>\n"
 
 
 def test_models_that_hold_records_have_cards():
@@ -84,7 +85,7 @@ def test_models_that_hold_records_have_cards():
         "inf",
         "minilm",
     ):
-        assert model_card(name).licence
+        assert MODELS.card(name).licence
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_models_that_hold_records_have_cards():
 def test_a_card_that_is_wrong_is_one_line_with_file_and_field(tmp_path, content, says):
     (tmp_path / "mine.toml").write_text(content)
     with pytest.raises(UserError) as error:
-        read_card(tmp_path / "mine.toml", "mine")
+        read_cards(ModelCard, tmp_path / "mine.toml", "mine")
     assert "mine.toml" in str(error.value)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
@@ -118,5 +119,5 @@ def test_every_llm_of_the_benchmark_has_a_card():
 
 def test_unknown_names_offer_the_nearest():
     with pytest.raises(UserError, match="did you mean bge"):
-        model_card("bgee")
-    assert "medcpt:published" in models()
+        MODELS.card("bgee")
+    assert "medcpt:published" in MODELS

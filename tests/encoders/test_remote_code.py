@@ -7,8 +7,9 @@ import pytest
 import torch
 import transformers
 
-from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side
-from r2med.encoders.open import card_of, open_encoder
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders.encoder import open_encoder
+from r2med.encoders.model_cards import ModelCard, Side, resolve_card
 from r2med.errors import UserError
 from r2med.setup import Setup
 from support import tiny_models
@@ -54,15 +55,15 @@ def plain(folder, prefix, limit):
 def test_its_own_method_is_called_with_instruction_and_limit(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     found = odd(folder)
-    np.testing.assert_allclose(found.encode(TEXTS, "query"), plain(folder, PREFIX, 48), rtol=2e-4, atol=2e-5)
-    np.testing.assert_allclose(found.encode(TEXTS, "document"), plain(folder, "", 20), rtol=2e-4, atol=2e-5)
-    assert found.usage()["texts"] == 20
+    np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, plain(folder, PREFIX, 48), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(found.encode(TEXTS, "document").vectors, plain(folder, "", 20), rtol=2e-4, atol=2e-5)
+    assert found.encode(TEXTS, "query").cost.texts == 10
 
 
 def test_batches_and_order_do_not_matter(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
-    alone = odd(folder, tokens_per_batch=1).encode(TEXTS, "query")
-    together = odd(folder, tokens_per_batch=10_000).encode(TEXTS[::-1], "query")
+    alone = odd(folder, tokens_per_batch=1).encode(TEXTS, "query").vectors
+    together = odd(folder, tokens_per_batch=10_000).encode(TEXTS[::-1], "query").vectors
     np.testing.assert_allclose(alone[::-1], together, rtol=2e-4, atol=2e-5)
 
 
@@ -71,7 +72,7 @@ def test_without_the_users_word_nothing_runs(tmp_path):
     (folder / "odd.py").write_text("raise SystemExit('this ran')")
     with pytest.raises(UserError, match="--trust-remote-code"):
         odd(folder, trust_remote_code=False)
-    found = open_encoder(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 

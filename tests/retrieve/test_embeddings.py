@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from r2med.cost import Cost
 from r2med.data import Corpus, Query
-from r2med.encoders.vectors import NotFiniteError
+from r2med.encoders.encoder import Encoded, NotFiniteError
 from r2med.engine.progress import listening
 from r2med.errors import UserError
 from r2med.retrieve.dense import embeddings
@@ -28,10 +29,8 @@ class LettersEncoder:
             raise KeyboardInterrupt
         self.encoded += texts
         prefix = self.query_prefix if role == "query" else ""
-        return np.array([[(prefix + t).count(c) for c in "abc"] for t in texts], dtype=np.float32)
-
-    def usage(self):
-        return {"texts": float(len(self.encoded))}
+        vectors = np.array([[(prefix + t).count(c) for c in "abc"] for t in texts], dtype=np.float32)
+        return Encoded(vectors, Cost(texts=len(texts), seconds=0.5))
 
 
 @pytest.fixture
@@ -109,13 +108,13 @@ def test_a_damaged_shard_is_encoded_again_and_only_that(corpus, store):
 def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_shard(corpus, store, raises):
     class Broken(LettersEncoder):
         def encode(self, texts, role):
-            vectors = super().encode(texts, role)
+            vectors = super().encode(texts, role).vectors
             for place, text in enumerate(texts):
                 if text.count("a") == 4:
                     if raises:
                         raise NotFiniteError(place)
                     vectors[place, 1] = np.nan
-            return vectors
+            return Encoded(vectors)
 
     with pytest.raises(UserError, match="document 'd4'"):
         embed_corpus(corpus, Broken(), store)
@@ -127,7 +126,7 @@ def test_a_vector_that_is_not_finite_names_its_document_and_leaves_no_shard(corp
 def test_a_wrong_number_of_rows_is_one_line(corpus, store):
     class Short(LettersEncoder):
         def encode(self, texts, role):
-            return super().encode(texts, role)[:-1]
+            return Encoded(super().encode(texts, role).vectors[:-1])
 
     with pytest.raises(UserError, match=r"shape \(2, 3\) for 3 texts"):
         embed_corpus(corpus, Short(), store)
@@ -177,6 +176,6 @@ def test_what_vectors_took_is_told_again_when_they_are_read_back(corpus, store):
     queries = [SearchQuery(Query("q", "ab"), ("b",))]
     first = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
     again = embed_corpus(corpus, LettersEncoder(), store), query_vectors(queries, LettersEncoder(), store)
-    for before, after, texts in zip(first, again, (10, 2), strict=True):
+    for before, after, texts, seconds in zip(first, again, (10, 2), (2, 1), strict=True):
         assert after.cost == before.cost
-        assert after.cost.texts == texts
+        assert (after.cost.texts, after.cost.seconds) == (texts, seconds)

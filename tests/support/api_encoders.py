@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api import open_api_encoder
-from r2med.encoders.contracts import Encoder
+from r2med.encoders.api import ApiEncoder
+from r2med.encoders.encoder import Encoder
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.net.budget import Budget
 from r2med.net.retry import Policy
@@ -55,7 +55,7 @@ def opened(
     **changes: Any,
 ) -> Encoder:
     options = Setup(endpoints=((provider, server.address),), budget=Budget(budget))
-    return open_api_encoder(card(provider, **changes), WORDS, options, Store(home), policy=policy, tokenizer=Words())
+    return ApiEncoder(card(provider, **changes), WORDS, options, Store(home), policy=policy, tokenizer=Words())
 
 
 def expected(texts: list[str]) -> Any:

@@ -25,8 +25,9 @@ TESTS = Path(__file__).parents[1]
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 """For all of them: the hub's library reads its settings when it is imported."""
 _IMPORTED = (
-    "rich.console rich.table r2med.cli.app r2med.cli.tables r2med.cli.progress r2med.retrieve.bm25 r2med.encoders.open "
-    "r2med.encoders.transformer r2med.llm.open r2med.results.batch r2med.system.assembly r2med.system.suites "
+    "rich.console rich.table r2med.cli.app r2med.cli.tables r2med.cli.progress r2med.retrieve.bm25 "
+    "r2med.encoders.transformer r2med.encoders.forward r2med.encoders.engines r2med.llm.open r2med.results.batch "
+    "r2med.system.assembly r2med.system.suites "
     "openai torch transformers"
 )
 

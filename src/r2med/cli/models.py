@@ -30,11 +30,11 @@ def list_() -> None:
     from rich.console import Console
 
     from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.encoders.model_cards import models as cards
+    from r2med.encoders.model_cards import MODELS
 
     encoders = (
         (card.spec, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
-        for card in cards().values()
+        for card in MODELS.values()
     )
     cross = (
         (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
@@ -63,9 +63,9 @@ def show(name: Name) -> None:
     import json
 
     from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.encoders.open import card_of
+    from r2med.encoders.model_cards import resolve_card
 
-    card = RERANKERS[name] if name in RERANKERS else card_of(name)
+    card = RERANKERS[name] if name in RERANKERS else resolve_card(name)
     print(json.dumps(card.model_dump(exclude_defaults=True), indent=1, ensure_ascii=False))
 
 
@@ -85,8 +85,9 @@ def check(
     import numpy as np
 
     from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.encoders.model_cards import ANY_DATASET
-    from r2med.encoders.open import card_of, open_encoder
+    from r2med.data.dataset_cards import ANY_DATASET
+    from r2med.encoders.encoder import open_encoder
+    from r2med.encoders.model_cards import resolve_card
     from r2med.store import default_store
 
     options = flags.make_setup(
@@ -101,10 +102,10 @@ def check(
     if name in RERANKERS:
         return _check_reranker(name, options)
     started = time.perf_counter()
-    encoder = open_encoder(card_of(name), ANY_DATASET, options, default_store())
-    query = encoder.encode(SAMPLES[:1], "query")
+    encoder = open_encoder(resolve_card(name), ANY_DATASET, options, default_store())
+    query = encoder.encode(SAMPLES[:1], "query").vectors
     loaded = time.perf_counter()
-    document = encoder.encode(SAMPLES[1:], "document")
+    document = encoder.encode(SAMPLES[1:], "document").vectors
     seconds = time.perf_counter() - loaded
     norms = [float(np.linalg.norm(vectors[0])) for vectors in (query, document)]
     cosine = float(query[0] @ document[0]) / (norms[0] * norms[1])
@@ -119,7 +120,7 @@ def _check_reranker(name: str, options: Setup) -> None:
     import time
 
     from r2med.crossencoders.open import card_of, open_scorer
-    from r2med.encoders.model_cards import ANY_DATASET
+    from r2med.data.dataset_cards import ANY_DATASET
 
     scorer = open_scorer(card_of(name), ANY_DATASET, options)
     started = time.perf_counter()

@@ -9,7 +9,7 @@ import torch
 
 from r2med.crossencoders.loading import column
 from r2med.crossencoders.reranker_cards import RerankerCard
-from r2med.encoders.contracts import Vectors
+from r2med.encoders.encoder import Vectors
 from r2med.encoders.forward import Forward, Matrix
 from r2med.errors import UserError
 

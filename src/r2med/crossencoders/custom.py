@@ -11,7 +11,7 @@ import numpy as np
 from r2med.crossencoders.contracts import Pair, Scored
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.encoders.custom import guarded, load, source_digest
-from r2med.encoders.vectors import NotFiniteError
+from r2med.encoders.encoder import NotFiniteError
 from r2med.errors import UserError
 
 METHOD = "predict"

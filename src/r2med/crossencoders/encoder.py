@@ -11,14 +11,13 @@ import numpy as np
 from r2med.crossencoders.contracts import Pair, Scored
 from r2med.crossencoders.copies import Classifier, LastToken, positions, scoring
 from r2med.crossencoders.loading import load_model, load_tokenizer
-from r2med.crossencoders.pairs import PairTokenizer, PairTokens
+from r2med.crossencoders.pairs import PairTokenizer
 from r2med.crossencoders.parts import Parts, find_parts
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders import backends, device
-from r2med.encoders.batching import Rows, Worker, encode_in_batches
-from r2med.encoders.contracts import Vectors
-from r2med.encoders.loaded import loaded
+from r2med.encoders import devices
+from r2med.encoders.encoder import Vectors
+from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import padded
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -34,16 +33,15 @@ class Copies:
     def __init__(self, parts: Parts, card: RerankerCard, options: Setup) -> None:
         folder = parts.model.fetch()
         adapter = parts.adapter.fetch() if parts.adapter else None
-        places = device.devices(options.device)
-        dtype = device.dtype_name(options.dtype, places[0])
         self.tokenizer = load_tokenizer(folder, card, options)
-        self.models = [
-            scoring(load_model(folder, adapter, card, options, dtype), self.tokenizer, card, place) for place in places
-        ]
-        self.budgets = [device.tokens_per_batch(options.tokens_per_batch, place) for place in places]
-        config = self.models[0].model.config
+
+        def load(device: str, dtype: str) -> Classifier | LastToken:
+            return scoring(load_model(folder, adapter, card, options, dtype), self.tokenizer, card, device)
+
+        self.replicas = Replicas(options, load)
+        config = self.replicas.first.model.config
         self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
-        self.limit = self._checked_limit(card, positions(self.models[0].model))
+        self.limit = self._checked_limit(card, positions(self.replicas.first.model))
 
     def _checked_limit(self, card: RerankerCard, there: int) -> int:
         if 0 < there < card.max_tokens:
@@ -59,12 +57,9 @@ class CrossEncoder:
     """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
 
     def __init__(self, card: RerankerCard, instruction: Instruction, options: Setup) -> None:
-        if options.backend != "torch":
-            raise UserError(f"--backend {options.backend}: reranker {card.name} runs on torch only")
+        devices.check_torch(options, f"reranker {card.name}")
         self._card, self._instruction, self._options = card, instruction, options
-        places = device.devices(options.device)
-        dtype = device.dtype_name(options.dtype, places[0])
-        self._backend = backends.description(options.backend, dtype, options.dtype, places)
+        self._backend = devices.describe_backend(options)
         self._found: Parts | None = None
 
     def describe(self) -> dict[str, Any]:
@@ -92,13 +87,14 @@ class CrossEncoder:
         started = time.perf_counter()
         tokenizer = PairTokenizer(copies.tokenizer, self._card, self._instruction, copies.limit, copies.has_types)
         tokens = tokenizer(pairs)
-        workers = [
-            Worker(_rows(model, tokens, tokenizer.pad), budget, device.is_out_of_memory, device.release)
-            for model, budget in zip(copies.models, copies.budgets, strict=True)
-        ]
+
+        def rows(model: Classifier | LastToken, batch: Sequence[int]) -> Vectors:
+            ids = [tokens.ids[i] for i in batch]
+            types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
+            return model(padded(ids, tokenizer.pad), np.asarray([len(row) for row in ids], dtype=np.int64), types)
+
         lengths = tokens.lengths()
-        scores = encode_in_batches(lengths, workers)[:, 0]
-        copies.budgets = [worker.budget for worker in workers]  # what did not fit once is not tried again
+        scores = copies.replicas.run(lengths, rows, tokens.truncated).vectors[:, 0]
         share = (time.perf_counter() - started) / sum(lengths)
         return [
             Scored(float(score), length, cut, share * length)
@@ -112,15 +108,5 @@ class CrossEncoder:
 
     def _copies(self) -> Copies:
         card, options, parts = self._card, self._options, self._parts()
-        settings = (options.device, options.dtype, options.tokens_per_batch, options.trust_remote_code)
-        key = ("cross", parts, card.loader, card.logit, card.max_tokens, settings)
-        return loaded(key, lambda: Copies(parts, card, options))
-
-
-def _rows(model: Classifier | LastToken, tokens: PairTokens, pad: int) -> Rows:
-    def rows(batch: Sequence[int]) -> Vectors:
-        ids = [tokens.ids[i] for i in batch]
-        types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
-        return model(padded(ids, pad), np.asarray([len(row) for row in ids], dtype=np.int64), types)
-
-    return rows
+        key = ("cross", parts, card.loader, card.logit, card.max_tokens)
+        return cached_model(key, options, lambda: Copies(parts, card, options))

@@ -9,7 +9,7 @@ from typing import Any
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.encoders import weights
-from r2med.encoders.forward import dtype_setting, quiet
+from r2med.encoders.devices import dtype_setting
 from r2med.errors import UserError
 from r2med.setup import Setup
 
@@ -21,7 +21,7 @@ def load_tokenizer(folder: Path, card: RerankerCard, options: Setup) -> Any:
     from transformers import AutoTokenizer
 
     settings = _settings(folder, card, options)
-    with weights.loading(card.name, folder), quiet():
+    with weights.loading(card.name, folder):
         return AutoTokenizer.from_pretrained(str(folder), **settings)
 
 
@@ -34,7 +34,7 @@ def load_model(folder: Path, adapter: Path | None, card: RerankerCard, options: 
     settings = _settings(folder, card, options) | dtype_setting(dtype)
     if adapter is not None:
         settings |= _head(settings, card)
-    with weights.loading(card.name, folder), quiet():
+    with weights.loading(card.name, folder):
         load = getattr(transformers, kind).from_pretrained
         model, info = load(str(folder), output_loading_info=True, **settings)
     brought: set[str] = set()

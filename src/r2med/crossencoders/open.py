@@ -9,9 +9,9 @@ from r2med.crossencoders.contracts import PairScorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import weights
-from r2med.encoders.open import EXTRAS
-from r2med.encoders.specs import safe_name
-from r2med.errors import MissingExtraError, UserError
+from r2med.encoders.encoder import extras_installed
+from r2med.encoders.model_cards import safe_name
+from r2med.errors import UserError
 from r2med.setup import Setup
 
 PREFIXES = ("hf:", "path:", "py:")
@@ -31,13 +31,10 @@ def open_scorer(card: RerankerCard, instruction: Instruction, options: Setup) ->
         from r2med.crossencoders.custom import CustomScorer
 
         return CustomScorer(card)
-    try:
+    with extras_installed(f"reranker {card.name}"):
         from r2med.crossencoders.encoder import CrossEncoder
-    except ModuleNotFoundError as error:
-        if (extra := EXTRAS.get((error.name or "").split(".")[0])) is None:
-            raise
-        raise MissingExtraError(f"reranker {card.name}", extra) from None
-    return CrossEncoder(card, instruction, options)
+
+        return CrossEncoder(card, instruction, options)
 
 
 def _from_hub(place: str) -> RerankerCard:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.encoders.contracts import Vectors
-from r2med.encoders.vectors import check_finite
+from r2med.encoders.encoder import Vectors, check_finite
 from r2med.errors import UserError
 
 Rows = Callable[[Sequence[int]], Vectors]
@@ -72,11 +71,16 @@ class _Queue:
             self._next = len(self._order)
 
 
+Finished = Callable[[Sequence[int], Vectors], None]
+"""Is given the positions of each batch and its rows as soon as they are there, one batch at a time."""
+
+
 class _Result:
     """One matrix, allocated when the first rows show its width."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, finished: Finished | None) -> None:
         self._count = count
+        self._finished = finished
         self._lock = threading.Lock()
         self.matrix: Vectors | None = None
 
@@ -85,14 +89,17 @@ class _Result:
         with self._lock:
             if self.matrix is None:
                 self.matrix = np.empty((self._count, rows.shape[1]), dtype=np.float32)
-        self.matrix[np.asarray(batch)] = rows
+            self.matrix[np.asarray(batch)] = rows
+            if self._finished is not None:
+                self._finished(batch, rows)
 
 
-def encode_in_batches(lengths: Sequence[int], workers: Sequence[Worker]) -> Vectors:
+def encode_in_batches(lengths: Sequence[int], workers: Sequence[Worker], finished: Finished | None = None) -> Vectors:
     """Return one row per length, in the order of the lengths, from workers that take batches as they get free."""
     if not lengths:
         return np.empty((0, 0), dtype=np.float32)
-    queue, result = _Queue(lengths), _Result(len(lengths))
+    queue = _Queue(lengths)
+    result = _Result(len(lengths), finished)
     if len(workers) == 1:
         _work(workers[0], queue, result, lengths)
     else:

@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.contracts import Role, Vectors
+from r2med.encoders.encoder import Encoded, Role, check_finite, timed
 from r2med.encoders.model_cards import ModelCard
-from r2med.encoders.vectors import check_finite
 from r2med.errors import UserError, nearest
 from r2med.setup import Setup
 
@@ -30,22 +29,22 @@ EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
 class CustomEncoder:
     """Encodes with a user's object; its prefix, lengths and batches are its own affair."""
 
-    def __init__(self, card: ModelCard) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
         self._place, self._generated = card.repository, card.generated
         self._model = load(self._place)
         self._source = source_digest(self._place)
         self._wants_dicts: bool | None = None
-        self._used: Counter[str] = Counter()
 
     def describe(self, role: Role) -> dict[str, Any]:
         """Return the object's name, and a digest of its module's source: what it imports in turn is not in it."""
         return {"loader": "custom", "model": self._place, "source": self._source, "method": self._method_name(role)}
 
-    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+    @timed
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         """Return one row per text, in their order, checked."""
         name = self._method_name(role)
         if not texts:
-            return np.empty((0, 0), dtype=np.float32)
+            return Encoded(np.empty((0, 0), dtype=np.float32))
         found = self._call(getattr(self._model, name), list(texts), name)
         if hasattr(found, "detach"):
             found = found.detach().float().cpu().numpy()
@@ -59,12 +58,7 @@ class CustomEncoder:
         if len(vectors) != len(texts):
             raise UserError(f"{where} returned {len(vectors):,} rows for {len(texts):,} texts")
         check_finite(vectors, hint=f"from {where}")
-        self._used.update(texts=len(texts))
-        return vectors
-
-    def usage(self) -> dict[str, float]:
-        """Return the number of texts; the rest is the object's own affair."""
-        return {"texts": float(self._used["texts"])}
+        return Encoded(vectors, Cost(texts=len(texts)))
 
     def _method_name(self, role: Role) -> str:
         side = self._generated if role == "generated" else role
@@ -162,8 +156,3 @@ def source_digest(place: str) -> str:
     module = sys.modules[place.partition(":")[0]]
     file = getattr(module, "__file__", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:40] if file else ""
-
-
-def open_custom(card: ModelCard, instruction: Instruction, options: Setup, store: object) -> CustomEncoder:
-    """Return the encoder of a user's object."""
-    return CustomEncoder(card)

@@ -1,10 +1,7 @@
-"""One copy of a transformer on one device: token ids in, a hidden state per token out."""
+"""One copy of a transformer on one device: token ids in, a hidden state per token out, pooled to one per text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from r2med.encoders.device import torch_dtype
+from r2med.encoders.devices import dtype_setting
+from r2med.encoders.encoder import Vectors
 from r2med.errors import UserError
 
 Matrix = npt.NDArray[np.int64]
@@ -22,7 +20,9 @@ class Forward:
     """Runs the torch model; knows which mask, if any, it needs."""
 
     def __init__(self, model: Any, device: str, bidirectional: bool) -> None:
-        self.model, self.device, self.bidirectional = model, device, bidirectional
+        self.model = model
+        self.device = device
+        self.bidirectional = bidirectional
         looks_ahead = self._looks_ahead()
         if bidirectional and not looks_ahead:
             raise UserError(f"{type(model).__name__} does not attend in both directions with this transformers release")
@@ -62,7 +62,7 @@ class Forward:
         return row[:, None, None, :].expand(-1, 1, width, width)
 
     def _looks_ahead(self) -> bool:
-        """Say whether a later token changes an earlier one's state, by trying: flags differ between releases."""
+        """Return whether a later token changes an earlier one's state, by trying: flags differ between releases."""
         ids = np.asarray([[5, 6, 7, 8], [5, 6, 7, 9]], dtype=np.int64)
         with torch.inference_mode():
             hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64)) if self.bidirectional else self._plain(ids)
@@ -73,7 +73,10 @@ class Forward:
 
 
 def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
-    """Return the transformer of a folder on a device, without heads, ready to encode."""
+    """Return the transformer of a folder on a device, without heads, ready to encode.
+
+    Raises UserError if the folder lacks weights of its architecture.
+    """
     import transformers
 
     settings: dict[str, Any] = {
@@ -82,14 +85,13 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
         "local_files_only": True,
         "output_loading_info": True,
     }
-    with quiet():
-        try:
-            model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
-        except ValueError as error:
-            if "scaled_dot_product" not in str(error):
-                raise
-            del settings["attn_implementation"]  # an architecture without torch's fused kernels
-            model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
+    try:
+        model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
+    except ValueError as error:
+        if "scaled_dot_product" not in str(error):
+            raise
+        del settings["attn_implementation"]  # an architecture without torch's fused kernels
+        model, info = transformers.AutoModel.from_pretrained(str(folder), **settings)
     missing = [key for key in info["missing_keys"] if "pooler." not in key]
     if missing:  # the library would fill them with random numbers
         raise UserError(f"model {name}: {folder} lacks {len(missing)} weights of its architecture, e.g. {missing[0]}")
@@ -98,27 +100,41 @@ def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:
     return model.eval().to(device)
 
 
-def dtype_setting(dtype: str) -> dict[str, Any]:
-    """Return the precision as the installed transformers wants to be told it."""
-    import transformers
+def embed(
+    forward: Forward,
+    ids: Matrix,
+    lengths: Matrix,
+    types: Matrix | None,
+    pooling: str,
+    skip: int,
+    normalise: bool,
+) -> Vectors:
+    """Return one row per text of right-padded ids; `skip` tokens at the beginning take no part in a mean."""
+    with torch.inference_mode():
+        hidden, sizes = forward(ids, lengths, types)
+        rows = pool(hidden, sizes, pooling, skip)
+        if normalise:
+            rows = torch.nn.functional.normalize(rows, dim=1)
+        vectors: Vectors = rows.cpu().numpy()
+        return vectors
 
-    release = tuple(int(part) for part in re.findall(r"\d+", transformers.__version__)[:2])
-    return {"dtype" if release >= (4, 56) else "torch_dtype": torch_dtype(dtype)}
 
+def pool(hidden: Any, lengths: Any, how: str, skip: int = 0) -> Any:
+    """Return float32 rows from right-padded hidden states (texts × tokens × width).
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep transformers' progress bars and load reports off the terminal: what matters in them is checked here."""
-    from transformers.utils import logging
-
-    library: Any = logging
-    level = library.get_verbosity()
-    bar = library.is_progress_bar_enabled() if hasattr(library, "is_progress_bar_enabled") else True
-    library.set_verbosity_error()
-    library.disable_progress_bar()
-    try:
-        yield
-    finally:
-        library.set_verbosity(level)
-        if bar:
-            library.enable_progress_bar()
+    `lengths` are the tokens of each text; `skip` the prefix's, which mean pooling leaves out. A text that has
+    nothing besides its prefix is pooled over the prefix: a vector that means little, but a finite one.
+    """
+    if how == "cls":
+        return hidden[:, 0].float()
+    if how == "last":
+        rows = torch.arange(hidden.shape[0], device=hidden.device)
+        return hidden[rows, lengths - 1].float()
+    if how != "mean":
+        raise ValueError(f"no pooling {how!r}")
+    index = torch.arange(hidden.shape[1], device=hidden.device)[None, :]
+    first = torch.where(lengths > skip, torch.full_like(lengths, skip), torch.zeros_like(lengths))
+    mask = (index >= first[:, None]) & (index < lengths[:, None])
+    # Summed in float32: in half precision, long texts would lose the last bits of every entry.
+    total = torch.einsum("ntw,nt->nw", hidden.float(), mask.float())
+    return total / mask.sum(dim=1, keepdim=True)

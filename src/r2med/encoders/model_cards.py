@@ -1,20 +1,18 @@
-"""Model cards: one TOML file each, with variants that change a few fields of it."""
+"""Model cards: one TOML file each; and the card that follows from `hf:ORG/NAME`, `path:DIR` and `py:MODULE:NAME`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources.abc import Traversable
+import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med import plugins
-from r2med.data.dataset_cards import ANY_DATASET as ANY_DATASET
+from r2med.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
-from r2med.errors import UserError, checked_name, nearest
-from r2med.toml_card import read_toml, validated
+from r2med.encoders import weights
+from r2med.errors import UserError
 
 
 class _Part(BaseModel):
@@ -84,34 +82,108 @@ class ModelCard(_Part):
         return self.document if role == "document" else self.query
 
 
-def read_card(file: Traversable | Path, name: str) -> dict[str, ModelCard]:
-    """Return a card and its variants, by spec."""
-    content = read_toml(file)
-    variants: dict[str, Any] = content.pop("variants", {})
-    found = [validated(ModelCard, {"name": name, **content}, file)]
-    for variant, changes in variants.items():
-        found.append(validated(ModelCard, {"name": name, "variant": variant, **_merged(content, changes)}, file))
-    return {card.spec: card for card in found}
+MODELS: Catalogue[ModelCard] = Catalogue("models", ModelCard, "model", more="r2med models list shows all")
+"""Every model that has a card, by name; variants are CARD:VARIANT."""
+
+SENTENCE_CONFIG = "config_sentence_transformers.json"
+DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+"""What models call their prompt for documents, in the order in which sentence-transformers looks for it."""
+
+_PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    out = dict(base)
-    for field, value in changes.items():
-        out[field] = _merged(base.get(field, {}), value) if isinstance(value, dict) else value
-    return out
+def resolve_card(spec: str) -> ModelCard:
+    """Return the card of anything that a user may name as a model. Raises UserError if it names none."""
+    kind, _, rest = spec.partition(":")
+    if spec in MODELS:
+        return MODELS[spec]
+    if kind == "hf":
+        return _hub_card(rest)
+    if kind == "path":
+        return _folder_card(rest)
+    if kind == "py":
+        return _python_card(rest)
+    if _PYTHON.fullmatch(spec) and kind not in MODELS:
+        return _python_card(spec)
+    return MODELS.card(spec)
 
 
-@cache
-def models() -> Mapping[str, ModelCard]:
-    """Return every card by spec, variants included."""
-    found: dict[str, ModelCard] = {}
-    for name, file in sorted(plugins.files("models", ".toml").items()):
-        found |= read_card(file, checked_name(name, "model"))
-    return found
+def _hub_card(spec: str) -> ModelCard:
+    repository, revision = hub_repository(spec)
+    commit = weights.commit_of(safe_name(f"hf-{repository}"), repository, revision)
+    file = weights.small_file(repository, commit, SENTENCE_CONFIG)
+    return _sentence_card(f"hf-{repository}", repository, commit, _json_object(file) if file else {})
 
 
-def model_card(spec: str) -> ModelCard:
-    """Return the card of a spec; a name that does not exist is one line with the nearest."""
-    if spec in models():
-        return models()[spec]
-    raise UserError(f"no model {spec!r}{nearest(spec, models())}: r2med models list shows all")
+def _folder_card(typed: str) -> ModelCard:
+    folder = model_folder(typed)
+    config = folder / SENTENCE_CONFIG
+    return _sentence_card(f"path-{folder.name}", str(folder), "", _json_object(config) if config.is_file() else {})
+
+
+def _python_card(path: str) -> ModelCard:
+    nothing = Side(max_tokens=0)
+    return ModelCard(
+        name=safe_name(f"py-{path}"),
+        repository=checked_python_path(path, "model"),
+        loader="custom",
+        query=nothing,
+        document=nothing,
+    )
+
+
+def _sentence_card(name: str, repository: str, revision: str, config: dict[str, Any]) -> ModelCard:
+    """Return a card for any sentence-transformers model, with its own prompts and similarity.
+
+    `max_tokens` 0 means the model's own limit.
+    """
+    prompts = config.get("prompts") or {}
+    default = prompts.get(config.get("default_prompt_name") or "") or ""
+    query = prompts.get("query", default)
+    document = next((prompts[name] for name in DOCUMENT_PROMPTS if name in prompts), default)
+    return ModelCard(
+        name=safe_name(name),
+        repository=repository,
+        revision=revision,
+        loader="sentence-transformers",
+        similarity="dot" if config.get("similarity_fn_name") == "dot" else "cosine",
+        query=Side(prefix=query or "", max_tokens=0),
+        document=Side(prefix=document or "", max_tokens=0),
+    )
+
+
+def hub_repository(spec: str) -> tuple[str, str]:
+    """Return repository and revision of ORG/NAME@REVISION. Raises UserError if it is not written so."""
+    repository, _, revision = spec.partition("@")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
+        raise UserError(f"hf:{spec}: a model on the hub is written hf:ORG/NAME or hf:ORG/NAME@REVISION")
+    return repository, revision
+
+
+def model_folder(typed: str) -> Path:
+    """Return the folder of path:DIR. Raises UserError if it is not a model's folder."""
+    folder = Path(typed).expanduser().absolute()
+    if not folder.is_dir():
+        raise UserError(f"path:{typed}: there is no such folder")
+    return weights.checked_folder(folder, f"path:{typed}")
+
+
+def checked_python_path(path: str, noun: str) -> str:
+    """Return MODULE:NAME. Raises UserError if it is not written so."""
+    module, _, name = path.partition(":")
+    if not module or not name:
+        raise UserError(f"py:{path}: a Python {noun} is written py:MODULE:NAME")
+    return path
+
+
+def safe_name(text: str) -> str:
+    """Return a name that may become part of a file name."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.") or "model"
+
+
+def _json_object(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{file}: not JSON: {error}") from None
+    return content if isinstance(content, dict) else {}

@@ -20,12 +20,13 @@ AT_ONCE = 1024
 
 @dataclass
 class Tokens:
-    """The ids of some texts, and what was lost on the way."""
+    """The ids of some texts, and which of them were cut."""
 
     ids: list[Ids] = field(default_factory=list)
     types: list[Ids] = field(default_factory=list)
     """Which part of a pair each token belongs to; empty where texts are not pairs."""
-    truncated: int = 0
+    cut: list[bool] = field(default_factory=list)
+    """Whether a text was cut at the limit."""
 
     def lengths(self) -> list[int]:
         """Return the number of tokens of each text."""
@@ -50,16 +51,16 @@ class TextTokenizer:
     def __call__(self, texts: Sequence[str], side: Side, prefix: str) -> Tokens:
         """Return the ids of prefix + text within the side's limit, special tokens counted."""
         limit = side.max_tokens - (self._eos is not None)
-        found = Tokens()
+        tokens = Tokens()
         for start in range(0, len(texts), AT_ONCE):
             chunk = [prefix + text for text in texts[start : start + AT_ONCE]]
             inputs: list[Any] = [("", text) for text in chunk] if side.pair_with_empty else list(chunk)
             for ids, types, cut in self._encode(inputs, limit):
-                found.ids.append(np.asarray(self._ended(ids), dtype=np.int32))
+                tokens.ids.append(np.asarray(self._ended(ids), dtype=np.int32))
                 if side.pair_with_empty:
-                    found.types.append(np.asarray(types, dtype=np.int32))
-                found.truncated += cut
-        return found
+                    tokens.types.append(np.asarray(types, dtype=np.int32))
+                tokens.cut.append(cut)
+        return tokens
 
     def prefix_length(self, prefix: str) -> int:
         """Return how many tokens a prefix takes, beginning-of-sequence included, what ends a text left out.

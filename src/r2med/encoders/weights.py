@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from r2med.encoders import devices
 from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup
 
@@ -66,11 +67,6 @@ class Weights:
     def fetch(self) -> Path:
         """Return the local folder, downloaded if it is not there yet."""
         return self.folder or _download(self.name, self.repository, self.revision, self.kind)
-
-
-def locate(card: Card, options: Setup, repository: str = "") -> Path:
-    """Return the local folder with a model's weights; `repository` names one tower of several."""
-    return find(card, options, repository).fetch()
 
 
 def find(card: Card, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
@@ -290,16 +286,35 @@ def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel"
 
 @contextmanager
 def loading(name: str, folder: Path) -> Iterator[None]:
-    """Turn what the libraries raise for unusable files into one line."""
+    """Load quietly, and raise UserError for whatever the libraries raise for unusable files."""
     try:
-        yield
+        with quiet():
+            yield
     except (UserError, MemoryError):
         raise
     except ImportError as error:
         raise UserError(f"model {name}: its code needs a package that is not installed: {error}") from None
     except Exception as error:
-        if type(error).__name__ == "OutOfMemoryError":  # for the caller: room can be made
+        if devices.is_out_of_memory(error):  # for the caller: room can be made
             raise
         if "trust_remote_code" in str(error):
             raise not_trusted(name) from None
         raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_reason(error)}") from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep transformers' progress bars and load reports off the terminal: what matters in them is checked here."""
+    from transformers.utils import logging
+
+    library: Any = logging
+    level = library.get_verbosity()
+    bar = library.is_progress_bar_enabled() if hasattr(library, "is_progress_bar_enabled") else True
+    library.set_verbosity_error()
+    library.disable_progress_bar()
+    try:
+        yield
+    finally:
+        library.set_verbosity(level)
+        if bar:
+            library.enable_progress_bar()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from r2med.crossencoders.cache import ScoreCache, pair_key, text_hash
 from r2med.crossencoders.contracts import PairScorer, Scored
 from r2med.data.corpus import Corpus
-from r2med.encoders.vectors import NotFiniteError
+from r2med.encoders.encoder import NotFiniteError
 from r2med.engine.progress import Reporter
 from r2med.errors import UserError
 from r2med.rerank.order import Rows

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.encoders.contracts import Vectors
+from r2med.encoders.encoder import Vectors
 from r2med.store.rows import Rows
 
 _TOKENS = struct.Struct("<q")

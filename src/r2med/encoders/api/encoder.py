@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api.answers import check_dimension
 from r2med.encoders.api.cache import Cache
@@ -18,7 +19,7 @@ from r2med.encoders.api.providers import PROVIDERS
 from r2med.encoders.api.requests import Found, Parcel, Requests
 from r2med.encoders.api.tokens import Ruler, Tokenizer
 from r2med.encoders.api.usage import Usage
-from r2med.encoders.contracts import Encoder, Role, Vectors
+from r2med.encoders.encoder import Encoded, Role, Vectors, timed
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
 from r2med.net.http import run_sync
@@ -29,38 +30,25 @@ from r2med.store.files import exclusive
 from r2med.text.unicode import to_unicode
 
 
-def open_api_encoder(
-    card: ModelCard,
-    instruction: Instruction,
-    options: Setup,
-    store: Store,
-    *,
-    policy: Policy | None = None,
-    tokenizer: Tokenizer | None = None,
-) -> Encoder:
-    """Return the encoder of a card whose loader is a provider; `policy` and `tokenizer` are for tests.
+class ApiEncoder:
+    """Encodes with a provider's model.
 
     Nothing is sent and no key is needed until a text is not in the cache. Answers that were paid for are used even
     by a run that starts over: they depend on nothing that is made here.
     """
-    return ApiEncoder(card, instruction, options, store, policy or Policy(), tokenizer)
-
-
-class ApiEncoder:
-    """See open_api_encoder."""
 
     def __init__(
         self,
         card: ModelCard,
         instruction: Instruction,
         options: Setup,
-        store: Store | None,
-        policy: Policy,
-        tokenizer: Tokenizer | None,
+        store: Store | None = None,
+        policy: Policy | None = None,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         if card.loader not in PROVIDERS:
             raise UserError(f"{card.spec} is no API model: its loader is {card.loader!r}")
-        self._card, self._instruction, self._policy = card, instruction, policy
+        self._card, self._instruction, self._policy = card, instruction, policy or Policy()
         self._provider = provider = PROVIDERS[card.loader]
         self._endpoint = endpoint(provider.name, provider.key_variable, provider.url_variable, options)
         self._ruler = Ruler(lambda: tokenizer or provider.load_tokenizer(self._model("document")), provider.overhead)
@@ -88,7 +76,8 @@ class ApiEncoder:
             "normalise": self._card.normalise,
         }
 
-    def encode(self, texts: Sequence[str], role: Role) -> Vectors:
+    @timed
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
         """Return one finite row per text, in order; what is not in the cache is sent, each distinct text once."""
         with self._lock, Cache(self._folder() / f"{self._provider.name}.sqlite") as cache:
             sent, truncated = self._as_sent(texts, role)
@@ -104,7 +93,11 @@ class ApiEncoder:
                     missing = {key: text for key, text in text_of.items() if key not in found}
                     fetched = self._fetch(missing, role, cache)
             self._usage.count(len(texts), truncated, [found[key][1] for key in keys if key in found])
-            return self._rows([(found.get(key) or fetched[key])[0] for key in keys])
+            rows = found | fetched
+            tokens = sum(rows[key][1] for key in text_of)
+            dollars = tokens * self._card.price_per_million_tokens / 1e6
+            cost = Cost(texts=len(texts), tokens=tokens, cut=truncated, dollars=dollars)
+            return Encoded(self._rows([rows[key][0] for key in keys]), cost)
 
     def usage(self) -> dict[str, float]:
         """Return what this encoder used so far, and paid for in this process."""

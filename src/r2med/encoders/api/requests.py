@@ -11,7 +11,7 @@ from r2med.encoders.api.answers import billed_tokens, check_dimension, read_answ
 from r2med.encoders.api.cache import Cache
 from r2med.encoders.api.providers import Provider, Send
 from r2med.encoders.api.usage import Usage
-from r2med.encoders.contracts import Vectors
+from r2med.encoders.encoder import Vectors
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
 from r2med.net.budget import Budget

@@ -13,12 +13,10 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.encoders.contracts import Encoder
-from r2med.encoders.model_cards import ModelCard, models
-from r2med.encoders.open import open_encoder
-from r2med.encoders.specs import card_of as resolve_card
+from r2med.encoders.encoder import Encoded, Encoder, open_encoder
+from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.errors import UserError
-from r2med.retrieve.dense.embeddings import Embedded, Embeddings, embed_corpus, embed_texts
+from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
@@ -33,7 +31,7 @@ class Dense(Stage, kind="retrieve"):
     @classmethod
     def summary(cls, name: str) -> str:
         """Return what the model of a card is."""
-        card = models().get(name)
+        card = MODELS.get(name)
         return f"Embeddings of {card.repository or card.package or card.name}." if card else super().summary(name)
 
     def open(self, setup: Setup) -> DenseRetriever:
@@ -106,7 +104,7 @@ class DenseSearcher:
         return DenseSearcher(self._retriever, self._corpus, self._encoder, self._embeddings, None)
 
 
-def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None) -> Embedded:
+def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None) -> Encoded:
     """Return one vector per query, with what was generated for it.
 
     As the benchmark does it: the mean of the query's vector and the generated text's (of several texts, of
@@ -123,7 +121,7 @@ def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store
         for (index, generated), end in zip(averaged, ends, strict=True):
             mean = written.vectors[end - len(generated) : end].mean(axis=0)
             vectors[index] = mean if queries[index].dense_form == TEXTS_ALONE else (vectors[index] + mean) / 2
-    return Embedded(vectors, cost)
+    return Encoded(vectors, cost)
 
 
 def _query_text(search: SearchQuery) -> str:

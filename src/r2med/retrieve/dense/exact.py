@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.encoders.contracts import Vectors
+from r2med.encoders.encoder import Vectors
 from r2med.engine import cores, map_threads
 from r2med.retrieve.dense.products import open_product
 from r2med.retrieve.dense.rescoring import Exact, Places, Rescorer, Rows

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.encoders.contracts import Vectors
+from r2med.encoders.encoder import Vectors
 from r2med.errors import MissingExtraError, UserError
 
 Product = Callable[[Vectors, Vectors], None]

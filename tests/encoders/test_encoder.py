@@ -5,26 +5,26 @@ import sys
 
 import pytest
 
-from r2med.encoders.model_cards import ANY_DATASET, model_card
-from r2med.encoders.open import LOADERS, card_of, open_encoder
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders.encoder import LOADERS, open_encoder
+from r2med.encoders.model_cards import MODELS, resolve_card
 from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup
 
 
 def test_cards_and_specs_are_read_without_torch():
-    code = "import sys, r2med.encoders.open; r2med.encoders.open.card_of('bge'); print('torch' in sys.modules)"
+    code = "import sys; from r2med.encoders.model_cards import resolve_card; resolve_card('bge')"
+    code += "; print('torch' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "False"
 
 
+@pytest.mark.parametrize("device", ["auto", "cpu"])
 @pytest.mark.parametrize("name", ["minilm", "inst-l", "nv"])
-def test_without_torch_one_line_says_what_to_install(name, monkeypatch):
-    for module in [known for known in sys.modules if known.startswith("r2med.encoders.")]:
-        if module.split(".")[2] not in ("cards", "open", "options", "contracts", "specs", "weights"):
-            monkeypatch.delitem(sys.modules, module)
+def test_without_torch_one_line_says_what_to_install(name, device, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'r2med\[dense\]'"):
-        open_encoder(model_card(name), ANY_DATASET, Setup())
+        open_encoder(MODELS.card(name), ANY_DATASET, Setup(device=device, trust_remote_code=True))
 
 
 def test_every_loader_of_a_card_is_known():
@@ -43,9 +43,9 @@ def test_every_loader_of_a_card_is_known():
 )
 def test_a_name_that_is_none_is_one_line(spec, message):
     with pytest.raises(UserError, match=message):
-        card_of(spec)
+        resolve_card(spec)
 
 
 def test_another_engine_is_not_ignored_by_models_that_cannot_use_it():
     with pytest.raises(UserError, match=r"inst-l \(sentence-transformers\) runs on torch only"):
-        open_encoder(model_card("inst-l"), ANY_DATASET, Setup(backend="openvino"))
+        open_encoder(MODELS.card("inst-l"), ANY_DATASET, Setup(backend="openvino"))

@@ -2,34 +2,35 @@
 
 import pytest
 
-from r2med.encoders import loaded as models
+from r2med.encoders import replicas
 from r2med.errors import UserError
+from r2med.setup import Setup
 
 
 @pytest.fixture(autouse=True)
 def empty():
-    models.forget()
+    replicas.forget_models()
     yield
-    models.forget()
+    replicas.forget_models()
 
 
 def test_the_least_used_is_given_up():
     loads = []
     for name in ["a", "b", "c", "a", "d", "a", "b"]:
-        models.loaded(name, lambda name=name: loads.append(name) or name)
+        replicas.cached_model(name, Setup(), lambda name=name: loads.append(name) or name)
     assert loads == ["a", "b", "c", "d", "b"]
 
 
 def test_others_make_room():
-    models.loaded("a", lambda: "a")
+    replicas.cached_model("a", Setup(), lambda: "a")
 
     def load():
-        if models._kept:
+        if replicas._kept:
             raise MemoryError
         return "large"
 
-    assert models.loaded("large", load) == "large"
-    assert list(models._kept) == ["large"]
+    assert replicas.cached_model("large", Setup(), load) == "large"
+    assert [key[0] for key in replicas._kept] == ["large"]
 
 
 def test_what_never_fits_is_one_line():
@@ -37,4 +38,4 @@ def test_what_never_fits_is_one_line():
         raise MemoryError
 
     with pytest.raises(UserError, match="does not fit into the device's memory"):
-        models.loaded("huge", load)
+        replicas.cached_model("huge", Setup(), load)

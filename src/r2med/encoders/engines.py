@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import warnings
 from abc import ABC, abstractmethod
@@ -12,45 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from r2med.encoders.forward import Forward, Matrix, quiet
-from r2med.encoders.model_cards import ModelCard
-from r2med.errors import UserError, nearest
-from r2med.setup import Setup
-
-BACKENDS = ("torch", "openvino", "onnx")
-INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
-
-
-def description(backend: str, dtype: str, asked: str, devices: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a backend adds to the description of vectors; one that cannot run here is one line."""
-    if backend not in BACKENDS:
-        raise UserError(f"no backend {backend!r}{nearest(backend, BACKENDS)}: {', '.join(BACKENDS)}")
-    if backend == "torch":
-        return {"backend": backend, "dtype": dtype}
-    if set(devices) != {"cpu"}:
-        raise UserError(f"--backend {backend} runs on the CPU: add --device cpu")
-    if asked != "auto":
-        raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {asked} out")
-    if missing := [name for name in INSTALLS[backend] if importlib.util.find_spec(name) is None]:
-        raise UserError(f"--backend {backend} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
-    return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}
-
-
-def only_torch(card: ModelCard, options: Setup) -> None:
-    """Stop where another engine was asked for that this model cannot run on: it must not be ignored silently."""
-    if options.backend != "torch":
-        raise UserError(f"--backend {options.backend}: model {card.name} ({card.loader}) runs on torch only")
-
-
-def _openvino_dtype() -> str:
-    """Return the precision that OpenVINO takes by default: bfloat16 on CPUs that have it in hardware."""
-    import openvino
-
-    return "bfloat16" if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "float32"
+from r2med.encoders.forward import Forward, Matrix
+from r2med.encoders.weights import quiet
+from r2med.errors import UserError
 
 
 def compiled(forward: Forward, backend: str) -> Forward:
-    """Return the same computation on another engine."""
+    """Return the same computation on another engine. Raises UserError if that engine has no such model."""
     if backend == "torch":
         return forward
     if not forward.needs_mask or forward.bidirectional:
@@ -86,8 +53,10 @@ class _Engine(Forward, ABC):
     """A forward pass whose graph runs elsewhere; masks are always given."""
 
     def __init__(self, forward: Forward) -> None:
-        self.model, self.device = forward.model, "cpu"
-        self.bidirectional, self.needs_mask = False, True
+        self.model = forward.model
+        self.device = "cpu"
+        self.bidirectional = False
+        self.needs_mask = True
         self._prepare(_Graph(forward.model))
 
     def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:

@@ -1,0 +1,166 @@
+"""Which devices and engines encode, in which precision, and what running out of memory looks like on them.
+
+torch is imported only where a GPU may be involved: describing vectors that are in the store must not take seconds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from r2med.errors import UserError, unknown
+from r2med.setup import Setup
+
+DTYPES = ("float32", "bfloat16", "float16")
+BACKENDS = ("torch", "openvino", "onnx")
+INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
+"""The packages that a backend needs besides torch."""
+
+
+def devices(choice: str) -> tuple[str, ...]:
+    """Return the devices of a choice: `auto` means all GPUs, else Apple's, else the CPU; a comma separates several."""
+    if choice == "auto":
+        if not _may_use_gpus():
+            return ("cpu",)
+        import torch
+
+        if torch.cuda.is_available():
+            return tuple(f"cuda:{number}" for number in range(torch.cuda.device_count()))
+        return ("mps",) if torch.backends.mps.is_available() else ("cpu",)
+    return tuple(_device(part.strip()) for part in choice.split(","))
+
+
+def _may_use_gpus() -> bool:
+    """Return False only if the installed torch was built for CPUs alone, which a small file of its package says."""
+    spec = importlib.util.find_spec("torch")
+    if sys.platform == "darwin" or "torch" in sys.modules or spec is None or spec.origin is None:
+        return True
+    try:
+        versions = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+    except OSError:
+        return True
+    builds = re.findall(r"^(?:cuda|hip|rocm|xpu)\b[^=\n]*=\s*(.+)$", versions, re.MULTILINE)
+    return not builds or any(build.strip() != "None" for build in builds)
+
+
+def _device(name: str) -> str:
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda", "mps") or (number and not number.isdigit()):
+        raise unknown("device", name, ["cpu", "cuda", "mps", "auto"], "auto, cpu, cuda, cuda:1, mps")
+    if kind == "cpu":
+        return kind
+    import torch
+
+    if kind == "mps":
+        if not torch.backends.mps.is_available():
+            raise UserError("--device mps: this machine has no Apple GPU that torch can use, try --device auto")
+        return kind
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if int(number or 0) >= count:
+        seen = {0: "no GPU", 1: "one GPU, cuda:0"}.get(count, f"{count} GPUs, cuda:0 to cuda:{count - 1}")
+        raise UserError(f"--device {name}: torch sees {seen} here, try --device auto")
+    return f"cuda:{number or 0}"
+
+
+def dtype_name(choice: str, device: str) -> str:
+    """Return the precision for a device: float32 where half precision is slow, else what the GPU has in hardware."""
+    if choice == "auto":
+        if not device.startswith("cuda"):
+            return "float32"
+        import torch
+
+        # Not is_bf16_supported(): it says yes to GPUs that only emulate it.
+        return "bfloat16" if torch.cuda.get_device_capability(device)[0] >= 8 else "float16"
+    if choice not in DTYPES:
+        raise unknown("dtype", choice, DTYPES, f"auto, {', '.join(DTYPES)}")
+    return choice
+
+
+def dtype_setting(dtype: str) -> dict[str, Any]:
+    """Return the precision as the installed transformers wants to be told it."""
+    import torch
+    import transformers
+
+    release = tuple(int(part) for part in re.findall(r"\d+", transformers.__version__)[:2])
+    return {"dtype" if release >= (4, 56) else "torch_dtype": getattr(torch, dtype)}
+
+
+def check_installed(*modules: str) -> None:
+    """Raise ModuleNotFoundError for the first of the modules that is not installed, without importing any."""
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def placement(setup: Setup) -> tuple[tuple[str, ...], str]:
+    """Return the devices and the precision of a setup. Raises UserError if this machine has no such device."""
+    check_installed("torch", "transformers")
+    names = devices(setup.device)
+    return names, dtype_name(setup.dtype, names[0])
+
+
+def describe_backend(setup: Setup) -> dict[str, str]:
+    """Return the backend and its precision, for the description of vectors. Raises UserError if it cannot run here."""
+    names, dtype = placement(setup)
+    backend = setup.backend
+    if backend not in BACKENDS:
+        raise unknown("backend", backend, BACKENDS)
+    if backend == "torch":
+        return {"backend": backend, "dtype": dtype}
+    if set(names) != {"cpu"}:
+        raise UserError(f"--backend {backend} runs on the CPU: add --device cpu")
+    if setup.dtype != "auto":
+        raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {setup.dtype} out")
+    if missing := [name for name in INSTALLS[backend] if importlib.util.find_spec(name) is None]:
+        raise UserError(f"--backend {backend} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+    return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}
+
+
+def check_torch(setup: Setup, model: str) -> None:
+    """Raise UserError if another backend than torch was asked for, for a model that no other can run."""
+    if setup.backend != "torch":
+        raise UserError(f"--backend {setup.backend}: {model} runs on torch only")
+
+
+def _openvino_dtype() -> str:
+    """Return the precision that OpenVINO takes by default: bfloat16 on CPUs that have it in hardware."""
+    import openvino
+
+    return "bfloat16" if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "float32"
+
+
+def tokens_per_batch(choice: int, device: str) -> int:
+    """Return how many padded tokens a batch may have: enough to fill the device, few enough to fit its caches."""
+    if choice:
+        return choice
+    return 8192 if device.startswith("cuda") else 4096
+
+
+OUT_OF_MEMORY = re.compile(
+    r"out of memory"  # CUDA, MPS, XPU and ONNX Runtime
+    r"|DefaultCPUAllocator: (can't allocate memory|not enough memory)"
+    r"|(CUBLAS|CUDNN)_STATUS_ALLOC_FAILED"
+    r"|Failed to allocate memory for requested buffer"  # ONNX Runtime's arena
+    r"|std::bad_alloc"  # OpenVINO
+)
+"""What the messages of RuntimeErrors that mean too little memory say."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means that the batch, or the model, was too large for the device."""
+    if isinstance(error, MemoryError):
+        return True
+    torch = sys.modules.get("torch")  # where it is not imported, nothing of it was raised
+    if torch is not None and isinstance(error, torch.cuda.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and OUT_OF_MEMORY.search(str(error)) is not None
+
+
+def release() -> None:
+    """Give the GPU's cached blocks back: after a failure they are too fragmented for the next attempt."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,164 @@
+"""What an encoder is: texts in, vectors out, with what that took, and every setting the vectors depend on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.cost import Cost
+from r2med.errors import MissingExtraError, UserError
+
+if TYPE_CHECKING:
+    from r2med.data.dataset_cards import Instruction
+    from r2med.encoders.model_cards import ModelCard
+    from r2med.setup import Setup
+    from r2med.store import Store
+
+Role = Literal["query", "document", "generated"]
+"""What a text is to the model: prefix, length limit and tower may differ. `generated` is what an LLM wrote."""
+
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One finite float32 row per text, in their order, and what they took."""
+
+    vectors: Vectors
+    cost: Cost = field(default_factory=Cost)
+
+
+class Encoder(Protocol):
+    """A model that knows the dataset's instruction words; its weights are loaded with the first text."""
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return all that the vectors of a role depend on: model, revision, prefix, lengths, pooling, dtype, …
+
+        It is part of a key: a change of the query's prefix must not show in the description of documents.
+        """
+
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Return one finite float32 row per text, in their order, and what they took."""
+
+
+LOADERS = {
+    "transformers": "r2med.encoders.transformer:TransformerEncoder",
+    "sentence-transformers": "r2med.encoders.sentence:SentenceEncoder",
+    "remote-code": "r2med.encoders.remote_code:RemoteCodeEncoder",
+    "custom": "r2med.encoders.custom:CustomEncoder",
+    "openai": "r2med.encoders.api:ApiEncoder",
+    "voyage": "r2med.encoders.api:ApiEncoder",
+}
+"""What a card's `loader` means: "module:Class", imported when it is used."""
+
+EXTRAS = {
+    "torch": "dense",
+    "transformers": "dense",
+    "sentence_transformers": "dense",
+    "openai": "api",
+    "voyageai": "api",
+    "tiktoken": "api",
+}
+
+
+def open_encoder(card: ModelCard, instruction: Instruction, setup: Setup, store: Store | None = None) -> Encoder:
+    """Return the encoder of a card, for a dataset's instruction words; nothing is loaded yet.
+
+    Raises MissingExtraError if what the card's loader needs is not installed.
+    """
+    module, _, name = LOADERS[card.loader].partition(":")
+    with extras_installed(f"model {card.name}"):
+        encoder: Encoder = getattr(import_module(module), name)(card, instruction, setup, store)
+    return encoder
+
+
+@contextmanager
+def extras_installed(model: str) -> Iterator[None]:
+    """Raise MissingExtraError for a module that is missing because an optional part is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").split(".")[0])
+        if extra is None:
+            raise
+        raise MissingExtraError(model, extra) from None
+
+
+Self = TypeVar("Self")
+
+
+def timed(encode: Callable[[Self, Sequence[str], Role], Encoded]) -> Callable[[Self, Sequence[str], Role], Encoded]:
+    """Decorate `encode` so that its cost tells the seconds it took."""
+
+    @wraps(encode)
+    def measured(self: Self, texts: Sequence[str], role: Role) -> Encoded:
+        started = time.perf_counter()
+        encoded = encode(self, texts, role)
+        seconds = time.perf_counter() - started
+        return replace(encoded, cost=replace(encoded.cost, seconds=seconds, encoder_seconds=seconds))
+
+    return measured
+
+
+class NotFiniteError(UserError):
+    """A text whose embedding has NaN or infinite entries; the caller knows which document that is."""
+
+    def __init__(self, index: int, hint: str = "") -> None:
+        self.index = index
+        """The position of the text among those that were to be encoded."""
+        self.hint = hint or "a half-precision overflow, if --dtype float32 mends it"
+        super().__init__(f"the embedding of text {index + 1} has NaN or infinite entries ({self.hint})")
+
+
+def check_finite(rows: Vectors, positions: Sequence[int] | None = None, hint: str = "") -> None:
+    """Raise NotFiniteError for the first row with an entry that is not finite.
+
+    `positions` say which text each row belongs to.
+    """
+    # The sum of a row is NaN or infinite if an entry is; only then are the entries themselves looked at.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspects = np.flatnonzero(~np.isfinite(rows.sum(axis=1)))
+    for row in map(int, suspects):
+        if not np.isfinite(rows[row]).all():
+            raise NotFiniteError(row if positions is None else positions[row], hint)
+
+
+def normalised(rows: Vectors) -> Vectors:
+    """Return rows of length 1; a row of zeros stays as it is."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit_rows: Vectors = rows / np.maximum(norms, np.float32(1e-12))
+    return unit_rows
+
+
+Receiver = Callable[[Sequence[int], Encoded], None]
+"""Takes the positions of some texts and their vectors."""
+
+_receiver: ContextVar[Receiver | None] = ContextVar("r2med_batches", default=None)
+
+
+@contextmanager
+def receiving(receiver: Receiver) -> Iterator[None]:
+    """Give every batch that an encoder finishes inside to `receiver`, long before `encode` returns.
+
+    For progress, and so that a kill loses a minute and not the hours that a shard may take. An encoder may give
+    nothing before it returns, as a user's own object does. The costs of batches have no seconds.
+    """
+    token = _receiver.set(receiver)
+    try:
+        yield
+    finally:
+        _receiver.reset(token)
+
+
+def batch_receiver() -> Receiver | None:
+    """Return who receives finished batches, to be asked in the thread that called `encode`."""
+    return _receiver.get()
