@@ -105,29 +105,31 @@ def _config(kind: type, tokenizer: transformers.PreTrainedTokenizerFast, **setti
     return kind(**{**SMALL, "vocab_size": len(tokenizer), "initializer_range": 0.3, **ids, **settings})
 
 
-def bert(folder: Path) -> Path:
+def bert(folder: Path, positions: int = 64) -> Path:
     """Save a BERT, as contriever, bge and either of MedCPT's encoders."""
     tokenizer = _word_piece()
-    return _save(folder, _config(transformers.BertConfig, tokenizer, max_position_embeddings=64), tokenizer)
+    return _save(folder, _config(transformers.BertConfig, tokenizer, max_position_embeddings=positions), tokenizer)
 
 
-def gpt_neox(folder: Path, side: str = "right") -> Path:
+def gpt_neox(folder: Path, side: str = "right", positions: int = 128) -> Path:
     """Save a GPT-NeoX whose tokenizer adds nothing, as BMRetriever-410M."""
     tokenizer = _byte_level("$A", side, eos_token="<|endoftext|>", pad_token="<|padding|>")
-    return _save(folder, _config(transformers.GPTNeoXConfig, tokenizer, max_position_embeddings=128), tokenizer)
+    return _save(folder, _config(transformers.GPTNeoXConfig, tokenizer, max_position_embeddings=positions), tokenizer)
 
 
-def gemma(folder: Path, side: str = "right") -> Path:
+def gemma(folder: Path, side: str = "right", positions: int = 128) -> Path:
     """Save a Gemma whose tokenizer begins with <bos>, as BMRetriever-2B."""
     tokenizer = _byte_level("<bos> $A", side, bos_token="<bos>", eos_token="<eos>", pad_token="<pad>")
-    heads = {"num_key_value_heads": 1, "head_dim": 8}
-    return _save(folder, _config(transformers.GemmaConfig, tokenizer, max_position_embeddings=128, **heads), tokenizer)
+    settings = {"num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": positions}
+    return _save(folder, _config(transformers.GemmaConfig, tokenizer, **settings), tokenizer)
 
 
-def mistral(folder: Path, side: str = "right", template: str = "<s> $A", window: int | None = None) -> Path:
+def mistral(
+    folder: Path, side: str = "right", template: str = "<s> $A", window: int | None = None, positions: int = 128
+) -> Path:
     """Save a Mistral, as e5, sfr and GritLM; without a padding token, as theirs."""
     tokenizer = _byte_level(template, side, bos_token="<s>", eos_token="</s>")
-    settings = {"num_key_value_heads": 2, "max_position_embeddings": 128, "sliding_window": window}
+    settings = {"num_key_value_heads": 2, "max_position_embeddings": positions, "sliding_window": window}
     return _save(folder, _config(transformers.MistralConfig, tokenizer, **settings), tokenizer)
 
 
@@ -138,7 +140,7 @@ def qwen3(folder: Path, side: str = "left") -> Path:
     return _save(folder, _config(transformers.Qwen3Config, tokenizer, **settings), tokenizer)
 
 
-def instructor(folder: Path) -> Path:
+def instructor(folder: Path, limit: int = 48) -> Path:
     """Save a T5 encoder with mean pooling, a dense layer and normalisation, as Instructor on the hub."""
     from safetensors.torch import save_file
 
@@ -166,7 +168,7 @@ def instructor(folder: Path) -> Path:
     }
     modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(names.items())]
     _json(folder / "modules.json", modules)
-    _json(folder / "sentence_bert_config.json", {"max_seq_length": 48, "do_lower_case": False})
+    _json(folder / "sentence_bert_config.json", {"max_seq_length": limit, "do_lower_case": False})
     _json(folder / "1_Pooling/config.json", {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True})
     dense = {"in_features": 32, "out_features": 24, "bias": False}
     dense["activation_function"] = "torch.nn.modules.linear.Identity"
@@ -224,6 +226,57 @@ def remote_code(folder: Path) -> Path:
     config["architectures"] = ["OddModel"]
     _json(folder / "config.json", config)
     (folder / "odd.py").write_text(REMOTE_CODE)
+    return folder
+
+
+OWN_ENCODE = '''
+import torch
+from transformers import AutoTokenizer, PretrainedConfig, PreTrainedModel
+
+
+class OwnConfig(PretrainedConfig):
+    model_type = "own-encode"
+
+    def __init__(self, vocab_size=1, **settings):
+        super().__init__(**settings)
+        self.vocab_size = vocab_size
+
+
+class OwnModel(PreTrainedModel):
+    """A text is the mean of its tokens, each turned by how far behind the instruction it stands."""
+
+    config_class = OwnConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.tokens = torch.nn.Embedding(config.vocab_size, 16)
+        self.post_init()
+
+    def encode(self, prompts, instruction="", max_length=4096, **kwargs):
+        tokenizer = AutoTokenizer.from_pretrained(self.config._name_or_path)
+        skip = len(tokenizer(instruction)["input_ids"]) if instruction else 0
+        rows = []
+        for prompt in prompts:
+            ids = tokenizer(instruction + prompt, truncation=True, max_length=max_length)["input_ids"]
+            states = self.tokens(torch.tensor(ids))
+            turned = states * torch.cos(torch.arange(len(ids)) / 7)[:, None] + states.mean(0)
+            rows.append(turned[min(skip, len(ids) - 1) :].mean(0))
+        return torch.stack(rows)
+'''
+
+
+def own_encode(folder: Path) -> Path:
+    """Save a model that reads texts of any length with code of its own, as NV-Embed, in no time."""
+    from safetensors.torch import save_file
+
+    tokenizer = _byte_level("<s> $A", bos_token="<s>", eos_token="</s>")
+    tokenizer.save_pretrained(folder)
+    auto = {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}
+    _json(folder / "config.json", {"model_type": "own-encode", "auto_map": auto, "vocab_size": len(tokenizer)})
+    torch.manual_seed(3)
+    weights = {"tokens.weight": torch.randn(len(tokenizer), 16)}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "own.py").write_text(OWN_ENCODE)
     return folder
 
 

@@ -26,7 +26,7 @@ PAIRS = [
 """Pairs of every length, for limits of 48 tokens or so; all queries are short enough to be kept."""
 
 
-def bert(folder: Path, labels: int = 2) -> Path:
+def bert(folder: Path, labels: int = 2, positions: int = 64) -> Path:
     """Save a BERT with a classification head, as monoBERT (two labels) and MedCPT's (one)."""
     # As BERT's own tokenizer, it tells the model which of the two texts a token belongs to.
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
@@ -35,12 +35,12 @@ def bert(folder: Path, labels: int = 2) -> Path:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend.backend_tokenizer, model_input_names=inputs, **names
     )
-    config = _config(transformers.BertConfig, tokenizer, max_position_embeddings=64, num_labels=labels)
+    config = _config(transformers.BertConfig, tokenizer, max_position_embeddings=positions, num_labels=labels)
     return _save(folder, config, tokenizer, transformers.AutoModelForSequenceClassification)
 
 
-def xlm_roberta(folder: Path, side: str = "right", limit: int | None = None) -> Path:
-    """Save an XLM-RoBERTa with one logit, as bge-reranker: 64 positions behind the two that its padding takes."""
+def xlm_roberta(folder: Path, side: str = "right", limit: int | None = None, positions: int = 64) -> Path:
+    """Save an XLM-RoBERTa with one logit, as bge-reranker: two positions more than it reads, for its padding."""
     backend = Tokenizer(models.Unigram())
     backend.normalizer = normalizers.Replace("  ", " ")
     backend.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -61,7 +61,7 @@ def xlm_roberta(folder: Path, side: str = "right", limit: int | None = None) -> 
         **special,
         **limits,
     )
-    settings = {"max_position_embeddings": 66, "type_vocab_size": 1, "num_labels": 1}
+    settings = {"max_position_embeddings": positions + 2, "type_vocab_size": 1, "num_labels": 1}
     config = _config(transformers.XLMRobertaConfig, tokenizer, **settings)
     return _save(folder, config, tokenizer, transformers.AutoModelForSequenceClassification)
 
@@ -81,10 +81,10 @@ def _byte_level(side: str, pair: str = "", **special: str) -> transformers.PreTr
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, padding_side=side, **special)
 
 
-def llama(folder: Path, side: str = "right") -> Path:
+def llama(folder: Path, side: str = "right", positions: int = 128) -> Path:
     """Save a Llama as a language model, without a padding token and without a head for scores, as Llama-2."""
     tokenizer = _byte_level(side, "<s> $A <s>:1 $B:1", bos_token="<s>", eos_token="</s>")
-    config = _config(transformers.LlamaConfig, tokenizer, max_position_embeddings=128, num_key_value_heads=2)
+    config = _config(transformers.LlamaConfig, tokenizer, max_position_embeddings=positions, num_key_value_heads=2)
     return _save(folder, config, tokenizer, transformers.AutoModelForCausalLM)
 
 
