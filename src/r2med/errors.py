@@ -24,7 +24,8 @@ class MissingExtraError(UserError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` for the closest known name, or nothing when none is close."""
     by_lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    cutoff = 0.5 if len(name) < 3 else 0.65  # half of two letters is one; half of `tfidf` is nothing like it
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""
 
 

@@ -30,9 +30,17 @@ def ranked(**rankings):
     return Run.ranked(list(rankings), found, table)
 
 
+def trec_name(measure):
+    """Return what trec_eval prints for a measure."""
+    base = {"nDCG": "ndcg", "MAP": "map", "R": "recall", "P": "P", "MRR": "recip_rank"}[measure.family]
+    if measure.cutoff is None:
+        return base
+    return f"{base}_cut_{measure.cutoff}" if measure.family in ("nDCG", "MAP") else f"{base}_{measure.cutoff}"
+
+
 def test_every_line_that_trec_eval_printed_matches_to_the_digit():
     scores = score(read_qrels(FOLDER / "qrels.txt"), read_run(FOLDER / "run.txt"), MEASURES)
-    by_name = {measure.trec_name: measure for measure in MEASURES}
+    by_name = {trec_name(measure): measure for measure in MEASURES}
     lines = (FOLDER / "expected.txt").read_text().splitlines()
     assert len(lines) == 875
     for line in lines:
@@ -75,11 +83,26 @@ def test_an_empty_run_scores_zero_everywhere():
     assert set(scores.mean.values()) == {0.0}
 
 
-def test_scores_equal_in_single_precision_are_a_tie_as_in_trec_eval(tmp_path):
+def test_scores_equal_in_single_precision_are_a_tie_unless_they_are_read_as_doubles(tmp_path):
     path = tmp_path / "run"
     path.write_text("q Q0 a 1 0.50000000001 t\nq Q0 b 2 0.5 t\n")
-    [(_, ranking)] = read_run(path)
-    assert [document for document, _ in ranking] == ["b", "a"]
+    orders = [[document for document, _ in next(iter(read_run(path, doubles=doubles)))[1]] for doubles in (False, True)]
+    assert orders == [["b", "a"], ["a", "b"]]
+    values = [score({"q": {"a": 1}}, read_run(path, doubles=doubles)).mean[Measure("MRR")] for doubles in (False, True)]
+    assert values == [0.5, 1.0]
+
+
+def test_a_run_of_many_queries_is_scored_as_each_query_alone():
+    chance = np.random.default_rng(1)
+    documents = [f"d{number}" for number in range(300)]
+    rankings = {f"q{number}": list(chance.permutation(documents)[: chance.integers(0, 60)]) for number in range(2100)}
+    qrels = {query: {str(d): int(chance.integers(-1, 4)) for d in chance.choice(documents, 9)} for query in rankings}
+    qrels["unseen"] = {"d1": 1}
+    whole = score(qrels, ranked(**rankings), MEASURES)
+    assert whole.queries == tuple(qrels)
+    for query in [*list(rankings)[:3], "q1023", "q1024", "q2099", "unseen"]:
+        alone = score({query: qrels[query]}, ranked(**{query: rankings.get(query, [])}), MEASURES)
+        assert whole.per_query[query] == pytest.approx(alone.per_query[query], abs=1e-12)
 
 
 @given(st.sampled_from(["nDCG", "MAP", "R", "P", "MRR"]), st.integers(1, 10_000))
@@ -94,7 +117,23 @@ def test_measures_without_a_cutoff_print_bare():
     assert Measure.parse("MAP") == Measure("MAP")
 
 
-@pytest.mark.parametrize(("text", "says"), [("nDGC@10", "nDCG@10"), ("P", "cutoff"), ("R@0", "cutoff"), ("", "nDCG")])
+def test_recall_and_precision_may_be_written_out():
+    assert Measure.parse("Recall@100") == Measure("R", 100)
+    assert Measure.parse("precision@5") == Measure("P", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nDGC@10", r"did you mean nDCG@10\?"),
+        ("nDGC@100", r"did you mean nDCG@100\?"),
+        ("P", "cutoff"),
+        ("R@0", "cutoff"),
+        ("recall", "cutoff"),
+        ("", "nDCG"),
+        ("R@" + "9" * 5000, "no measure"),
+    ],
+)
 def test_a_measure_that_does_not_exist_is_one_line_with_the_nearest(text, says):
     with pytest.raises(UserError, match=says):
         Measure.parse(text)

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve import Run, read_run, write_run
+from r2med.measure import Measure, score
+from r2med.retrieve import Run, read_run, trec, write_run
 from r2med.retrieve.run import IdTable
+from r2med.retrieve.trec import read_judged_run
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 SCORES = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -85,3 +87,41 @@ def test_leaving_documents_out_keeps_order_and_fills_up_to_k():
     run = run_of({"q": {"a": 3.0, "b": 2.0, "c": 1.0}, "r": {"a": 1.0}})
     left = run.without({"q": np.array([0, 2], dtype=np.int32)}, k=1)
     assert [[d for d, _ in ranking] for _, ranking in left] == [["b"], ["a"]]
+
+
+def test_a_file_that_unpacks_to_more_than_any_run_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(trec, "SMALL", 1 << 20)
+    path = tmp_path / "run.gz"
+    with gzip.open(path, "wb") as file:
+        for number in range(300_000):
+            file.write(b"q Q0 %d 1 1.0 %b\n" % (number, b"t" * 500))
+    with pytest.raises(UserError, match=r"run.gz: unpacks to more than 100 times its size, which no run file does"):
+        read_run(path)
+
+
+def test_a_packed_file_of_one_endless_line_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(trec, "SMALL", 1 << 20)
+    path = tmp_path / "run.gz"
+    path.write_bytes(gzip.compress(b"x" * (64 << 20)))
+    with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
+        read_run(path)
+
+
+def test_a_run_to_be_scored_is_decoded_where_that_is_how_it_is_judged(tmp_path):
+    path = tmp_path / "run.txt"
+    write_run(run_of({"q 1": {"doc a": 0.1, "100%25": 0.2}}), path)
+    ours = {"q 1": {"doc a": 1, "100%25": 1}}
+    theirs = {"q%201": {"doc%20a": 1, "100%2525": 1}}
+    assert score(ours, read_judged_run(path, ours)).mean[Measure("R", 10)] == 1
+    assert score(theirs, read_judged_run(path, theirs)).mean[Measure("R", 10)] == 1
+
+
+def test_ids_of_others_that_decoding_would_make_one_stay_as_they_are(tmp_path):
+    path = tmp_path / "run.txt"
+    path.write_text("q Q0 a%41 1 0.9 t\nq Q0 aA 2 0.8 t\n")
+    qrels = {"q": {"a%41": 1, "aA": 1}}
+    assert score(qrels, read_judged_run(path, qrels)).mean[Measure("R", 10)] == 1
+
+
+def test_what_is_printed_of_a_run_is_short():
+    assert repr(run_of({"q": {"a": 1.0, "b": 0.1}, "r": {}})) == "Run(2 queries, up to 2 documents each)"

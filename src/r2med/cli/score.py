@@ -1,15 +1,11 @@
-"""`r2med score`: any TREC run file against any qrels file, exact to trec_eval -c."""
+"""`r2med score`: any TREC run file against any qrels file, exact to pytrec_eval and trec_eval -c."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from r2med.data import Qrels
-    from r2med.retrieve import Run
 
 
 def score(
@@ -17,6 +13,9 @@ def score(
     run: Annotated[Path, typer.Option(help="A TREC run file, gzipped or not.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
+    doubles: Annotated[
+        bool, typer.Option("--doubles", help="Compare scores as doubles (trec_eval 9.0.8 and later), not as floats.")
+    ] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
     import json
@@ -24,13 +23,14 @@ def score(
     from r2med.data.qrels_file import read_qrels
     from r2med.errors import UserError
     from r2med.measure import score as compute
+    from r2med.retrieve.trec import read_judged_run
 
     if not qrels.is_file():
         raise UserError(f"{qrels}: no such qrels file")
     judgements = read_qrels(qrels)
     if not judgements:
         raise UserError(f"{qrels} holds no judgements: nothing can be scored")
-    ranking = _read(run, judgements)
+    ranking = read_judged_run(run, judgements, doubles)
     if not set(ranking.queries) & set(judgements):
         raise UserError(f"{run} and {qrels} have no query in common: are they of the same dataset?")
     scores = compute(judgements, ranking)
@@ -43,20 +43,6 @@ def score(
     if per_query:
         for query, values in each.items():
             _print_table(f"query {query}", values)
-
-
-def _read(path: Path, judgements: Qrels) -> Run:
-    """Read a run; ids that our writer percent-encoded are decoded where more of them are judged that way."""
-    from r2med.retrieve import read_run
-
-    def judged(run: Run) -> int:
-        return sum(
-            query in judgements and document in judgements[query] for query, ranking in run for document, _ in ranking
-        )
-
-    as_written = read_run(path)
-    decoded = read_run(path, encoded=True)
-    return decoded if judged(decoded) > judged(as_written) else as_written
 
 
 def _print_table(title: str, values: dict[str, float]) -> None:

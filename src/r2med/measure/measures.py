@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from r2med.errors import UserError, nearest
+from r2med.errors import UserError, unknown
 
-FAMILIES = {"nDCG": "ndcg", "MAP": "map", "R": "recall", "P": "P", "MRR": "recip_rank"}
-"""Our name -> trec_eval's."""
+FAMILIES = ("nDCG", "MAP", "R", "P", "MRR")
+ALIASES = {"recall": "R", "precision": "P"}
 
 CUTOFFS = (1, 3, 5, 10, 25, 50, 100, 1000)
 
-_FORM = re.compile(r"([A-Za-z]+)(?:@([0-9]+))?")
+_FORM = re.compile(r"([A-Za-z]+)(?:@([0-9]{1,9}))?")
 
 
 @dataclass(frozen=True, order=True)
@@ -27,25 +27,17 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """Return the measure that prints as `text`, whatever its case."""
+        """Return the measure that prints as `text`, whatever its case; `Recall@10` and `Precision@10` are known too."""
         match = _FORM.fullmatch(text.strip())
-        by_lower = {name.lower(): name for name in FAMILIES}
-        family = by_lower.get(match.group(1).lower()) if match else None
+        by_lower = {**{name.lower(): name for name in FAMILIES}, **ALIASES}
+        family = by_lower.get(match[1].lower()) if match else None
         if match is None or family is None:
-            known = [name if name == "MRR" else f"{name}@10" for name in FAMILIES]
-            raise UserError(f"no measure {text!r}{nearest(text, known)}: {', '.join(known)}")
-        cutoff = int(match.group(2)) if match.group(2) else None
+            at = match[2] if match and match[2] else "10"
+            raise unknown("measure", text[:60], [name if name == "MRR" else f"{name}@{at}" for name in FAMILIES])
+        cutoff = int(match[2]) if match[2] else None
         if cutoff == 0 or (cutoff is None and family in ("R", "P")):
             raise UserError(f"{text!r} needs a cutoff of at least 1, such as {family}@10")
         return cls(family, cutoff)
-
-    @property
-    def trec_name(self) -> str:
-        """What trec_eval prints for it."""
-        base = FAMILIES[self.family]
-        if self.cutoff is None:
-            return base
-        return f"{base}_cut_{self.cutoff}" if self.family in ("nDCG", "MAP") else f"{base}_{self.cutoff}"
 
 
 DEFAULT = (

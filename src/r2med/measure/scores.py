@@ -1,4 +1,6 @@
-"""Computing measures for a whole run at once, exact to trec_eval -c.
+"""Computing measures for a whole run at once, exact to pytrec_eval and to trec_eval -c built with floats.
+
+trec_eval 9.0.8 and 10 compare doubles: for a run that was read as doubles the figures are theirs.
 
 The denominator is the qrels: a judged query that a run lacks counts 0, a query without judgements is ignored.
 Relevant is a grade of 1 or more; nDCG's gain is the grade itself.
@@ -17,6 +19,9 @@ from r2med.measure.measures import DEFAULT, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run
 
 Floats = npt.NDArray[np.float64]
+
+AT_ONCE = 1024
+"""Queries scored together: bounds the memory, whatever the size of the run."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,13 @@ class Scores:
 def score(qrels: Mapping[str, Mapping[str, int]], run: Run, measures: Sequence[Measure] = DEFAULT) -> Scores:
     """Score a run against judgements."""
     queries = tuple(qrels)
-    grades, ideal, relevant = _grade(qrels, run)
-    compute = {
-        "nDCG": _ndcg,
-        "MAP": _average_precision,
-        "R": _recall,
-        "P": _precision,
-        "MRR": _reciprocal_rank,
-    }
-    ranking = Ranking(grades, ideal, relevant)
-    return Scores(queries, {m: compute[m.family](ranking, m.cutoff) for m in measures})
+    judged = _Judged(qrels, run)
+    values: dict[Measure, list[Floats]] = {measure: [] for measure in measures}
+    for start in range(0, len(queries), AT_ONCE):
+        ranking = judged.ranking(queries[start : start + AT_ONCE])
+        for measure in measures:
+            values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
+    return Scores(queries, {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()})
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,47 @@ class Ranking:
         return np.cumsum(self.grades > 0, axis=1, dtype=np.float64)
 
 
-def _grade(qrels: Mapping[str, Mapping[str, int]], run: Run) -> tuple[Floats, Floats, Floats]:
-    line_of = {query: line for line, query in enumerate(run.queries)}
-    positive = [{d: g for d, g in documents.items() if g > 0} for documents in qrels.values()]
-    grades = np.zeros((len(qrels), run.rows.shape[1]))
-    ideal = np.zeros((len(qrels), max(map(len, positive), default=0)))
-    for place, (query, judged) in enumerate(zip(qrels, positive, strict=True)):
-        ideal[place, : len(judged)] = sorted(judged.values(), reverse=True)
-        if query in line_of:
-            rows = run.rows[line_of[query]]
-            ids = run.documents.ids(rows[rows != NO_DOCUMENT])
-            grades[place, : len(ids)] = [judged.get(document, 0) for document in ids]
-    return grades, ideal, np.array([len(judged) for judged in positive], dtype=np.float64)
+class _Judged:
+    """Judgements by the positions of documents in a run, so that grades are looked up for many queries at once."""
+
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
+        self._qrels = qrels
+        self._run = run
+        self._line_of = {query: line for line, query in enumerate(run.queries)}
+        # One width for all: sums of padded lines differ in their last digit with the number of zeros.
+        self._most = max((sum(grade > 0 for grade in grades.values()) for grades in qrels.values()), default=0)
+        rows, self._positions = run.distinct()
+        self._position_of = {document: position for position, document in enumerate(run.documents.ids(rows))}
+
+    def ranking(self, queries: Sequence[str]) -> Ranking:
+        """Return the grades at each rank and the best there could be, for some of the queries."""
+        positive = [{d: g for d, g in self._qrels[query].items() if g > 0} for query in queries]
+        ideal = np.zeros((len(queries), self._most))
+        for line, judged in enumerate(positive):
+            ideal[line, : len(judged)] = sorted(judged.values(), reverse=True)
+        relevant = np.array([len(judged) for judged in positive], dtype=np.float64)
+        return Ranking(self._grades(queries, positive), ideal, relevant)
+
+    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
+        """Return the grade of the document at each rank: pairs of query and document are numbers, sought by halving."""
+        size = len(self._position_of)
+        pairs = [
+            (line * size + self._position_of[document], grade)
+            for line, judged in enumerate(positive)
+            for document, grade in judged.items()
+            if document in self._position_of
+        ]
+        grades = np.zeros((len(queries), self._run.rows.shape[1]))
+        if not pairs:
+            return grades
+        codes, gains = np.array(sorted(pairs), dtype=np.int64).T
+        ran = [(line, self._line_of[query]) for line, query in enumerate(queries) if query in self._line_of]
+        lines, lines_of_run = np.array(ran, dtype=np.int64).reshape(-1, 2).T
+        rows = self._run.rows[lines_of_run]
+        wanted = lines[:, None] * size + self._positions[rows]
+        nearest = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        grades[lines] = np.where((codes[nearest] == wanted) & (rows != NO_DOCUMENT), gains[nearest], 0)
+        return grades
 
 
 def _cut(values: Floats, cutoff: int | None) -> Floats:
@@ -120,3 +151,12 @@ def _reciprocal_rank(ranking: Ranking, cutoff: int | None) -> Floats:
     if not relevant.shape[1]:
         return np.zeros(len(relevant))
     return np.where(relevant.any(axis=1), 1.0 / (relevant.argmax(axis=1) + 1), 0.0)
+
+
+_COMPUTE = {
+    "nDCG": _ndcg,
+    "MAP": _average_precision,
+    "R": _recall,
+    "P": _precision,
+    "MRR": _reciprocal_rank,
+}

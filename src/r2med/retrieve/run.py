@@ -19,7 +19,7 @@ class Documents(Protocol):
         """Return the ids of rows."""
 
     def id_ranks(self) -> npt.NDArray[np.int32]:
-        """Return for every row its place in ascending order of ids."""
+        """Return for every row its rank in ascending order of ids."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class IdTable:
         return [self.table[row] for row in rows]
 
     def id_ranks(self) -> npt.NDArray[np.int32]:
-        """Return every row's place: itself."""
+        """Return every row's rank: itself."""
         return np.arange(len(self.table), dtype=np.int32)
 
 
@@ -41,14 +41,18 @@ class IdTable:
 class Run:
     """Query ids × ranked document rows and scores; rows of -1 pad queries that found fewer.
 
-    Scores are float32 because that is what trec_eval compares: two scores that differ less are a tie there,
-    so they have to be one here.
+    Scores are float32 because that is what pytrec_eval, with which the benchmark was scored, and older builds of
+    trec_eval compare: two scores that differ less are a tie there, so they have to be one here. Only a foreign run that
+    was read as doubles has float64.
     """
 
     queries: tuple[str, ...]
     rows: npt.NDArray[np.int32]
     scores: npt.NDArray[np.float32]
     documents: Documents
+
+    def __repr__(self) -> str:
+        return f"Run({len(self.queries):,} queries, up to {self.rows.shape[1]:,} documents each)"
 
     @classmethod
     def ranked(
@@ -61,7 +65,7 @@ class Run:
         ranks = documents.id_ranks()
         width = max((len(rows) for rows, _ in found), default=0)
         all_rows = np.full((len(queries), width), NO_DOCUMENT, dtype=np.int32)
-        all_scores = np.zeros((len(queries), width), dtype=np.float32)
+        all_scores = np.zeros((len(queries), width), dtype=found[0][1].dtype if found else np.float32)
         for line, (rows, scores) in enumerate(found):
             order = np.lexsort((-ranks[rows], -scores))
             all_rows[line, : len(rows)] = rows[order]
@@ -75,9 +79,22 @@ class Run:
 
     def __iter__(self) -> Iterator[tuple[str, list[tuple[str, float]]]]:
         """Yield (query id, [(document id, score), …] best first)."""
-        for query, rows, scores, count in zip(self.queries, self.rows, self.scores, self.found, strict=True):
-            ids = self.documents.ids(rows[:count])
-            yield query, list(zip(ids, (float(s) for s in scores[:count]), strict=True))
+        for query, ids, scores in zip(self.queries, self.id_lists(), self.scores, strict=True):
+            yield query, list(zip(ids, scores[: len(ids)].tolist(), strict=True))
+
+    def id_lists(self) -> Iterator[list[str]]:
+        """Yield the document ids of each query, best first; each document is looked up once for the whole run."""
+        documents, positions = self.distinct()
+        ids = np.array(self.documents.ids(documents), dtype=object)
+        for rows, count in zip(self.rows, self.found, strict=True):
+            yield ids[positions[rows[:count]]].tolist()
+
+    def distinct(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return the rows that any query found, ascending, and for each row up to the last its position among them."""
+        seen = np.zeros(int(self.rows.max(initial=NO_DOCUMENT)) + 2, dtype=bool)
+        seen[self.rows] = True  # what pads a line is written to the last place
+        seen[-1] = False
+        return np.flatnonzero(seen).astype(np.int32), np.cumsum(seen) - 1
 
     def without(self, excluded: dict[str, npt.NDArray[np.int32]], k: int) -> Run:
         """Drop each query's excluded rows, then keep the k best."""
@@ -85,7 +102,7 @@ class Run:
         scores = np.zeros(rows.shape, dtype=np.float32)
         for line, query in enumerate(self.queries):
             keep = (self.rows[line] != NO_DOCUMENT) & ~np.isin(self.rows[line], excluded.get(query, ()))
-            places = np.flatnonzero(keep)[:k]
-            rows[line, : len(places)] = self.rows[line, places]
-            scores[line, : len(places)] = self.scores[line, places]
+            kept = np.flatnonzero(keep)[:k]
+            rows[line, : len(kept)] = self.rows[line, kept]
+            scores[line, : len(kept)] = self.scores[line, kept]
         return Run(self.queries, rows, scores, self.documents)

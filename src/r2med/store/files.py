@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,14 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a whole file under its final name or leave what was there; parents are made."""
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write a whole file, at once or in parts, under its final name or leave what was there; parents are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
     tidy(path)
     temporary = path.with_name(f"{_hidden(path)}{process_name()}.tmp")
     try:
         with temporary.open("xb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
