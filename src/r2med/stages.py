@@ -26,8 +26,8 @@ GROUP = "r2med.stages"
 
 TABLE: Mapping[Kind, Mapping[str, str]] = {
     "expand": {
-        "rm3": "r2med.expand.feedback:Feedback",
-        "rocchio": "r2med.expand.feedback:Feedback",
+        "rm3": "r2med.expand.feedback:RM3",
+        "rocchio": "r2med.expand.feedback:Rocchio",
         "search-r1": "r2med.agents.search_r1:SearchR1",
         "search-o1": "r2med.agents.search_o1:SearchO1",
     },

@@ -5,12 +5,16 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r2med.agents.contracts import Answered, Document
+from r2med.agents.conversation import Answered, Hit
 from r2med.agents.dialogue import Dialogue
-from r2med.agents.loop import talk
+from r2med.agents.loop import converse
 from r2med.agents.reason_in_documents import BEGIN_QUERY, BEGIN_RESULT, END_QUERY, Reader
-from r2med.agents.search_o1 import SearchO1
-from r2med.agents.search_r1 import SearchR1
+from r2med.agents.reason_in_documents import FIELDS as DOCUMENT_FIELDS
+from r2med.agents.search_o1 import FIELDS as O1_FIELDS
+from r2med.agents.search_o1 import SearchO1Agent
+from r2med.agents.search_r1 import FIELDS as R1_FIELDS
+from r2med.agents.search_r1 import SearchR1Agent
+from r2med.agents.sources import SourceResult
 from r2med.agents.trace import trace
 from r2med.data import Query
 from r2med.llm.contracts import Failure, RawAnswer, Sampling
@@ -25,26 +29,27 @@ ANSWERS = st.one_of(
     st.builds(RawAnswer, TEXTS, TEXTS, st.sampled_from(["stop", "length", "content_filter"])),
     st.sampled_from([Failure("server", "no"), Failure("context_length", "too long")]),
 )
-FOUND = st.sampled_from([(), (Document("a", "T\ntext", 1.0),), Failure("timeout", "slow")])
+DOCUMENTS = st.sampled_from([(), (Hit("a", "T\ntext", 1.0),), Failure("timeout", "slow")])
 TURNS = 3
 
 
 class Source:
     def __init__(self, data):
-        self.data, self.searches = data, 0
+        self.data = data
+        self.searches = 0
 
-    def search(self, wanted):
-        self.searches += len(wanted)
-        return [self.data.draw(FOUND) for _ in wanted]
+    def search(self, requests):
+        self.searches += len(requests)
+        return SourceResult(tuple(self.data.draw(DOCUMENTS) for _ in requests))
 
 
 def end_of(agent, data):
     llm, source = ScriptedChat(lambda request: data.draw(ANSWERS)), Source(data)
     dialogue = Dialogue("S", Sampling(max_tokens=100), 4096, agent.stop)
-    (conversation,) = talk(agent, dialogue, llm, source, [Query("1", "Q")]).conversations
+    (conversation,) = converse(agent, dialogue, llm, source, [Query("1", "Q")]).conversations
     json.dumps(trace(conversation), allow_nan=False)
     assert conversation.over and len(conversation.turns) <= TURNS + 1
-    end = conversation.wait
+    end = conversation.state
     if isinstance(end, Answered):
         assert end.text and end.text == end.text.strip()
     return conversation, llm, source
@@ -53,21 +58,21 @@ def end_of(agent, data):
 @settings(max_examples=60)
 @given(st.data())
 def test_search_r1_ends(data):
-    conversation, llm, source = end_of(SearchR1(TEMPLATES.template("search-r1", "post"), TURNS), data)
+    conversation, llm, source = end_of(SearchR1Agent(TEMPLATES.template("search-r1", "post", R1_FIELDS), TURNS), data)
     # One more for the last generation, one for the notice after a context that was too small, one that fails there.
     assert len(llm.asked) <= TURNS + 3 and source.searches <= TURNS
-    if isinstance(conversation.wait, Answered):
-        assert "<answer>" not in conversation.wait.text and "</search>" not in conversation.wait.text
+    if isinstance(conversation.state, Answered):
+        assert "<answer>" not in conversation.state.text and "</search>" not in conversation.state.text
 
 
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(["plain", "think"]), st.booleans())
 def test_search_o1_ends_and_never_with_its_thoughts(data, answer, one_text):
     card = CARD.model_copy(update={"answer": answer})
-    reader = Reader(TEMPLATES.template("search-o1-documents"), 2000)
-    agent = SearchO1(TEMPLATES.template("search-o1", "post"), reader, card, TURNS, 2, one_text)
+    reader = Reader(TEMPLATES.template("search-o1-documents", fields=DOCUMENT_FIELDS), 2000)
+    agent = SearchO1Agent(TEMPLATES.template("search-o1", "post", O1_FIELDS), reader, card, TURNS, 2, one_text)
     conversation, llm, source = end_of(agent, data)
     assert len(llm.asked) <= 2 * (TURNS + 2) and source.searches <= 2
-    if isinstance(conversation.wait, Answered):
-        written = conversation.wait.text
+    if isinstance(conversation.state, Answered):
+        written = conversation.state.text
         assert not any(mark in written for mark in ("<think>", "</think>", BEGIN_QUERY, BEGIN_RESULT))

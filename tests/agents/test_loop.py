@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from r2med.agents.sources import Ours
+from r2med.agents.sources import LocalSearch
 from r2med.data import Query
 from r2med.llm.contracts import Failure
 from r2med.llm.model import JournaledChat
@@ -23,19 +23,17 @@ from support.processes import environment, wait_for
 SEARCH, ANSWER = "<search>angioedema</search>", "<answer>the passage</answer>"
 
 
-class Counted(Ours):
+class Counted(LocalSearch):
     """A search that remembers how many were asked at a time, and all that it was told."""
 
     def open(self, dataset, store, topk):
-        real, seen = super().open(dataset, store, topk), SEEN
-        seen.clear()
+        real = super().open(dataset, store, topk)
+        SEEN.clear()
 
         class Source:
-            def search(self, wanted):
-                seen.append(list(wanted))
-                return real.search(wanted)
-
-            notices, usage = real.notices, real.usage
+            def search(self, requests):
+                SEEN.append(list(requests))
+                return real.search(requests)
 
         return Source()
 
@@ -69,7 +67,7 @@ def test_one_call_and_one_search_for_all_that_wait(store):
     )
     expansion = agent("search-r1", llm, Counted(BM25())).expand(dataset(), store)
     assert llm.sizes == [3, 2, 2]
-    assert [[wanted.text for wanted in batch] for batch in SEEN] == [["angioedema"], ["hives", "itching"]]
+    assert [[request.text for request in batch] for batch in SEEN] == [["angioedema"], ["hives", "itching"]]
     assert expansion.failures == 0
 
 
@@ -116,12 +114,13 @@ def test_a_reason_that_many_conversations_share_is_told_once(store):
 
 def test_what_it_took_is_told(store):
     llm = scripted({"swollen face": [SEARCH, ANSWER], "blue lips": [ANSWER], "itching": [Failure("server", "no")]})
-    usage = agent("search-r1", llm).expand(dataset(), store).usage
-    assert (usage["requests"], usage["prompt_tokens"], usage["completion_tokens"]) == (4, 30, 15)
-    assert usage["cost_usd"] == pytest.approx((30 * 1 + 15 * 2) / 1e6)
-    assert (usage["turns"], usage["searches"]) == (3, 1)
-    assert (usage["turns_per_query"], usage["searches_per_query"]) == (1, pytest.approx(1 / 3))
-    assert usage["seconds_per_query"] > 0 and usage["search_seconds"] > 0
+    expansion = agent("search-r1", llm).expand(dataset(), store)
+    cost, counts = expansion.cost, expansion.counts
+    assert (cost.calls, cost.prompt_tokens, cost.completion_tokens) == (4, 30, 15)
+    assert cost.dollars == pytest.approx((30 * 1 + 15 * 2) / 1e6)
+    assert (counts["turns"], counts["searches"]) == (3, 1)
+    assert (counts["turns_per_query"], counts["searches_per_query"]) == (1, pytest.approx(1 / 3))
+    assert counts["seconds_per_query"] > 0 and counts["search_seconds"] > 0
 
 
 def test_nothing_of_the_gold_data_reaches_a_prompt_or_a_search(store):
@@ -142,7 +141,7 @@ def test_a_dataset_without_queries_asks_nothing(store):
 def test_another_corpus_can_be_searched(store, tmp_path):
     elsewhere = r2med_folder(tmp_path / "other", [{"id": "x", "text": "Gluten and angioedema."}])
     llm = scripted({"swollen face": [SEARCH, ANSWER]})
-    found = agent("search-r1", llm, Ours(BM25(), str(elsewhere), store))
+    found = agent("search-r1", llm, LocalSearch(BM25(), str(elsewhere), store))
     data = dataset((Query("1", "swollen face"),))
     trace = found.expand(data, store).traces["1"]
     assert [document["id"] for document in trace["turns"][0]["documents"]] == ["x"]
@@ -178,19 +177,20 @@ def test_a_run_that_stopped_goes_on_inside_its_conversations(store, dead_at):
     assert not set(first.asked) & set(second.asked) and len(first.asked) + len(second.asked) == 9
     again = agent("search-r1", JournaledChat(CARD, third, store)).expand(dataset(), store)
     assert not third.asked
-    assert again == resumed and again.traces == resumed.traces and again.usage == resumed.usage
+    assert again == resumed and again.traces == resumed.traces and again.cost == resumed.cost
 
 
 CHILD = """
 import sys
-from r2med.agents.registry import build
 from r2med.data import load
 from r2med.setup import Setup
 from r2med.spec import parse_stage
+from r2med.stages import stage
 from r2med.store import Store
 
-options, store = Setup(base_url=sys.argv[1]), Store(sys.argv[2])
-expansion = build(parse_stage("search-r1(any)")[0], options, store).expand(load("demo/Biology", store), store)
+store = Store(sys.argv[2])
+setup = Setup(base_url=sys.argv[1], store=store)
+expansion = stage(parse_stage("search-r1(any)")[0], "expand").open(setup).expand(load("demo/Biology", store), store)
 print(expansion.failures, *{query.generated for query in expansion.queries})
 """
 

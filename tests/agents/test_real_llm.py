@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from r2med import load
-from r2med.agents.contracts import Conversation, Part
+from r2med.agents.conversation import Conversation, Part
 from r2med.agents.dialogue import Dialogue
 from r2med.llm.contracts import Sampling
 from r2med.llm.llm_cards import llm_card

@@ -2,21 +2,29 @@
 
 import pytest
 
-from r2med.agents.contracts import Document, Said
-from r2med.agents.reason_in_documents import BEGIN_QUERY, BEGIN_RESULT, NOTHING, Reader, final_information, shortened
+from r2med.agents.conversation import Completion, Hit
+from r2med.agents.reason_in_documents import (
+    BEGIN_QUERY,
+    BEGIN_RESULT,
+    FIELDS,
+    NOTHING,
+    Reader,
+    final_information,
+    shortened,
+)
 from r2med.llm.tokens import approximate_tokens
-from r2med.prompts.templates import FIELDS, open_templates
+from r2med.prompts.templates import open_templates
 
-TEMPLATE = open_templates().template("search-o1-documents")
+TEMPLATE = open_templates().template("search-o1-documents", fields=FIELDS)
 
 
-def test_up_to_five_steps_are_shown_whole_and_numbered():
+def test_up_to_four_steps_are_shown_whole_and_numbered():
     assert shortened("one\n\n two \nthree") == "Step 1: one\n\nStep 2: two\n\nStep 3: three"
-    assert shortened("\n".join("abcde")).count("Step") == 5
+    assert shortened("\n".join("abcd")).count("Step") == 4
     assert shortened("") == ""
 
 
-def test_of_more_the_first_the_last_four_and_those_with_a_query_or_result_are_kept():
+def test_of_more_the_first_the_last_three_and_those_with_a_query_or_result_are_kept():
     lines = [f"thought {number}" for number in range(1, 13)]
     lines[3] += f" {BEGIN_QUERY}gout"
     lines[4] = f"{BEGIN_RESULT}uric acid"
@@ -27,12 +35,11 @@ def test_of_more_the_first_the_last_four_and_those_with_a_query_or_result_are_ke
         "Step 4",
         "Step 5",
         "...",
-        "Step 9",
         "Step 10",
         "Step 11",
         "Step 12",
     ]
-    assert shortened("\n".join("abcdef")).split("\n\n")[1] == "..."
+    assert shortened("\n".join("abcde")).split("\n\n")[1] == "..."
 
 
 @pytest.mark.parametrize(
@@ -51,12 +58,12 @@ def test_of_more_the_first_the_last_four_and_those_with_a_query_or_result_are_ke
     ],
 )
 def test_what_helps_stands_after_the_mark_and_outside_of_thoughts(text, finish, taken):
-    assert final_information(Said(text, finish)) == taken
+    assert final_information(Completion(text, finish)) == taken
 
 
 def test_the_prompt_has_reasoning_query_and_documents():
-    assert all(TEMPLATE.names(field) for field in FIELDS["search-o1-documents"])
-    documents = [Document("a", "Gout\nof the toe", 2.0), Document("b", "\nknee", 1.0)]
+    assert all(TEMPLATE.names(field) for field in FIELDS)
+    documents = [Hit("a", "Gout\nof the toe", 2.0), Hit("b", "\nknee", 1.0)]
     prompt, kept = Reader(TEMPLATE, 10_000).prompt("thinking {search}", "gout", documents)
     assert kept == 2
     assert "Step 1: thinking {search}" in prompt
@@ -66,7 +73,7 @@ def test_the_prompt_has_reasoning_query_and_documents():
 
 @pytest.mark.parametrize(("room", "fitting"), [(10_000, 3), (2_100, 2), (1_400, 1), (500, 0), (0, 0)])
 def test_documents_that_do_not_fit_are_left_out_the_worst_first(room, fitting):
-    documents = [Document(str(number), f"\nword{number} " + "word " * 600, 1.0) for number in range(3)]
+    documents = [Hit(str(number), f"\nword{number} " + "word " * 600, 1.0) for number in range(3)]
     prompt, kept = Reader(TEMPLATE, room).prompt("thinking", "gout", documents)
     assert kept == fitting
     assert [f"word{number}" in prompt for number in range(3)] == [number < fitting for number in range(3)]

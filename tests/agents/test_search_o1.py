@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.agents.reason_in_documents import BEGIN_RESULT, END_RESULT, NOTHING
-from r2med.agents.search_o1 import ASKED_BEFORE, LIMIT_REACHED, SEARCH_IS_OFF, last_query
+from r2med.agents.search_o1 import ASKED_BEFORE, FIELDS, LIMIT_REACHED, SEARCH_IS_OFF, last_query
 from r2med.data import Query
 from r2med.llm.contracts import Failure
 from r2med.prompts.templates import open_templates
@@ -194,11 +194,11 @@ def test_documents_that_do_not_fit_are_counted_as_cut(store):
     small = THINKS.model_copy(update={"context_length": 1500, "max_tokens": 300})
     data = dataset(ONE, [("a", "angioedema " * 300), ("b", "angioedema of the lips " * 100)])
     expansion, _, trace = lead(store, asks("angioedema"), ANSWER, card=small, data=data)
-    assert trace["turns"][0]["cut"] and expansion.usage["prompts_cut"] == 1
+    assert trace["turns"][0]["cut"] and expansion.cost.cut == 1
 
 
 @pytest.mark.parametrize("kind", ["post", "exam", "case", "similar-case"])
 def test_every_kind_of_task_has_a_prompt_that_names_the_marks_and_the_limit(kind):
-    template = open_templates().template("search-o1", kind)
+    template = open_templates().template("search-o1", kind, FIELDS)
     marks = ("<|begin_search_query|>", "<|end_search_query|>", BEGIN_RESULT, END_RESULT, "**Final Passage**")
     assert all(mark in template.text for mark in marks) and template.names("limit")

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
-from r2med.agents.contracts import Document
-from r2med.agents.search_r1 import NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
+from r2med.agents.conversation import Hit
+from r2med.agents.search_r1 import FIELDS, NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
 from r2med.data import Query
 from r2med.llm.contracts import Failure
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.templates import open_templates
+from r2med.retrieve.retriever import MEAN
 from support.agents import CARD, DOCUMENTS, agent, dataset, said, scripted
 
 ONE = (Query("1", "swollen face"),)
@@ -56,16 +57,16 @@ def test_an_action_is_what_the_text_up_to_its_first_closing_tag_ends_with(text, 
 
 
 def test_documents_are_listed_with_their_titles_as_the_models_were_trained_to_read_them():
-    documents = [Document("a", "Angioedema\nof the\nface", 2.0), Document("b", "\nknee", 1.0)]
+    documents = [Hit("a", "Angioedema\nof the\nface", 2.0), Hit("b", "\nknee", 1.0)]
     assert listed(documents) == "Doc 1(Title: Angioedema) of the\nface\nDoc 2(Title: ) knee"
     assert listed([]) == NOTHING_FOUND
-    assert len(listed([Document("l", "\n" + "word " * 2000, 1.0)]).split()) == 512 + len("Doc 1(Title: )".split())
+    assert len(listed([Hit("l", "\n" + "word " * 2000, 1.0)]).split()) == 512 + len("Doc 1(Title: )".split())
 
 
 def test_an_answer_at_once_needs_no_search(store):
     expansion, llm, trace = lead(store, ANSWER)
     (query,) = expansion.queries
-    assert query.lexical_text == "angioedema swells the face"
+    assert (query.lexical_text, query.dense_form) == ("angioedema swells the face", MEAN)
     assert (expansion.failures, expansion.failure_kinds, expansion.notices) == (0, {}, ())
     assert len(llm.asked) == 1 and trace["total"]["searches"] == 0
     assert llm.asked[0].sampling.stop == ("</search>", "</answer>")
@@ -241,5 +242,5 @@ def test_the_whole_trace_is_json(store):
 
 @pytest.mark.parametrize("kind", ["post", "exam", "case", "similar-case"])
 def test_every_kind_of_task_has_a_prompt_that_names_the_tags(kind):
-    text = open_templates().template("search-r1", kind).text
+    text = open_templates().template("search-r1", kind, FIELDS).text
     assert all(tag in text for tag in ("<think>", "<search>", "</search>", "<information>", "<answer>", "</answer>"))

@@ -144,7 +144,8 @@ def test_a_dry_run_of_generate_asks_and_writes_nothing(server, tmp_path, capsys)
 def test_a_dry_run_of_an_agent_shows_how_conversations_begin(capsys, agent, calls, shows):
     r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--dry-run")
     told = capsys.readouterr().out
-    assert f"a conversation of up to {calls} calls for each of 8 queries" in told
+    assert "8 calls, 0 answered already" in told
+    assert f"each begins a conversation of up to {calls} calls" in told
     assert "about $" in told and "for the first calls alone" in told
     assert told.count("--- prompt") == told.count(shows) == 3
 

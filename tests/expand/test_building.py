@@ -3,11 +3,13 @@
 import pytest
 
 from r2med import UserError, load
-from r2med.expand import Recorded
-from r2med.expand.generate import Generated
-from r2med.expand.registry import build
+from r2med.agents.expander import AgentExpander
+from r2med.expand.expansion import fed
+from r2med.expand.generate import Asked
+from r2med.expand.recorded import Recorded
 from r2med.setup import Setup
 from r2med.spec import parse_stage
+from r2med.stages import help_of, names, retriever, stage
 from r2med.store import default_store
 
 ENDPOINT = Setup(base_url="http://127.0.0.1:9/v1")
@@ -15,20 +17,21 @@ ENDPOINT = Setup(base_url="http://127.0.0.1:9/v1")
 
 def built(spec, options=None):
     [call] = parse_stage(spec)
-    return build(call, options or Setup(), default_store())
+    return stage(call, "expand").open(options or Setup())
 
 
 def test_an_llm_with_a_card_or_an_endpoint_is_asked_and_others_are_read():
-    assert isinstance(built("hyde(gpt4)"), Generated)
-    assert isinstance(built("hyde(org/any:thing)", ENDPOINT), Generated)
+    assert isinstance(built("hyde(gpt4)"), Asked)
+    assert isinstance(built("hyde(org/any:thing)", ENDPOINT), Asked)
     assert isinstance(built("hyde(gpt4)", Setup(recorded=True)), Recorded)
     assert isinstance(built("hyde(author)", ENDPOINT), Recorded)
-    assert isinstance(built("search-r1(qwen-7b)"), Recorded)
+    assert isinstance(built("search-r1(qwen-7b)"), AgentExpander)
+    assert isinstance(built("search-r1(nobody)"), Recorded)
 
 
 def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
     with pytest.raises(UserError) as error:
-        built("hyde(gtp4)").expand(load("demo/Biology"))
+        built("hyde(gtp4)").expand(load("demo/Biology"), default_store())
     said = str(error.value)
     assert "demo/Biology has no recorded hyde texts of 'gtp4': it has author" in said
     assert "(did you mean gpt4?)" in said
@@ -38,11 +41,11 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
 
 def test_who_asks_for_recorded_texts_is_told_of_recorded_texts_alone():
     with pytest.raises(UserError) as error:
-        built("hyde(gpt4)", Setup(recorded=True)).expand(load("demo/Biology"))
+        built("hyde(gpt4)", Setup(recorded=True)).expand(load("demo/Biology"), default_store())
     assert str(error.value) == "demo/Biology has no recorded hyde texts of 'gpt4': it has author"
 
 
-@pytest.mark.parametrize("setting", ["samples=2", "rounds=1", "by=bm25"])
+@pytest.mark.parametrize("setting", ["samples=2", "rounds=1", "prompts=mine"])
 def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
     key = setting.partition("=")[0]
     for llm, recorded in (("gpt4", True), ("author", False)):
@@ -58,7 +61,17 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
         ("hyde(author)@10", "only rerankers have a depth"),
         ("rm3@10", "only rerankers have a depth"),
         ("hyde(gpt4, samples=2, samples=3)", "samples is given twice"),
-        ("hyde(gpt4, by=bm25)", "by=bm25 searches between rounds, and there are none"),
+        ("hyde(gpt4, by=bge)", "by=bge searches between rounds, and there are none"),
+        ("hyde", "hyde needs the name of an LLM, such as hyde"),
+        ("hide(gpt4)", r"no expansion 'hide' \(did you mean hyde\?\)"),
+        ("hyde(gpt4, samples=0)", "samples must be 1 or more, not 0"),
+        ("hyde(gpt4, samples=1000000000)", "samples must be 1000 or less, not 1000000000"),
+        ("hyde(gpt4, rounds=-1)", "rounds must be 0 or more, not -1"),
+        ("hyde(gpt4, rounds=1000000000)", "rounds must be 100 or less, not 1000000000"),
+        ("hyde(gpt4, query=kep)", r"query=kep \(did you mean keep\?\)"),
+        ("rm3(gpt4)", "rm3 does not know what 'gpt4' is"),
+        ("rm3(documents=1000000000)", "documents must be 1000 or less"),
+        ("rm3(by=bge)", "feedback is learnt from what BM25 finds, not from bge"),
         ("hyde(gpt4, samples=two)", "samples=two is not a whole number"),
         ("rm3(alpha=x)", "alpha=x is not a number"),
     ],
@@ -70,5 +83,36 @@ def test_what_makes_no_sense_is_one_line(spec, says):
 
 def test_what_searches_between_rounds_runs_as_the_flags_say():
     chosen = Setup(device="cpu", trust_remote_code=True)
-    found = built("hyde(gpt4, rounds=1, by=bge)", chosen)
-    assert found.by.setup == chosen
+    expander = built("hyde(gpt4, rounds=1, by=bge)", chosen)
+    assert expander.by.setup == chosen
+
+
+@pytest.mark.parametrize(
+    ("spec", "fed_retriever", "searches"),
+    [
+        ("rm3", "bm25", "bm25"),
+        ("rm3", "bm25(scorer=lucene)", "bm25(scorer=lucene)"),
+        ("rocchio", "minilm+bm25(k1=1.5)", "bm25(k1=1.5)"),
+        ("rm3", "fuse(fuse(minilm+bm25(b=0.5))+minilm, method=minmax)", "bm25(b=0.5)"),
+        ("rm3", "minilm", "bm25"),
+        ("rm3(by=bm25)", "bm25(scorer=lucene)", "bm25"),
+        ("rm3(by=bm25(scorer=lucene))", "bm25", "bm25(scorer=lucene)"),
+    ],
+)
+def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
+    [call] = parse_stage(spec)
+    made = fed(stage(call, "expand"), retriever(fed_retriever))
+    assert str(made.open(Setup()).by) == searches
+    assert str(made) == spec, "its name is as it was typed"
+
+
+def test_other_expansions_do_not_depend_on_what_they_feed():
+    [call] = parse_stage("hyde(gpt4)")
+    made = stage(call, "expand")
+    assert fed(made, retriever("bm25(scorer=lucene)")) is made
+
+
+def test_every_expansion_and_every_setting_of_it_says_what_it_means():
+    assert {"rm3", "rocchio", "search-r1", "search-o1", "hyde", "query2doc", "lamer"} <= set(names("expand"))
+    for name in names("expand"):
+        assert all(setting.meaning for setting in help_of(name, "expand")), name

@@ -7,12 +7,14 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
-from r2med.expand import METHODS, Expansion, Recorded
 from r2med.expand.cleaning import clean
-from r2med.expand.contracts import Expander, check
-from r2med.expand.folder import NotWrittenError, write_generations
+from r2med.expand.expansion import Expander, Expansion, check
+from r2med.expand.generations import NotWrittenError, write_generations
 from r2med.retrieve.retriever import SearchQuery
-from r2med.store import Store
+from r2med.setup import Setup
+from r2med.spec import Call
+from r2med.stages import stage
+from r2med.store import Store, default_store
 from support.datasets import hub_files, write_jsonl, write_parquet
 
 QUERIES = (Query("0", "Tired after bread?", excluded=("x",)), Query("1", "Why is she pale?"))
@@ -26,9 +28,20 @@ def row(number, text, **more):
     return {"id": str(number), "text": QUERIES[number].text, "hy_doc": text, **more}
 
 
+METHODS = ("hyde", "query2doc", "lamer", "search-r1", "search-o1")
+
+
+def opened(method, llm, folder=None, **settings):
+    return stage(Call(method, (llm,), tuple(settings.items())), "expand").open(Setup(recorded=True, generations=folder))
+
+
+def read(method, llm, dataset, folder=None, **settings):
+    return opened(method, llm, folder, **settings).expand(dataset, default_store())
+
+
 def recorded(folder, rows, method="hyde", llm="gpt4", **settings):
     write_jsonl(folder / method / llm / "query_with_hydoc.jsonl", rows)
-    return Recorded(method, llm, **settings).expand(dataset_in(folder))
+    return read(method, llm, dataset_in(folder), **settings)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -46,7 +59,7 @@ def test_an_agent_s_answer_is_searched_alone(tmp_path, method):
 def test_the_original_query_can_be_kept(tmp_path):
     expansion = recorded(tmp_path, [row(0, "coeliac")], query="keep")
     assert expansion.queries[0].lexical_text == "Tired after bread? coeliac"
-    assert Recorded("hyde", "gpt4", "keep").name == "hyde(gpt4, query=keep)"
+    assert opened("hyde", "gpt4", query="keep").name == "hyde(gpt4, query=keep)"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "jsonl"])
@@ -62,7 +75,7 @@ def test_a_hub_clone_s_configs_are_read_one_split_an_llm(tmp_path, kind, method,
         write_parquet(root / method / f"{split}-00001-of-00002.parquet", rows[1:])
     else:
         write_jsonl(root / method / f"{split}.jsonl", rows)
-    expansion = Recorded(method, llm).expand(load(root))
+    expansion = read(method, llm, load(root))
     assert [query.generated for query in expansion.queries] == [("coeliac",), ("iron",)]
 
 
@@ -73,14 +86,14 @@ def test_a_clone_s_card_may_say_where_the_files_are(tmp_path):
         "---\nconfigs:\n- config_name: hyde\n  data_files:\n  - split: o3_mini\n"
         "    path: generations/hyde/o3_mini/*.parquet\n---\n"
     )
-    assert Recorded("hyde", "o3-mini").expand(load(root)).queries[0].generated == ("coeliac",)
+    assert read("hyde", "o3-mini", load(root)).queries[0].generated == ("coeliac",)
 
 
 def test_half_a_download_is_one_line(tmp_path):
     root = hub_files(tmp_path / "Clone")
     write_parquet(root / "hyde/gpt4-00000-of-00002.parquet", [row(0, "coeliac")])
     with pytest.raises(UserError, match="1 of 2 files for config 'hyde', split 'gpt4'"):
-        Recorded("hyde", "gpt4").expand(load(root))
+        read("hyde", "gpt4", load(root))
 
 
 @pytest.mark.parametrize("file", ["hyde.jsonl", "data/qwen-00000-of-00001.parquet", "hyde/qwen-7b.jsonl"])
@@ -89,7 +102,7 @@ def test_files_that_may_be_another_llm_s_are_not_taken(tmp_path, file):
     write = write_parquet if file.endswith("parquet") else write_jsonl
     write(root / file, [row(0, "coeliac"), row(1, "iron")])
     with pytest.raises(UserError, match="has no recorded hyde texts of 'qwen'"):
-        Recorded("hyde", "qwen").expand(load(root))
+        read("hyde", "qwen", load(root))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +110,7 @@ def test_files_that_may_be_another_llm_s_are_not_taken(tmp_path, file):
 )
 def test_hyphens_and_underscores_in_a_name_are_alike(tmp_path, written, typed):
     write_jsonl(tmp_path / "hyde" / written / "query_with_hydoc.jsonl", [row(0, "coeliac")])
-    assert Recorded("hyde", typed).expand(dataset_in(tmp_path)).queries[0].generated == ("coeliac",)
+    assert read("hyde", typed, dataset_in(tmp_path)).queries[0].generated == ("coeliac",)
 
 
 def test_an_llm_without_texts_is_one_line_with_those_there_are(tmp_path):
@@ -105,19 +118,19 @@ def test_an_llm_without_texts_is_one_line_with_those_there_are(tmp_path):
     write_jsonl(root / "hyde/o3_mini.jsonl", [row(0, "coeliac")])
     write_jsonl(root / "hyde/author/query_with_hydoc.jsonl", [row(0, "coeliac")])
     with pytest.raises(UserError, match=r"did you mean o3_mini\?\): it has author, o3_mini"):
-        Recorded("hyde", "o3-mni").expand(load(root))
+        read("hyde", "o3-mni", load(root))
     with pytest.raises(UserError, match="none of this method"):
-        Recorded("lamer", "gpt4").expand(dataset_in(None))
+        read("lamer", "gpt4", dataset_in(None))
     with pytest.raises(UserError, match=f"'gpt4' in {tmp_path}: it has none of this method, as lamer/LLM/query_with"):
-        Recorded("lamer", "gpt4", folder=tmp_path).expand(dataset_in(None))
+        read("lamer", "gpt4", dataset_in(None), tmp_path)
 
 
 def test_texts_that_are_missing_for_any_dataset_are_told_beforehand(tmp_path):
     write_jsonl(tmp_path / "one/hyde/gpt4/query_with_hydoc.jsonl", [row(0, "coeliac")])
     one, two = (replace(dataset_in(None), name=name) for name in ("one", "two"))
-    check([Recorded("hyde", "gpt4", folder=tmp_path)], [one])
+    check([opened("hyde", "gpt4", tmp_path)], [one])
     with pytest.raises(UserError, match="two has no recorded hyde texts"):
-        check([Recorded("hyde", "gpt4", folder=tmp_path)], [one, two])
+        check([opened("hyde", "gpt4", tmp_path)], [one, two])
 
 
 def test_queries_without_a_text_are_counted_and_told(tmp_path):
@@ -191,7 +204,7 @@ def test_in_a_file_of_reasoning_a_text_without_its_mark_is_cut_off(tmp_path):
     rows = [{"id": "0", "hy_doc": "hm</think>a"}, {"id": "1", "hy_doc": "hm</think>b"}, {"id": "2", "hy_doc": "hm, so"}]
     write_jsonl(tmp_path / "hyde/r1/query_with_hydoc.jsonl", rows)
     dataset = Dataset("set", queries, Corpus.of([]), Qrels({}), None, tmp_path)
-    assert [query.generated for query in Recorded("hyde", "r1").expand(dataset).queries] == [("a",), ("b",), ()]
+    assert [query.generated for query in read("hyde", "r1", dataset).queries] == [("a",), ("b",), ()]
 
 
 def test_what_is_written_reads_back(tmp_path):
@@ -199,13 +212,13 @@ def test_what_is_written_reads_back(tmp_path):
     queries = (SearchQuery(QUERIES[0], written), SearchQuery(QUERIES[1]))
     path = write_generations(Expansion.of(queries), dataset_in(None), tmp_path, "hyde", "org/some:model")
     assert path == tmp_path / "set/hyde/org--some++model/query_with_hydoc.jsonl"
-    again = Recorded("hyde", "org/some:model", folder=tmp_path).expand(dataset_in(None))
+    again = read("hyde", "org/some:model", dataset_in(None), tmp_path)
     assert again.queries == queries
     assert again.fingerprint == Expansion.of(queries).fingerprint
-    beside = Recorded("hyde", path.parent.name).expand(dataset_in(tmp_path / "set"))  # a folder's name may be typed
+    beside = read("hyde", path.parent.name, dataset_in(tmp_path / "set"))  # a folder's name may be typed
     assert beside.queries == queries
     with pytest.raises(UserError, match=r"did you mean org/some:model\?\): it has org/some:model"):
-        Recorded("hyde", "org-some-model", folder=tmp_path).expand(dataset_in(None))
+        read("hyde", "org-some-model", dataset_in(None), tmp_path)
 
 
 def one_text(text="coeliac"):
@@ -230,7 +243,7 @@ def test_a_file_with_more_texts_is_replaced_only_if_told_to(tmp_path):
         write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
     assert path.read_bytes() == before
     write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4", overwrite=True)
-    assert Recorded("hyde", "gpt4", folder=tmp_path).expand(dataset_in(None)).failures == 1
+    assert read("hyde", "gpt4", dataset_in(None), tmp_path).failures == 1
     write_generations(one_text("other"), dataset_in(None), tmp_path, "hyde", "gpt4")  # as many: replaced
     write_generations(both, dataset_in(None), tmp_path, "hyde", "gpt4")
     assert path.read_bytes() == before
@@ -255,7 +268,7 @@ def test_texts_of_another_dataset_of_the_same_name_are_not_lost(tmp_path, other)
     with pytest.raises(NotWrittenError, match="has 1 texts of other queries"):
         write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
     write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4", overwrite=True)
-    assert Recorded("hyde", "gpt4", folder=tmp_path).expand(dataset_in(None)).failures == 1
+    assert read("hyde", "gpt4", dataset_in(None), tmp_path).failures == 1
 
 
 def test_a_file_that_cannot_be_read_does_not_stand_in_the_way(tmp_path):
@@ -277,9 +290,10 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
 
 
 def test_the_demo_s_texts_go_through_the_same_reader(tmp_path):
-    author: Expander = Recorded("hyde", "author")
+    author: Expander = opened("hyde", "author")
     for name in names("demo"):
         dataset = load(name)
         expansion = author.expand(dataset, Store(tmp_path))
         assert (expansion.failures, expansion.notices) == (0, ())
-        assert author.describe(dataset) == {"expansion": "hyde", "llm": "author", "source": "recorded"}
+        described = {"stage": "hyde", "llm": "author", "source": "recorded", "copies": 0, "dense_form": ""}
+        assert author.describe(dataset) == described

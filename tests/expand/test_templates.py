@@ -7,24 +7,36 @@ import pytest
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.data.dataset_cards import cards
-from r2med.expand.contracts import check
-from r2med.expand.generate import GENERATED, Generated, Settings
-from r2med.expand.templates import open_prompts
+from r2med.expand.expansion import check
+from r2med.expand.generate import Asked, Generated
+from r2med.expand.generate import open_prompts as open_prompts_of
+from r2med.expand.method_cards import METHODS, REFINE_FIELDS
 from r2med.llm.llm_cards import LLMCard
-from r2med.prompts.templates import FIELDS, Template, kind_of
+from r2med.prompts.templates import Template, kind_of
+from r2med.retrieve.bm25 import BM25
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
 
 KINDS = ("post", "exam", "case", "similar-case")
 CARD = LLMCard(name="scripted", model="test/scripted")
+GENERATED = ("hyde", "query2doc", "lamer")
+
+
+def open_prompts(method, kind, folder=None, **more):
+    return open_prompts_of(METHODS[method], kind, folder, **more)
+
+
+def asked(method, llm=None, prompts=None, **settings):
+    llm = llm or ScriptedChat(lambda request: "x")
+    return Asked(Generated(name=method, llm=llm.name, **settings), llm, CARD, BM25(), prompts)
 
 
 def test_every_dataset_s_kind_has_templates_of_every_method():
     assert {card.kind.replace(" ", "-") for card in cards().values()} == set(KINDS)
     for method, kind in itertools.product(GENERATED, KINDS):
         prompts = open_prompts(method, kind, refine=True)
-        for template, of in ((prompts.ask, method), (prompts.refine, "refine")):
-            assert all(template.names(field) for field in FIELDS[of])
+        assert all(prompts.ask.names(field) for field in METHODS[method].fields)
+        assert all(prompts.refine.names(field) for field in REFINE_FIELDS)
 
 
 def test_a_dataset_without_a_card_counts_as_a_case():
@@ -56,8 +68,7 @@ def test_braces_in_what_is_filled_in_are_left_alone():
         ("hyde.case.txt", "{query} { query }", "{ query } is no field"),
         ("hyde.case.txt", "{query} {{query}}", "{{query}} doubles its braces"),
         ("hyde.case.txt", '{query} {{"a": 1}}', "doubles its braces"),
-        # Whatever is asked for, all of a user's files are looked at.
-        ("lamer.exam.txt", "{query} {pasages}", "unknown field {pasages} (did you mean passages?)"),
+        # Whatever is asked for, the names of all of a user's files are looked at.
         ("hyde.exma.txt", "{query}", "no dataset is of kind 'exma' (did you mean exam?)"),
         ("examples.cas.txt", "Case:", "no dataset is of kind 'cas' (did you mean case?)"),
         ("hyde.txt", "{query}", "has no template's name"),
@@ -89,7 +100,7 @@ def test_the_mark_that_some_editors_put_before_a_text_is_not_shown_to_the_model(
 def test_a_kind_of_one_s_own_is_welcome_where_a_dataset_has_it(tmp_path):
     (tmp_path / "hyde.news.txt").write_text("News: {query}")
     news = Dataset("own", (), Corpus.of([]), Qrels({}), cards()["Biology"].model_copy(update={"kind": "news"}))
-    expander = Generated("hyde", ScriptedChat(lambda request: "x"), CARD, Settings(prompts=tmp_path))
+    expander = asked("hyde", prompts=tmp_path)
     expander.check([news, load("demo/Biology")])
     with pytest.raises(
         UserError, match=r"hyde\.news\.txt: no dataset is of kind 'news': case, exam, post, similar-case"
@@ -109,7 +120,7 @@ def test_a_kind_of_one_s_own_is_welcome_where_a_dataset_has_it(tmp_path):
 def test_what_any_dataset_needs_is_checked_before_the_first_is_asked_about(tmp_path, file, text, method, rounds):
     (tmp_path / file).write_text(text)
     llm = ScriptedChat(lambda request: "x")
-    expander = Generated(method, llm, CARD, Settings(rounds=rounds, prompts=tmp_path))
+    expander = asked(method, llm, tmp_path, rounds=rounds)
     with pytest.raises(UserError, match=file):
         check([expander, None], [load(name) for name in names("demo")])
     assert not llm.asked
@@ -118,13 +129,13 @@ def test_what_any_dataset_needs_is_checked_before_the_first_is_asked_about(tmp_p
 def test_a_kind_that_nobody_wrote_a_template_for_is_told_before_anything_is_asked():
     news = Dataset("own", (), Corpus.of([]), Qrels({}), cards()["Biology"].model_copy(update={"kind": "news"}))
     with pytest.raises(UserError, match=r"no template hyde\.news\.txt"):
-        check([Generated("hyde", ScriptedChat(lambda request: "x"), CARD)], [load("demo/Biology"), news])
+        check([asked("hyde")], [load("demo/Biology"), news])
 
 
 def test_an_empty_system_prompt_is_left_out(tmp_path):
     (tmp_path / "system.txt").write_text("")
     llm = ScriptedChat(lambda request: "x")
-    Generated("hyde", llm, CARD, Settings(prompts=tmp_path)).expand(load("demo/Biology"), Store(tmp_path / "store"))
+    asked("hyde", llm, tmp_path).expand(load("demo/Biology"), Store(tmp_path / "store"))
     assert [message.role for message in llm.asked[0].messages] == ["user"]
 
 
@@ -185,7 +196,7 @@ def test_no_prompt_holds_anything_of_the_gold_data(tmp_path, method, kind):
     card = cards()["MedQA-Diag"].model_copy(update={"kind": kind.replace("-", " ")})
     dataset = Dataset("GOLDNAME", (marked,), Corpus.of(documents), Qrels({"GOLDID": {"GOLDDOC": 1}}), card)
     llm = ScriptedChat(lambda request: "a knee was swollen")
-    Generated(method, llm, CARD, Settings(samples=2, rounds=2)).expand(dataset, Store(tmp_path))
+    asked(method, llm, samples=2, rounds=2).expand(dataset, Store(tmp_path))
     assert len(llm.asked) == 6
     for request in llm.asked:
         for message in request.messages:

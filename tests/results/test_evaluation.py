@@ -89,7 +89,8 @@ def test_the_scores_of_a_record_are_those_of_its_run_file(mini: Path, place: Pla
 def test_a_record_of_the_benchmark_names_task_and_failures(tmp_path: Path) -> None:
     record = evaluate("hyde(author) → bm25", "demo/Biology")
     assert record.dataset.task == "Q&A reference"
-    assert record.settings["expansion"] == {"expansion": "hyde", "llm": "author", "source": "recorded"}
+    described = {"stage": "hyde", "llm": "author", "source": "recorded", "copies": 0, "dense_form": ""}
+    assert record.settings["expansion"] == described
     assert record.settings["generations"] != ""
     assert record.failures == 0
 

@@ -1,12 +1,13 @@
 """Agents with an LLM that follows a script: for each question the turns it takes, one after the other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from r2med.agents.expander import SearchAgent
-from r2med.agents.settings import DEFAULTS
-from r2med.agents.sources import Ours, Searchable
+from r2med.agents.expander import AgentExpander, AgentStage
+from r2med.agents.search_o1 import SearchO1
+from r2med.agents.search_r1 import SearchR1
+from r2med.agents.sources import LocalSearch, SearchSpec
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
@@ -52,7 +53,16 @@ def scripted(script: Script, reading: Turn = "**Final Information** it fits") ->
     return ScriptedChat(reply)
 
 
+STAGES: Mapping[str, type[AgentStage]] = {"search-r1": SearchR1, "search-o1": SearchO1}
+
+
 def agent(
-    method: str, llm: Any, source: Searchable | None = None, card: LLMCard = CARD, **settings: Any
-) -> SearchAgent:
-    return SearchAgent(method, llm, card, source or Ours(BM25()), replace(DEFAULTS[method], **settings))
+    method: str,
+    llm: Any,
+    source: SearchSpec | None = None,
+    card: LLMCard = CARD,
+    prompts: Path | None = None,
+    **settings: Any,
+) -> AgentExpander:
+    stage = STAGES[method](llm=llm.name, **settings)
+    return AgentExpander(stage, llm, card, source or LocalSearch(BM25()), prompts)

@@ -7,7 +7,7 @@ import pytest
 
 from r2med import System, evaluate, load
 from r2med.data import Dataset
-from r2med.expand.generate import Generated
+from r2med.expand.generate import Asked
 from r2med.llm.contracts import ChatModel
 from r2med.rerank.judge import LLMReranker
 from r2med.setup import Setup
@@ -20,7 +20,7 @@ DATASETS = ("demo/MedQA-Diag", "demo/Medical-Sciences")
 def with_model(system: System, llm: ChatModel) -> System:
     """Return the system with every LLM in it replaced."""
     expander = system.expander
-    if isinstance(expander, Generated):
+    if isinstance(expander, Asked):
         expander = replace(expander, llm=llm)
     rerankers = [replace(one, llm=llm) if isinstance(one, LLMReranker) else one for one in system.rerankers]
     return replace(system, expander=expander, rerankers=tuple(rerankers))

@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from r2med.agents.chat_templates import chat_template
-from r2med.agents.contracts import Conversation, Part, Read, Said
+from r2med.agents.conversation import AwaitReading, Completion, Conversation, Part
+from r2med.errors import unknown
 from r2med.llm.contracts import ChatRequest, Message, RawAnswer, Sampling
 from r2med.llm.tokens import request_tokens
+from r2med.prompts.templates import Template
 from r2med.text.unicode import to_unicode
 
 LEAST = 128
 """Tokens that a last answer needs to be worth asking for."""
 FRAME = 64
 """Tokens that a chat template puts around a prompt, at most."""
+
+CHAT_TEMPLATES: Mapping[str, str] = {
+    "chatml": "<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n",
+    # QwQ's own opens the thoughts, else it may skip them.
+    "chatml-think": (
+        "<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n<think>\n"
+    ),
+    "deepseek": "{system}<｜User｜>{user}<｜Assistant｜><think>\n",
+    "gemma": "<start_of_turn>user\n{system}\n\n{user}<end_of_turn>\n<start_of_turn>model\n",
+    "harmony": "<|start|>system<|message|>{system}<|end|><|start|>user<|message|>{user}<|end|><|start|>assistant",
+    "llama3": (
+        "<|start_header_id|>system<|end_header_id|>\n\n{system}<|eot_id|>"
+        "<|start_header_id|>user<|end_header_id|>\n\n{user}<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n"
+    ),
+    "plain": "{system}\n\n{user}\n\n",
+}
+"""The forms of a raw text that a model goes on with; a BOS is put before it by the backend."""
+
+_MARK = re.compile(
+    r"<(?=\|(?!(?:begin|end)_search_(?:query|result)\|>)[^|<>\s]{1,64}\|>)"  # <|im_end|>, but not Search-o1's own
+    r"|<(?=｜[^｜<>\n]{1,64}｜>)"
+    r"|<(?=(?:start_of_turn|end_of_turn|bos|eos|pad|unk|/?s)>)"
+    r"|\[(?=/?INST\]|/?SYSTEM_PROMPT\])"
+)
+"""Where a special token of a chat template begins: in a raw prompt a server takes it for what it says."""
+
+
+def chat_template(name: str) -> Template:
+    """Return the chat template of a name. Raises UserError if there is none."""
+    if name not in CHAT_TEMPLATES:
+        raise unknown("chat template", name, CHAT_TEMPLATES)
+    return Template(name, CHAT_TEMPLATES[name])
+
+
+def without_marks(text: str) -> str:
+    """Return a text whose special tokens are broken by a space, so that a document cannot end the user's turn."""
+    return _MARK.sub(lambda match: f"{match[0]} ", text)
 
 
 @dataclass(frozen=True)
@@ -28,42 +68,48 @@ class Dialogue:
     stop: tuple[str, ...]
     template: str = ""
     """The chat template of a raw text; empty: messages are sent, and the server renders them."""
+    reading: Sampling | None = None
+    """How tokens are drawn when documents are read; None: as in a turn."""
 
     def request(self, conversation: Conversation) -> ChatRequest | None:
         """Return what is to be asked; None where it does not fit. An agent's last answer may be shorter than others."""
-        reading = isinstance(conversation.wait, Read)
-        parts = (Part("user", conversation.wait.prompt),) if isinstance(conversation.wait, Read) else conversation.parts
-        request = self._rendered(parts, () if reading else self.stop)
-        limit = self.sampling.max_tokens or LEAST
+        state = conversation.state
+        reads = isinstance(state, AwaitReading)
+        if isinstance(state, AwaitReading):
+            request = self._rendered((Part("user", state.prompt),), self.reading or self.sampling)
+        else:
+            request = self._rendered(conversation.parts, replace(self.sampling, stop=self.stop))
+        limit = request.sampling.max_tokens or LEAST
         room = self.context_length - request_tokens(request)
         if room >= limit:
             return request
-        if not (reading or conversation.search_off) or room < min(limit, LEAST):
+        if not (reads or conversation.search_off) or room < min(limit, LEAST):
             return None
         return replace(request, sampling=replace(request.sampling, max_tokens=room))
 
-    def _rendered(self, parts: Sequence[Part], stop: tuple[str, ...]) -> ChatRequest:
-        sampling = replace(self.sampling, stop=stop)
+    def _rendered(self, parts: Sequence[Part], sampling: Sampling) -> ChatRequest:
         if not self.template:
             return ChatRequest(messages(self.system, parts), sampling)
-        opening = chat_template(self.template).render({"system": self.system, "user": parts[0].text})
-        return ChatRequest((), sampling, prompt=opening + "".join(part.text for part in parts[1:]))
+        # Special tokens that the model wrote itself are its own.
+        question, *rest = (part.text if part.role == "model" else without_marks(part.text) for part in parts)
+        opening = chat_template(self.template).render({"system": self.system, "user": question})
+        return ChatRequest((), sampling, prompt=opening + "".join(rest))
 
 
 def messages(system: str, parts: Sequence[Part]) -> tuple[Message, ...]:
     """Return the transcript as messages: the model's text so far, and what it was told as the user's next word."""
-    said = [part for part in parts if part.text.strip()]  # APIs refuse an empty message
+    nonempty = [part for part in parts if part.text.strip()]  # APIs refuse an empty message
     turns = [
         Message("user" if role == "user" else "assistant", "\n\n".join(part.text.strip() for part in turn))
-        for role, turn in groupby(said, lambda part: part.role)
+        for role, turn in groupby(nonempty, lambda part: part.role)
     ]
     return (Message("system", system), *turns) if system else tuple(turns)
 
 
-def joined(answer: RawAnswer) -> Said:
+def as_completion(answer: RawAnswer) -> Completion:
     """Return an answer as one text: reasoning that a server gives in a field of its own may hold a search."""
     text, reasoning = to_unicode(answer.content), to_unicode(answer.reasoning)
     if reasoning.strip():
         # Stopped within its thoughts, it has not closed them.
         text = f"<think>{reasoning}" + (f"</think>{text}" if text.strip() else "")
-    return Said(text, answer.finish_reason, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+    return Completion(text, answer.finish_reason, answer.prompt_tokens, answer.completion_tokens, answer.seconds)

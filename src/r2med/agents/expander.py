@@ -1,64 +1,125 @@
-"""A search agent as an expander: its last text is what is searched."""
+"""A search agent as an expansion: what all agents declare, and the expander that leads their conversations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
 
-from r2med.agents.contracts import Agent, Answered, Conversation, Failed
-from r2med.agents.dialogue import FRAME, Dialogue
-from r2med.agents.limits import WORDS
-from r2med.agents.loop import Talked, talk
-from r2med.agents.reason_in_documents import Reader
-from r2med.agents.search_o1 import SearchO1
-from r2med.agents.search_r1 import SearchR1
-from r2med.agents.settings import DEFAULTS, Settings, sampling
-from r2med.agents.sources import Searchable
+from pydantic import Field, model_validator
+
+from r2med.agents.conversation import WORDS, Agent, Answered, Conversation, Failed
+from r2med.agents.dialogue import FRAME, Dialogue, chat_template
+from r2med.agents.loop import Finished, converse
+from r2med.agents.remote_search import RemoteSearch, RemoteURL
+from r2med.agents.sources import LocalSearch, SearchSpec
 from r2med.agents.trace import totals, trace
-from r2med.data.dataset import Dataset, Query
-from r2med.expand.contracts import Expansion
-from r2med.llm.account import failure_kinds, reasons, usage_of
-from r2med.llm.contracts import ChatModel, ChatRequest, Failure
+from r2med.data import Dataset
+from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice
+from r2med.expand.recorded import open_recorded
+from r2med.llm.account import answers_cost, failure_kinds, told_failures
+from r2med.llm.contracts import ChatModel, Failure, Sampling
 from r2med.llm.llm_cards import LLMCard
+from r2med.llm.open import open_chat, resolve_llm, sampling_of
+from r2med.llm.preview import Preview
 from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import Templates, kind_of, open_templates
-from r2med.retrieve.retriever import SearchQuery
-from r2med.spec import Call
+from r2med.retrieve.bm25 import BM25
+from r2med.setup import Setup
+from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
+
+MAX_TURNS = 1000
+MAX_TOPK = 1000
+
+
+class AgentStage(Stage, kind="expand", needs="llm"):
+    """What every agent declares; one adds its limits, its sampling and `agent`."""
+
+    drawn: ClassVar[Mapping[str, Any]]
+    """How the authors of the agent draw tokens."""
+    drawn_reading: ClassVar[Mapping[str, Any]] = {}
+    """What differs when documents are read in a call apart."""
+
+    llm: str = argument("the LLM that searches and writes, or whose recorded texts are read")
+    turns: int = Field(ge=1, le=MAX_TURNS, description="turns of the LLM at most")
+    topk: int = Field(ge=1, le=MAX_TOPK, description="documents of a search")
+    via: Literal["chat", "completion"] = Field(
+        "chat", description="send messages, or one raw text that the LLM goes on with"
+    )
+    template: str = Field("", description="the chat template of a raw text; empty: the one of the LLM's card")
+    by: Retrieving = Field(default_factory=BM25, description="what searches")
+    corpus: str = Field("", description="a dataset whose corpus is searched; empty: that of the queries")
+    remote: RemoteURL | None = Field(None, description="the URL of a /retrieve server that searches instead")
+    query: QueryChoice = Field("", description="keep the query's own words in a search by words; empty: drop them")
+    prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
+
+    @model_validator(mode="after")
+    def _settings_agree(self) -> Self:
+        if self.template:
+            chat_template(self.template)
+            if self.via != "completion":
+                raise ValueError(f"template={self.template} is for via=completion: servers of chats have their own")
+        if self.remote and (self.corpus or self.by != BM25()):
+            raise ValueError("remote= names a server that searches: by= and corpus= are for searches made here")
+        return self
+
+    @property
+    def most_calls(self) -> int:
+        """How many calls of the LLM a conversation can take."""
+        raise NotImplementedError(f"{type(self).__name__} has no most_calls")
+
+    def turn_tokens(self, card: LLMCard) -> int:
+        """Return how many tokens a turn may have."""
+        raise NotImplementedError(f"{type(self).__name__} has no turn_tokens()")
+
+    def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
+        """Return the agent for one kind of task; `room` are the tokens that a prompt apart from it may have."""
+        raise NotImplementedError(f"{type(self).__name__} has no agent()")
+
+    def open(self, setup: Setup) -> Expander:
+        """Return what reads recorded texts, or asks the LLM; nothing is asked or searched yet."""
+        if recorded := open_recorded(self, self.llm, Joining().choose(self.query), setup):
+            return recorded
+        card = resolve_llm(self.llm, setup)
+        source: SearchSpec = (
+            RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
+        )
+        folder = Path(self.prompts).expanduser() if self.prompts else setup.prompts
+        return AgentExpander(self, open_chat(card, setup, setup.store), card, source, folder)
 
 
 @dataclass(frozen=True)
-class SearchAgent:
-    """One kind of agent with one LLM, over one thing to search."""
+class AgentExpander:
+    """One kind of agent with one LLM, over one thing to search. Its last text is what is searched."""
 
-    method: str
+    stage: AgentStage
     llm: ChatModel
     card: LLMCard
-    source: Searchable
-    settings: Settings
+    source: SearchSpec
+    prompts: Path | None = None
+    """A folder of the user's own templates; those it does not have are ours."""
 
     @property
     def name(self) -> str:
         """What one types to get it."""
-        changed = self.settings.changed(DEFAULTS[self.method])
-        return str(Call(self.method, (self.llm.name,), (*changed, *self.source.settings)))
+        return str(self.stage)
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
-        _, dialogue, templates = self._opened(dataset)
+        _, dialogue, templates = self._open(dataset)
+        settings = self.stage.settings()
+        for described in ("prompts", "by", "corpus", "remote", "template"):  # below, by what they stand for
+            settings.pop(described)
         return {
-            "expansion": self.method,
-            "llm": self.llm.name,
+            **settings,
             "source": "agent",
             "model": self.llm.describe(),
             "sampling": asdict(dialogue.sampling),
+            "reading": asdict(dialogue.reading) if dialogue.reading else None,
             "context_length": self.card.context_length,
-            "turns": self.settings.turns,
-            "searches": self.settings.searches,
-            "topk": self.settings.topk,
             "words": WORDS,
-            "via": self.settings.via,
             "chat_template": dialogue.template,
             "kind": kind_of(dataset),
             "templates": templates.hash,
@@ -66,82 +127,99 @@ class SearchAgent:
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise for what would stop an expansion of one of these datasets, before the first question costs anything."""
-        open_templates(self.settings.prompts, {kind_of(dataset) for dataset in datasets}, every=True)
+        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
+        open_templates(self.prompts, {kind_of(dataset) for dataset in datasets}, every=True)
         for dataset in datasets:
-            self._opened(dataset)
-            self.source.describe(dataset)
+            self.describe(dataset)
 
-    def opening(self, dataset: Dataset) -> list[ChatRequest]:
+    def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return the first request of every conversation: what is known of it before it is led."""
-        agent, dialogue, _ = self._opened(dataset)
-        asked = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
-        return [request for request in asked if request is not None]
-
-    @property
-    def most_calls(self) -> int:
-        """How many calls of the LLM a conversation can take."""
-        if self.method == "search-r1":
-            return self.settings.turns + 1  # the last with the search off
-        return self.settings.turns + min(self.settings.searches or self.settings.turns, self.settings.turns - 1)
+        agent, dialogue, _ = self._open(dataset)
+        openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
+        requests = [request for request in openings if request is not None]
+        note = f"each begins a conversation of up to {self.stage.most_calls} calls, whose prompts grow"
+        return Preview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Lead a conversation for every query; one that never answered is searched as it is, and counted."""
         if not dataset.queries:
             return Expansion.of(())
-        agent, dialogue, _ = self._opened(dataset)
-        source = self.source.open(dataset, store, self.settings.topk)
-        talked = talk(agent, dialogue, self.llm, source, dataset.queries)
-        ends = [conversation.wait for conversation in talked.conversations]
-        failures = [Failure(end.kind, end.message) for end in ends if isinstance(end, Failed)]
-        pairs = list(zip(dataset.queries, talked.conversations, strict=True))
+        agent, dialogue, _ = self._open(dataset)
+        source = self.source.open(dataset, store, self.stage.topk)
+        finished = converse(agent, dialogue, self.llm, source, dataset.queries)
+        failures = [Failure(end.kind, end.message) for end in _failed(finished.conversations)]
+        joining = Joining().choose(self.stage.query)
+        pairs = list(zip(dataset.queries, finished.conversations, strict=True))
+        cut = sum(turn.cut for conversation in finished.conversations for turn in conversation.turns)
         return Expansion.of(
-            [self._search_query(query, conversation) for query, conversation in pairs],
-            usage=self._usage(talked, source.usage()),
+            [joining.join(query, _texts(conversation)) for query, conversation in pairs],
+            cost=answers_cost(finished.answers, self.card, cut) + finished.searching,
+            counts=_counts(finished),
             failure_kinds=failure_kinds(failures),
-            notices=[*self._notices(dataset, failures), *source.notices()],
-            traces={query.id: trace(conversation, texts=self.source.elsewhere) for query, conversation in pairs},
+            notices=self._notices(dataset, finished, failures),
+            traces={query.id: trace(conversation, texts=self.source.keeps_texts) for query, conversation in pairs},
         )
 
-    def _opened(self, dataset: Dataset) -> tuple[Agent, Dialogue, Templates]:
-        templates = open_templates(self.settings.prompts, [kind_of(dataset)])
+    def _open(self, dataset: Dataset) -> tuple[Agent, Dialogue, Templates]:
+        kind = kind_of(dataset)
+        templates = open_templates(self.prompts, [kind])
         system = templates.template("system").text
-        drawn, one_text = sampling(self.method, self.card, self.llm), self.settings.via == "completion"
-        ask = templates.template(self.method, kind_of(dataset))
-        agent: Agent
-        if self.method == "search-r1":
-            agent = SearchR1(ask, self.settings.turns)
-        else:
-            room = self.card.context_length - (drawn.max_tokens or 0) - approximate_tokens(system) - FRAME
-            reader = Reader(templates.template("search-o1-documents"), room)
-            searches = self.settings.searches or self.settings.turns
-            agent = SearchO1(ask, reader, self.card, self.settings.turns, searches, one_text)
-        template = (self.settings.template or self.card.chat_template) if one_text else ""
-        return agent, Dialogue(system, drawn, self.card.context_length, agent.stop, template), templates
+        drawn = self._sampling(self.stage.drawn)
+        room = self.card.context_length - (drawn.max_tokens or 0) - approximate_tokens(system) - FRAME
+        agent = self.stage.agent(templates, kind, self.card, room)
+        template = (self.stage.template or self.card.chat_template) if self.stage.via == "completion" else ""
+        reading = self._sampling({**self.stage.drawn, **self.stage.drawn_reading}) if self.stage.drawn_reading else None
+        dialogue = Dialogue(system, drawn, self.card.context_length, agent.stop, template, reading)
+        return agent, dialogue, templates
 
-    def _search_query(self, query: Query, conversation: Conversation) -> SearchQuery:
-        end = conversation.wait
-        return SearchQuery(query, (end.text,)) if isinstance(end, Answered) else SearchQuery(query)
+    def _sampling(self, drawn: Mapping[str, Any]) -> Sampling:
+        """Return how tokens are drawn: as the agent's authors do, where the LLM's API takes that."""
+        card = self.card
+        # Half of the context at most: a turn that may fill it leaves no room for a second one.
+        limit = min(self.stage.turn_tokens(card), card.context_length // 2)
+        sampling = replace(sampling_of(card), max_tokens=limit)
+        if card.api_style == "reasoning":
+            return sampling
+        penalty = card.agent_repetition_penalty
+        wanted = drawn if penalty is None else {"repetition_penalty": penalty, **drawn}
+        if self.llm.describe().get("endpoint") == "":
+            # OpenAI itself, the one endpoint without an address, refuses what is not in its protocol.
+            wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
+        return replace(sampling, **wanted)
 
-    def _usage(self, talked: Talked, search: dict[str, float]) -> dict[str, float]:
-        cut = sum(turn.cut for conversation in talked.conversations for turn in conversation.turns)
-        sums, count = totals(talked.conversations), len(talked.conversations)
-        asked = usage_of(talked.answers, self.card, cut)
-        return {
-            **asked,
-            "cost_usd": asked["cost_usd"] + search.get("cost_usd", 0.0),
-            "search_seconds": search.get("search_seconds", 0.0),
-            "turns": sums["turns"],
-            "searches": sums["searches"],
-            "turns_per_query": sums["turns"] / count,
-            "searches_per_query": sums["searches"] / count,
-            "seconds_per_query": sums["seconds"] / count,
-        }
+    def _notices(self, dataset: Dataset, finished: Finished, failures: Sequence[Failure]) -> tuple[str, ...]:
+        count = f"{len(failures)} of {len(dataset.queries)} queries"
+        lines = told_failures(f"{count} got no answer and are searched as they are", failures)
+        notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]
+        if self.source.keeps_texts and (foreign := _foreign(finished.conversations, dataset)):
+            notices.append(f"{self.name}: the search server returned {foreign} that are not of {dataset.name}'s corpus")
+        return tuple(notices)
 
-    def _notices(self, dataset: Dataset, failures: Sequence[Failure]) -> list[str]:
-        if not failures:
-            return []
-        why = ", ".join(f"{count} {kind}" for kind, count in failure_kinds(failures).items())
-        bare = f"{len(failures)} of {len(dataset.queries)} queries got no answer and are searched as they are ({why})"
-        told = [bare, *(f"{kind}: {reason}" for kind, reason in reasons(failures).items())]
-        return [f"{self.name} on {dataset.name}: {line}" for line in told]
+
+def _failed(conversations: Sequence[Conversation]) -> list[Failed]:
+    return [conversation.state for conversation in conversations if isinstance(conversation.state, Failed)]
+
+
+def _texts(conversation: Conversation) -> tuple[str, ...]:
+    return (conversation.state.text,) if isinstance(conversation.state, Answered) else ()
+
+
+def _counts(finished: Finished) -> dict[str, float]:
+    """Return how much the conversations talked and searched, in all and for one query."""
+    sums, count = totals(finished.conversations), len(finished.conversations)
+    return {
+        "turns": sums["turns"],
+        "searches": sums["searches"],
+        "turns_per_query": sums["turns"] / count,
+        "searches_per_query": sums["searches"] / count,
+        "seconds_per_query": sums["seconds"] / count,
+        "search_seconds": finished.searching.seconds,
+    }
+
+
+def _foreign(conversations: Sequence[Conversation], dataset: Dataset) -> str:
+    """Return how many documents were shown that the dataset does not have; empty if there are none."""
+    turns = (turn for conversation in conversations for turn in conversation.turns)
+    shown = list(dict.fromkeys(hit.id for turn in turns for hit in turn.documents or ()))
+    missing = int((dataset.corpus.rows(shown) < 0).sum()) if shown else 0
+    return f"{missing} of {len(shown)} documents" if missing else ""

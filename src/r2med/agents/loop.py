@@ -2,65 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from r2med.agents.contracts import Agent, Ask, Conversation, Failed, Look, Read
-from r2med.agents.dialogue import Dialogue, joined
-from r2med.agents.sources import Source, Wanted
-from r2med.data.dataset import Query
+from r2med.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation, Failed
+from r2med.agents.dialogue import Dialogue, as_completion
+from r2med.agents.sources import SearchRequest, Source
+from r2med.cost import NOTHING, Cost
+from r2med.data import Query
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure, RawAnswer
 
 
 @dataclass(frozen=True)
-class Talked:
-    """How the conversations ended, and every answer that the LLM gave."""
+class Finished:
+    """How the conversations ended, every answer that the LLM gave, and what searching took."""
 
     conversations: tuple[Conversation, ...]
     answers: tuple[RawAnswer | Failure, ...]
+    searching: Cost = NOTHING
 
 
-def talk(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, queries: Sequence[Query]) -> Talked:
+def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, queries: Sequence[Query]) -> Finished:
     """Lead every query's conversation to its end; what fails in one is no matter of the others."""
     # From here on a query is its text: an agent is given nothing else of it.
-    all_of_them = [agent.start(query.text) for query in queries]
+    conversations = [agent.start(query.text) for query in queries]
     answers: list[RawAnswer | Failure] = []
-    while live := [place for place, each in enumerate(all_of_them) if not each.over]:
-        requests = dict(_requests(agent, dialogue, all_of_them, live))
-        given = llm.answers(list(requests.values())) if requests else []
-        answers += given
-        for place, answer in zip(requests, given, strict=True):
-            all_of_them[place] = _answered(agent, all_of_them[place], answer)
-        _search(agent, source, all_of_them, queries)
-    return Talked(tuple(all_of_them), tuple(answers))
+    searching = NOTHING
+    prepared = NOTHING
+    while any(not conversation.over for conversation in conversations):
+        requests = dict(_requests(agent, dialogue, conversations))
+        batch = llm.answers(list(requests.values())) if requests else []
+        answers += batch
+        for index, answer in zip(requests, batch, strict=True):
+            conversations[index] = _after(agent, conversations[index], answer)
+        waiting = {i: each.state.query for i, each in enumerate(conversations) if isinstance(each.state, AwaitSearch)}
+        if not waiting:
+            continue
+        asked = [SearchRequest(queries[index].id, text, queries[index].excluded) for index, text in waiting.items()]
+        outcome = source.search(asked)
+        searching += outcome.cost
+        prepared = outcome.prepared  # done once, however often it is searched
+        for index, documents in zip(waiting, outcome.documents, strict=True):
+            if isinstance(documents, Failure):
+                conversations[index] = conversations[index].waiting_for(Failed(documents.kind, documents.message))
+            else:
+                conversations[index] = agent.on_documents(conversations[index], documents)
+    return Finished(tuple(conversations), tuple(answers), searching + Cost(dollars=prepared.dollars))
 
 
-def _requests(
-    agent: Agent, dialogue: Dialogue, conversations: list[Conversation], live: Sequence[int]
-) -> Iterable[tuple[int, ChatRequest]]:
-    for place in live:
-        while isinstance(conversations[place].wait, Ask | Read):
-            if (request := dialogue.request(conversations[place])) is not None:
-                yield place, request
+def _requests(agent: Agent, dialogue: Dialogue, conversations: list[Conversation]) -> Iterator[tuple[int, ChatRequest]]:
+    """Yield what each waiting conversation asks; one that no longer fits is shortened until it does, or ends."""
+    for index in range(len(conversations)):
+        while isinstance(conversations[index].state, AwaitModel | AwaitReading):
+            request = dialogue.request(conversations[index])
+            if request is not None:
+                yield index, request
                 break
-            conversations[place] = agent.too_long(conversations[place])
+            conversations[index] = agent.on_overflow(conversations[index])
 
 
-def _answered(agent: Agent, conversation: Conversation, answer: RawAnswer | Failure) -> Conversation:
+def _after(agent: Agent, conversation: Conversation, answer: RawAnswer | Failure) -> Conversation:
     if isinstance(answer, RawAnswer):
-        return agent.wrote(conversation, joined(answer))
+        return agent.on_completion(conversation, as_completion(answer))
     if answer.kind == "context_length":  # the server counts tokens otherwise than we do
-        return agent.too_long(conversation)
-    return conversation.now(Failed(answer.kind, answer.message))
-
-
-def _search(agent: Agent, source: Source, conversations: list[Conversation], queries: Sequence[Query]) -> None:
-    waiting = [(place, each.wait.query) for place, each in enumerate(conversations) if isinstance(each.wait, Look)]
-    if not waiting:
-        return
-    wanted = [Wanted(queries[place].id, text, queries[place].excluded) for place, text in waiting]
-    for (place, _), found in zip(waiting, source.search(wanted), strict=True):
-        if isinstance(found, Failure):
-            conversations[place] = conversations[place].now(Failed(found.kind, found.message))
-        else:
-            conversations[place] = agent.found(conversations[place], found)
+        return agent.on_overflow(conversation)
+    return conversation.waiting_for(Failed(answer.kind, answer.message))

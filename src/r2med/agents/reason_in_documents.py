@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from r2med.agents.contracts import Document, Said
-from r2med.agents.limits import WORDS
+from r2med.agents.conversation import WORDS, Completion, Hit
 from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template
@@ -21,8 +20,13 @@ BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
 MARK = "**Final Information**"
 NOTHING = "No helpful information found."
 
-ALL, LAST = 5, 4
-"""So many steps are shown whole; of more, the first, the last four, and those with a query or a result."""
+FIELDS = ("reasoning", "search", "passages")
+"""What the template may name."""
+
+ALL = 4
+LAST = 3
+"""So many steps are shown whole; of more, the first, the last three, and those with a query or a result. In the
+original the numbers are one higher, but there the reasoning ends in an empty step, which counts."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Reader:
     room: int
     """Tokens that the prompt may have."""
 
-    def prompt(self, reasoning: str, search: str, documents: Sequence[Document]) -> tuple[str, int]:
+    def prompt(self, reasoning: str, search: str, documents: Sequence[Hit]) -> tuple[str, int]:
         """Return the prompt, and how many documents are in it; where not all fit, the worst are left out."""
         values = {"reasoning": shortened(reasoning), "search": search}
         bare = approximate_tokens(self.template.render({**values, "passages": ""}))
@@ -47,10 +51,10 @@ class Reader:
         return self.template.render({**values, "passages": "\n\n".join(kept)}), len(kept)
 
 
-def entries(documents: Sequence[Document]) -> Iterator[str]:
+def entries(documents: Sequence[Hit]) -> Iterator[str]:
     """Yield each document as it stands in the prompt."""
-    for number, document in enumerate(documents, 1):
-        title, text = title_and_text(document.contents)
+    for number, hit in enumerate(documents, 1):
+        title, text = title_and_text(hit.contents)
         yield f"Document {number}{f' ({title})' if title else ''}: {first_words(text, WORDS)}"
 
 
@@ -61,18 +65,18 @@ def shortened(reasoning: str) -> str:
     if len(steps) <= ALL:
         return "\n\n".join(steps)
     kept: list[str] = []
-    for place, step in enumerate(steps):
-        if place == 0 or place >= len(steps) - LAST or BEGIN_QUERY in step or BEGIN_RESULT in step:
+    for index, step in enumerate(steps):
+        if index == 0 or index >= len(steps) - LAST or BEGIN_QUERY in step or BEGIN_RESULT in step:
             kept.append(step)
         elif kept[-1] != "...":
             kept.append("...")
     return "\n\n".join(kept)
 
 
-def final_information(said: Said) -> str:
+def final_information(completion: Completion) -> str:
     """Return what the model found helpful; its thoughts about the documents are none of it."""
-    text = said.text.rpartition("</think>")[2]
-    if MARK not in text or "<think>" in text or said.finish_reason == "length":
+    text = completion.text.rpartition("</think>")[2]
+    if MARK not in text or "<think>" in text or completion.finish_reason == "length":
         return NOTHING
     # One line, so that it stays one step of the reasoning.
     return " ".join(text.rpartition(MARK)[2].strip().strip("`").split()) or NOTHING

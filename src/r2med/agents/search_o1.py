@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from r2med.agents.contracts import Answered, Conversation, Document, Failed, Look, Part, Read, Said
-from r2med.agents.limits import declined, without_search
+from pydantic import Field
+
+from r2med.agents.conversation import (
+    Agent,
+    Answered,
+    AwaitReading,
+    AwaitSearch,
+    Completion,
+    Conversation,
+    Failed,
+    Hit,
+    Part,
+    refusal,
+)
+from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
 from r2med.agents.reason_in_documents import (
     BEGIN_QUERY,
     BEGIN_RESULT,
@@ -16,10 +31,16 @@ from r2med.agents.reason_in_documents import (
     Reader,
     final_information,
 )
+from r2med.agents.reason_in_documents import FIELDS as DOCUMENT_FIELDS
 from r2med.llm.cleaning import clean
 from r2med.llm.contracts import Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
-from r2med.prompts.templates import Template
+from r2med.prompts.templates import Template, Templates
+
+TOKENS = 8192
+"""New tokens of a turn, where the LLM's card does not say."""
+FIELDS = ("query", "limit")
+"""What its template may name."""
 
 LIMIT_REACHED = "The limit of searches is reached. Go on without searching."
 ASKED_BEFORE = "This query was searched before: see the earlier result."
@@ -34,8 +55,35 @@ One whose thoughts have an end of their own may leave it out."""
 _QUERY = re.compile(f"{re.escape(BEGIN_QUERY)}((?:(?!{re.escape(BEGIN_QUERY)}).)*?){re.escape(END_QUERY)}", re.DOTALL)
 
 
+class SearchO1(AgentStage):
+    """Let a reasoning LLM search in the middle of its thoughts, and read what is found in a call apart (Search-o1)."""
+
+    drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
+    drawn_reading: ClassVar[Mapping[str, Any]] = {"repetition_penalty": 1.05}
+
+    name: str = "search-o1"
+    turns: int = Field(15, ge=1, le=MAX_TURNS, description="turns of the LLM at most")
+    topk: int = Field(10, ge=1, le=MAX_TOPK, description="documents of a search")
+    searches: int = Field(10, ge=1, le=MAX_TURNS, description="searches at most")
+
+    @property
+    def most_calls(self) -> int:
+        """How many calls of the LLM a conversation can take: its turns, and those in which documents are read."""
+        return self.turns + min(self.searches, self.turns - 1)
+
+    def turn_tokens(self, card: LLMCard) -> int:
+        """Return how many tokens a turn may have."""
+        return card.agent_max_tokens or min(TOKENS, card.max_tokens)
+
+    def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
+        """Return the agent for one kind of task."""
+        reader = Reader(templates.template("search-o1-documents", fields=DOCUMENT_FIELDS), room)
+        template = templates.template(self.name, kind, FIELDS)
+        return SearchO1Agent(template, reader, card, self.turns, self.searches, self.via == "completion")
+
+
 @dataclass(frozen=True)
-class SearchO1:
+class SearchO1Agent:
     """The loop of Search-o1."""
 
     template: Template
@@ -53,49 +101,50 @@ class SearchO1:
         prompt = self.template.render({"query": question, "limit": str(self.searches)})
         return Conversation((Part("user", prompt),))
 
-    def wrote(self, conversation: Conversation, said: Said) -> Conversation:
+    def on_completion(self, conversation: Conversation, completion: Completion) -> Conversation:
         """Return what follows from a turn, or from what the model made of documents."""
-        if isinstance(conversation.wait, Read):
-            return self._read(conversation, said)
-        text, query = last_query(said.text, said.finish_reason)
-        after = conversation.said(said, text, query)
-        if refusal := declined(said):
-            return after.now(refusal)
+        if isinstance(conversation.state, AwaitReading):
+            return self._after_reading(conversation, completion)
+        text, query = last_query(completion.text, completion.finish_reason)
+        after = conversation.with_turn(completion, text, query)
+        if refused := refusal(completion):
+            return after.waiting_for(refused)
         if not query:
-            return after.now(self._final(conversation, text, said))
+            return after.waiting_for(self._final(conversation, text, completion))
         if conversation.search_off or len(after.turns) >= self.turns:
             why = "when the search was off" if conversation.search_off else f"in the last of {self.turns} turns"
-            return after.now(Failed("no_marker", f"the model searched again {why}"))
+            return after.waiting_for(Failed("no_marker", f"the model searched again {why}"))
         if after.searches >= self.searches:
-            return after.told(result(LIMIT_REACHED), notice=LIMIT_REACHED)
-        if _plain(query) in {_plain(turn.query) for turn in after.turns[:-1] if turn.documents is not None}:
-            return after.told(result(ASKED_BEFORE), notice=ASKED_BEFORE)
-        return after.now(Look(query))
+            return after.with_message(result(LIMIT_REACHED), notice=LIMIT_REACHED)
+        earlier = {turn.query.casefold() for turn in after.turns[:-1] if turn.documents is not None}
+        if query.casefold() in earlier:
+            return after.with_message(result(ASKED_BEFORE), notice=ASKED_BEFORE)
+        return after.waiting_for(AwaitSearch(query))
 
-    def found(self, conversation: Conversation, documents: tuple[Document, ...]) -> Conversation:
+    def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
         """Return the conversation waiting for the documents to be read; where there are none, nobody need read."""
         reasoning = "".join(part.text for part in conversation.parts[1:])
         prompt, kept = self.reader.prompt(reasoning, conversation.turns[-1].query, documents)
-        seen = conversation.noted(documents=documents, cut=kept < len(documents))
-        return seen.now(Read(prompt)) if kept else seen.told(result(NOTHING), information=NOTHING)
+        seen = conversation.with_last_turn(documents=documents, cut=kept < len(documents))
+        return seen.waiting_for(AwaitReading(prompt)) if kept else _nothing(seen)
 
-    def too_long(self, conversation: Conversation) -> Conversation:
+    def on_overflow(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the search off, or its end; what cannot be read is as if nothing were found."""
-        if isinstance(conversation.wait, Read):
-            return conversation.told(result(NOTHING), information=NOTHING)
-        return without_search(conversation, SEARCH_IS_OFF, result(SEARCH_IS_OFF))
+        if isinstance(conversation.state, AwaitReading):
+            return _nothing(conversation)
+        return conversation.without_search(SEARCH_IS_OFF, result(SEARCH_IS_OFF))
 
-    def _read(self, conversation: Conversation, said: Said) -> Conversation:
-        information = final_information(said)
-        turn = conversation.turns[-1].billed(said)
+    def _after_reading(self, conversation: Conversation, completion: Completion) -> Conversation:
+        information = final_information(completion)
+        turn = conversation.turns[-1].plus(completion)
         bill = {name: getattr(turn, name) for name in ("prompt_tokens", "completion_tokens", "seconds")}
-        return conversation.told(result(information), information=information, analysis=said.text, **bill)
+        return conversation.with_message(result(information), information=information, analysis=completion.text, **bill)
 
-    def _final(self, before: Conversation, text: str, said: Said) -> Answered | Failed:
+    def _final(self, before: Conversation, text: str, completion: Completion) -> Answered | Failed:
         """Return what comes after the thoughts of the last turn; never the thoughts."""
         closed = self.one_text and any("</think>" in part.text for part in before.parts if part.role == "model")
         card = self.card.model_copy(update={"answer": "plain"}) if closed else self.card
-        answer = clean(RawAnswer(text, "", said.finish_reason), card)
+        answer = clean(RawAnswer(text, "", completion.finish_reason), card)
         if isinstance(answer, Failure):
             return Failed(answer.kind, answer.message)
         passage = _FINAL.split(answer.text)[-1].strip()
@@ -112,9 +161,9 @@ def last_query(text: str, finish_reason: str) -> tuple[str, str]:
     """
     if text.rfind(BEGIN_QUERY) > text.rfind(END_QUERY) and finish_reason != "length":
         text += END_QUERY
-    found = list(_QUERY.finditer(text))
-    query = " ".join(found[-1][1].split()) if found else ""
-    return (text[: found[-1].end()], query) if query else (text, "")
+    queries = list(_QUERY.finditer(text))
+    query = " ".join(queries[-1][1].split()) if queries else ""
+    return (text[: queries[-1].end()], query) if query else (text, "")
 
 
 def result(text: str) -> str:
@@ -122,5 +171,5 @@ def result(text: str) -> str:
     return f"\n\n{BEGIN_RESULT}{text}{END_RESULT}\n\n"
 
 
-def _plain(query: str) -> str:
-    return query.casefold()
+def _nothing(conversation: Conversation) -> Conversation:
+    return conversation.with_message(result(NOTHING), information=NOTHING)

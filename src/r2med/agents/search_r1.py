@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-from r2med.agents.contracts import Answered, Conversation, Document, Failed, Look, Part, Said
-from r2med.agents.limits import WORDS, declined, no_answer, without_search
+from pydantic import Field
+
+from r2med.agents.conversation import (
+    WORDS,
+    Agent,
+    Answered,
+    AwaitSearch,
+    Completion,
+    Conversation,
+    Failed,
+    Hit,
+    Part,
+    no_answer,
+    refusal,
+)
+from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
+from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.fitting import first_words
-from r2med.prompts.templates import Template
+from r2med.prompts.templates import Template, Templates
 from r2med.retrieve.contents import title_and_text
 
 TOKENS = 1024
 """New tokens of a turn."""
+FIELDS = ("query",)
+"""What its template may name."""
 
 _CLOSED = re.compile(r"</(search|answer)>")
 _OPENED = re.compile(r"<(search|answer)>")
@@ -29,8 +47,31 @@ NOTHING_FOUND = "Nothing was found for this query."
 SEARCH_IS_OFF = "The search is closed: there is no room for more documents. Give the answer now."
 
 
+class SearchR1(AgentStage):
+    """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
+
+    drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
+
+    name: str = "search-r1"
+    turns: int = Field(4, ge=1, le=MAX_TURNS, description="turns of the LLM; one more follows with the search off")
+    topk: int = Field(3, ge=1, le=MAX_TOPK, description="documents of a search")
+
+    @property
+    def most_calls(self) -> int:
+        """How many calls of the LLM a conversation can take."""
+        return self.turns + 1
+
+    def turn_tokens(self, card: LLMCard) -> int:
+        """Return how many tokens a turn may have."""
+        return min(TOKENS, card.max_tokens)
+
+    def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
+        """Return the agent for one kind of task."""
+        return SearchR1Agent(templates.template(self.name, kind, FIELDS), self.turns)
+
+
 @dataclass(frozen=True)
-class SearchR1:
+class SearchR1Agent:
     """The loop of Search-R1's own inference: so many turns, then one last generation with the search off."""
 
     template: Template
@@ -41,31 +82,31 @@ class SearchR1:
         """Return the conversation before its first turn."""
         return Conversation((Part("user", self.template.render({"query": question})),))
 
-    def wrote(self, conversation: Conversation, said: Said) -> Conversation:
+    def on_completion(self, conversation: Conversation, completion: Completion) -> Conversation:
         """Return what follows from the action that the model's text ends with."""
-        text = cut(said.text, said.finish_reason)
+        text = cut(completion.text, completion.finish_reason)
         action, content = action_of(text)
         query = content if action == "search" else ""
-        after = conversation.said(said, text, query)
-        if refusal := declined(said):
-            return after.now(refusal)
+        after = conversation.with_turn(completion, text, query)
+        if refused := refusal(completion):
+            return after.waiting_for(refused)
         if action == "answer":
-            return after.now(Answered(content) if content else Failed("empty", "the answer is empty"))
+            return after.waiting_for(Answered(content) if content else Failed("empty", "the answer is empty"))
         if conversation.search_off:
             done = "searched again" if query else "gave no answer"
-            return after.now(no_answer(said, f"the model {done} when the search was off"))
+            return after.waiting_for(no_answer(completion, f"the model {done} when the search was off"))
         if query:
-            return after.now(Look(query))
-        return self._counted(after.told(f"\n{RETRY}\n", notice=RETRY))
+            return after.waiting_for(AwaitSearch(query))
+        return self._counted(after.with_message(f"\n{RETRY}\n", notice=RETRY))
 
-    def found(self, conversation: Conversation, documents: tuple[Document, ...]) -> Conversation:
+    def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
         """Return the conversation with the documents shown."""
         shown = listed(documents)
-        return self._counted(conversation.told(information(shown), documents=documents, information=shown))
+        return self._counted(conversation.with_message(information(shown), documents=documents, information=shown))
 
-    def too_long(self, conversation: Conversation) -> Conversation:
+    def on_overflow(self, conversation: Conversation) -> Conversation:
         """Return the conversation with the search off, or its end."""
-        return without_search(conversation, SEARCH_IS_OFF, information(SEARCH_IS_OFF))
+        return conversation.without_search(SEARCH_IS_OFF, information(SEARCH_IS_OFF))
 
     def _counted(self, conversation: Conversation) -> Conversation:
         return replace(conversation, search_off=len(conversation.turns) >= self.turns)
@@ -73,16 +114,16 @@ class SearchR1:
 
 def cut(text: str, finish_reason: str) -> str:
     """Return a text up to its first closing tag. Servers leave out the tag that they stopped at: it is put back."""
-    if found := _CLOSED.search(text):
-        return text[: found.end()]
+    if closed := _CLOSED.search(text):
+        return text[: closed.end()]
     opened = list(_OPENED.finditer(text))
     return f"{text}</{opened[-1][1]}>" if opened and finish_reason != "length" else text
 
 
 def action_of(text: str) -> tuple[str, str]:
     """Return (search or answer, its content), or two empty strings: what a text that was cut ends with."""
-    found = _ACTION.search(text)
-    action, content = (found[1], found[2].strip()) if found else ("", "")
+    match = _ACTION.search(text)
+    action, content = (match[1], match[2].strip()) if match else ("", "")
     if action == "search":
         content = " ".join(content.split())
     if content.casefold() in _NO_CONTENT or (not content and action == "search"):
@@ -95,10 +136,10 @@ def information(text: str) -> str:
     return f"\n\n<information>{text}</information>\n\n"
 
 
-def listed(documents: Sequence[Document]) -> str:
+def listed(documents: Sequence[Hit]) -> str:
     """Return documents as the models were trained to read them."""
     lines = []
-    for number, document in enumerate(documents, 1):
-        title, text = title_and_text(document.contents)
+    for number, hit in enumerate(documents, 1):
+        title, text = title_and_text(hit.contents)
         lines.append(f"Doc {number}(Title: {title}) {first_words(text, WORDS)}")
     return "\n".join(lines) or NOTHING_FOUND

@@ -1,4 +1,4 @@
-"""What an agent searches: a retriever of ours over the dataset's corpus or another, or a server elsewhere."""
+"""What an agent searches: a retriever over the dataset's corpus or another, or a server elsewhere."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
-from r2med.agents.contracts import Document
-from r2med.data.corpus import Corpus
-from r2med.data.dataset import Dataset, Query
+from r2med.agents.conversation import Hit
+from r2med.cost import NOTHING, Cost
+from r2med.data import Dataset, Query
 from r2med.llm.contracts import Failure
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.contents import contents
 from r2med.retrieve.retriever import Retriever, SearchQuery
 from r2med.store import Store
 
-Found = tuple[Document, ...] | Failure
+Documents = tuple[Hit, ...] | Failure
+"""What one search brought, or why it brought nothing."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchRequest:
     """One search for one conversation: all that a source is told."""
 
     id: str
@@ -28,29 +29,29 @@ class Wanted:
     """Documents that are not to be shown: those the query was made from."""
 
 
+@dataclass(frozen=True)
+class SourceResult:
+    """What a batch of searches brought, in their order, and what it took."""
+
+    documents: tuple[Documents, ...]
+    cost: Cost = NOTHING
+    prepared: Cost = NOTHING
+    """What preparing the corpus took: done once, however often it is searched."""
+
+
 class Source(Protocol):
-    """A search that is open."""
+    """A search that is open for the queries of one dataset."""
 
-    def search(self, wanted: Sequence[Wanted]) -> list[Found]:
-        """Return each one's documents, best first, or why there are none."""
-
-    def notices(self) -> list[str]:
-        """Return what a user should know of what was found."""
-
-    def usage(self) -> dict[str, float]:
-        """Return what searching took so far: search_seconds, and cost_usd where a model behind an API encodes."""
+    def search(self, requests: Sequence[SearchRequest]) -> SourceResult:
+        """Return each request's documents, best first, or why there are none."""
 
 
-class Searchable(Protocol):
+class SearchSpec(Protocol):
     """What an agent was told to search, before it is opened for a dataset."""
 
     @property
-    def settings(self) -> tuple[tuple[str, str], ...]:
-        """What one types to get it; empty for what is searched by default."""
-
-    @property
-    def elsewhere(self) -> bool:
-        """Whether its documents lie where nobody can look them up later, so that a trace has to hold their texts."""
+    def keeps_texts(self) -> bool:
+        """Whether a trace has to hold the texts of documents, since nobody could look them up later."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that what is found depends on."""
@@ -60,7 +61,7 @@ class Searchable(Protocol):
 
 
 @dataclass(frozen=True)
-class Ours:
+class LocalSearch:
     """A retriever over a corpus."""
 
     by: Retriever
@@ -68,59 +69,43 @@ class Ours:
     """A dataset's name or folder; empty: the dataset that the queries are of."""
     store: Store | None = None
     """Where the other dataset's corpus is kept."""
-    elsewhere: ClassVar[bool] = False
-
-    @property
-    def settings(self) -> tuple[tuple[str, str], ...]:
-        """What one types to get it."""
-        by = str(getattr(self.by, "stage", self.by))
-        named = (("by", "" if by == "bm25" else by), ("corpus", self.corpus))
-        return tuple((key, value) for key, value in named if value)
+    keeps_texts: ClassVar[bool] = False
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the retriever's settings and the corpus by its fingerprint."""
-        return {"by": self.by.describe(dataset), "corpus": self._corpus(dataset, self.store).fingerprint}
+        searched = self._searched(dataset, self.store)
+        return {"by": self.by.describe(dataset), "corpus": searched.corpus.fingerprint}
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""
-        return _Retriever(self.by, replace(dataset, corpus=self._corpus(dataset, store)), store, topk)
+        return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
 
-    def _corpus(self, dataset: Dataset, store: Store | None) -> Corpus:
+    def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
+        """Return the dataset with the corpus that is searched; its words for models that take some stay."""
         if not self.corpus:
-            return dataset.corpus
+            return dataset
         from r2med.data.loading import load
 
-        return load(self.corpus, store).corpus
+        return replace(dataset, corpus=load(self.corpus, store).corpus)
 
 
-@dataclass
-class _Retriever:
-    """A retriever of ours, through the store: a run that is started again finds what it found."""
+@dataclass(frozen=True)
+class _OpenRetriever:
+    """A retriever, through the store: a run that is started again gets the same documents."""
 
     retriever: Retriever
     dataset: Dataset
     store: Store
     topk: int
-    seconds: float = 0.0
-    cost_usd: float = 0.0
-    corpus_usd: float = 0.0
 
-    def search(self, wanted: Sequence[Wanted]) -> list[Found]:
-        queries = [SearchQuery(Query(each.id, each.text, excluded=each.excluded)) for each in wanted]
+    def search(self, requests: Sequence[SearchRequest]) -> SourceResult:
+        queries = [SearchQuery(Query(request.id, request.text, excluded=request.excluded)) for request in requests]
         searched = cached_search(self.retriever, self.dataset, queries, self.topk, self.store)
         run = searched.run
-        self.seconds += searched.cost.seconds
-        self.cost_usd += searched.cost.dollars
-        self.corpus_usd = searched.prepared.dollars  # paid once, however often it is searched
-        found: list[Found] = []
+        corpus = self.dataset.corpus
+        documents: list[Documents] = []
         for rows, scores, count in zip(run.rows, run.scores, run.found, strict=True):
-            ids, texts = self.dataset.corpus.ids(rows[:count]), self.dataset.corpus.texts(rows[:count])
+            ids, texts = corpus.ids(rows[:count]), corpus.texts(rows[:count])
             hits = zip(ids, texts, scores[:count].tolist(), strict=True)
-            found.append(tuple(Document(name, contents(text), score) for name, text, score in hits))
-        return found
-
-    def notices(self) -> list[str]:
-        return []
-
-    def usage(self) -> dict[str, float]:
-        return {"search_seconds": self.seconds, "cost_usd": self.cost_usd + self.corpus_usd}
+            documents.append(tuple(Hit(name, contents(text), score) for name, text, score in hits))
+        return SourceResult(tuple(documents), searched.cost, searched.prepared)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from r2med.agents.contracts import Answered, Conversation, Document, Failed, Turn
-from r2med.agents.limits import WORDS
+from r2med.agents.conversation import WORDS, Answered, Conversation, Failed, Hit, Turn
 from r2med.prompts.fitting import first_words
 
 FORMAT = 1
@@ -14,7 +14,7 @@ FORMAT = 1
 
 def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
     """Return the trace of a conversation that is over; `texts`: with what was shown or read of each document."""
-    end = conversation.wait
+    end = conversation.state
     return {
         "format": FORMAT,
         "prompt": conversation.parts[0].text,
@@ -38,23 +38,10 @@ def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
 
 
 def _turn(turn: Turn, texts: bool) -> dict[str, Any]:
-    found = None
-    if turn.documents is not None:
-        found = [_document(document, texts) for document in turn.documents]
-    return {
-        "text": turn.text,
-        "query": turn.query,
-        "documents": found,
-        "information": turn.information,
-        "analysis": turn.analysis,
-        "notice": turn.notice,
-        "cut": turn.cut,
-        "prompt_tokens": turn.prompt_tokens,
-        "completion_tokens": turn.completion_tokens,
-        "seconds": turn.seconds,
-    }
+    documents = None if turn.documents is None else [_document(hit, texts) for hit in turn.documents]
+    return {**asdict(turn), "documents": documents}
 
 
-def _document(document: Document, text: bool) -> dict[str, Any]:
-    found = {"id": document.id, "score": document.score}
-    return {**found, "contents": first_words(document.contents, WORDS)} if text else found
+def _document(hit: Hit, text: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {"id": hit.id, "score": hit.score}
+    return {**document, "contents": first_words(hit.contents, WORDS)} if text else document

@@ -49,7 +49,7 @@ def generate(
     from r2med.cli.plan import show_stages
     from r2med.cli.run import check_writable
     from r2med.data import load
-    from r2med.expand.contracts import check
+    from r2med.expand.expansion import check
     from r2med.store import default_store
 
     store = default_store()
@@ -71,13 +71,12 @@ def generate(
 
 def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
     """Return the one expansion that is wanted; `given` are flags that are settings too, each with its default."""
-    from r2med.agents.registry import METHODS as AGENTS
     from r2med.errors import UserError, nearest
-    from r2med.expand.generate import GENERATED
     from r2med.expand.typed import checked_llms
     from r2med.spec import Call, parse_stage
+    from r2med.stages import names, stage_class
 
-    asking = (*GENERATED, *AGENTS)
+    asking = [name for name in names("expand") if stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
@@ -93,14 +92,17 @@ def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
 
 def _opened(call: Call, options: Setup, store: Store) -> Expander:
     """Return what asks the LLM; one that only left texts, or does not exist, cannot be asked."""
-    from r2med.agents import registry as agents
-    from r2med.expand.registry import AUTHOR, build
+    from dataclasses import replace
+
+    from r2med.expand.recorded import AUTHOR
     from r2med.llm.llm_cards import llm_card
+    from r2med.stages import stage
 
     [llm] = call.arguments
     if llm == AUTHOR or not options.base_url:
         llm_card(llm)
-    return agents.build(call, options, store) if call.name in agents.METHODS else build(call, options, store)
+    expander: Expander = stage(call, "expand").open(replace(options, store=store))
+    return expander
 
 
 def _check_names(datasets: list[Dataset]) -> None:
@@ -123,7 +125,7 @@ def _write_all(
 
     from r2med.cli import printable
     from r2med.cli.progress import steps
-    from r2med.expand.folder import NotWrittenError, write_generations
+    from r2med.expand.generations import NotWrittenError, write_generations
 
     whole = True
     with steps(len(datasets)) as step:

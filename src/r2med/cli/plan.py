@@ -7,10 +7,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from r2med.agents.expander import SearchAgent
     from r2med.data import Dataset
     from r2med.expand import Expander
-    from r2med.expand.generate import Generated
     from r2med.llm.contracts import ChatRequest
     from r2med.llm.llm_cards import LLMCard
     from r2med.rerank import Reranker
@@ -31,60 +29,42 @@ def show_plan(systems: list[System], datasets: list[str], store: Store) -> None:
 
 def show_stages(stages: Sequence[Expander | Reranker], datasets: Sequence[Dataset], store: Store) -> None:
     """Print calls, tokens and cost of each stage, and the first prompts; what would stop one does so here too."""
-    from r2med.expand.contracts import check
+    from r2med.expand.expansion import check
 
     distinct = {stage.name: stage for stage in stages}.values()
     check(distinct, datasets)
-    asking = [stage for stage in distinct if not isinstance(getattr(stage, "llm", ""), str)]
+    by_stage = [_show(stage, datasets, store) for stage in distinct]
+    asking = [requests for requests in by_stage if requests is not None]
     if not asking:
         print("no LLM would be asked")
-    by_stage = [_show(stage, datasets, store) for stage in asking]
     # One of each stage first: three of the first would show nothing of the others.
-    shown = [request for together in zip_longest(*by_stage) for request in together if request is not None]
+    shown = [request for together in zip_longest(*asking) for request in together if request is not None]
     _show_prompts(shown[:SHOWN])
 
 
-def _show(stage: Expander | Reranker, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
-    """Print what one stage would ask; return its first requests."""
-    from r2med.agents.expander import SearchAgent
-    from r2med.expand.generate import Generated
+def _show(stage: Expander | Reranker, datasets: Sequence[Dataset], store: Store) -> Sequence[ChatRequest] | None:
+    """Print what one stage would ask; return its first requests, None if it asks no LLM."""
+    from r2med.expand.expansion import Asking
     from r2med.rerank.judge import LLMReranker
 
-    if isinstance(stage, Generated):
-        return _show_generated(stage, datasets, store)
     if isinstance(stage, LLMReranker):
         requests = [request for dataset in datasets for request in stage.would_ask(dataset, store)]
         print(f"{stage.name}: about {len(requests):,} calls, with documents that stand in for what will be found")
         _show_estimate(requests, stage.card)
         return requests[:SHOWN]
-    return _show_agent(stage, datasets) if isinstance(stage, SearchAgent) else []
-
-
-def _show_agent(agent: SearchAgent, datasets: Sequence[Dataset]) -> Iterable[ChatRequest]:
-    requests = [request for dataset in datasets for request in agent.opening(dataset)]
-    count = sum(len(dataset.queries) for dataset in datasets)
-    print(f"{agent.name}: a conversation of up to {agent.most_calls} calls for each of {count:,} queries")
-    _show_estimate(requests, agent.card, " for the first calls alone; prompts grow with every search")
-    return requests[:SHOWN]
-
-
-def _show_generated(expander: Generated, datasets: Sequence[Dataset], store: Store) -> Iterable[ChatRequest]:
-    from r2med.llm.contracts import Failure
-    from r2med.llm.model import JournaledChat
-
-    prepared = [expander.prepare(dataset, store) for dataset in datasets]
-    requests = list(dict.fromkeys(request for part in prepared for request in part.requests))
-    llm = expander.llm
-    missing = llm.unanswered(requests) if isinstance(llm, JournaledChat) else requests
-    print(f"{expander.name}: {len(missing):,} calls, {len(requests) - len(missing):,} answered already")
-    times = expander.settings.rounds + 1
-    _show_estimate(
-        missing, expander.card, f"; about {times} times that with its rounds of refinement" if times > 1 else ""
-    )
-    cut = sum(part.cut for part in prepared)
-    unfit = sum(isinstance(prompt, Failure) for part in prepared for prompt in part.prompts)
+    if not isinstance(stage, Asking):
+        return None
+    previews = [stage.preview(dataset, store) for dataset in datasets]
+    if not previews:
+        return []
+    requests = list(dict.fromkeys(request for preview in previews for request in preview.requests))
+    missing = list(dict.fromkeys(request for preview in previews for request in preview.unanswered))
+    card, note = previews[0].card, previews[0].note
+    print(f"{stage.name}: {len(missing):,} calls, {len(requests) - len(missing):,} answered already")
+    _show_estimate(missing, card, f"; {note}" if note else "")
+    cut, unfit = sum(preview.cut for preview in previews), sum(preview.unfit for preview in previews)
     if cut or unfit:
-        room = f"{expander.card.context_length:,} tokens"
+        room = f"{card.context_length:,} tokens"
         print(f"  {cut:,} prompts would be cut to fit {room}, {unfit:,} would not fit at all and not be asked")
     return requests[:SHOWN]
 

@@ -1,6 +1,5 @@
-"""Expansion: what reasoning before the search adds to a query."""
+"""Expansion: what is added to queries before they are searched."""
 
-from r2med.expand.contracts import Expander, Expansion
-from r2med.expand.recorded import METHODS, Recorded
+from r2med.expand.expansion import Expander, Expansion
 
-__all__ = ["METHODS", "Expander", "Expansion", "Recorded"]
+__all__ = ["Expander", "Expansion"]

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field, field_validator, model_validator
 
-from r2med.data.corpus import Corpus
-from r2med.data.dataset import Dataset
-from r2med.errors import UserError, nearest
-from r2med.expand.contracts import Expansion
+from r2med.data import Dataset
+from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.retriever import SearchQuery
-from r2med.spec import Call
+from r2med.setup import Setup
+from r2med.stages import Retrieving, Stage, derived
 from r2med.store import Store
 from r2med.text import english
 
@@ -32,141 +32,146 @@ Weights = Mapping[str, float]
 COMMON = 0.1
 """A word in more than this share of all documents says nothing about any of them; Anserini's figure."""
 
-_WORD = re.compile(r"[a-z0-9]{2,20}")
+
+class Feedback(Stage, kind="expand"):
+    """What both methods declare, and how they turn documents into weighted terms."""
+
+    word: ClassVar[re.Pattern[str]]
+    """Terms of documents that may be learnt."""
+
+    documents: int = Field(10, ge=1, le=1000, description="documents of the first search that are learnt from")
+    terms: int = Field(10, ge=1, le=10_000, description="terms that are learnt")
+    by: Retrieving | None = Field(None, description="the BM25 of the first search; empty: the one that is fed")
+    fed: Retrieving | None = derived()
+    """The BM25 of the retriever that it works for."""
+
+    @field_validator("by")
+    @classmethod
+    def _is_bm25(cls, value: Stage | None) -> Stage | None:
+        if value is not None and not isinstance(value, BM25):
+            raise ValueError(f"feedback is learnt from what BM25 finds, not from {value}")
+        return value
+
+    def feeding(self, retriever: Stage) -> Self:
+        """Return the same feedback for a retriever: it searches with the BM25 that it feeds, unless `by` is given."""
+        return self.model_copy(update={"fed": next(_all_bm25(retriever), None)})
+
+    def open(self, setup: Setup) -> FeedbackExpander:
+        """Return the expander."""
+        by = self.by or self.fed
+        return FeedbackExpander(self, by if isinstance(by, BM25) else BM25())
+
+    def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
+        """Return the terms of a query and of the documents it finds, with their weights."""
+        raise NotImplementedError(f"{type(self).__name__} has no weighted()")
+
+
+class RM3(Feedback):
+    """Add the frequent words of the top documents, weighted by their scores (RM3, as in Anserini)."""
+
+    # Only RM3 asks for plain letters and digits.
+    word: ClassVar[re.Pattern[str]] = re.compile(r"[a-z0-9]{2,20}")
+
+    name: str = "rm3"
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of the query; the documents have the rest")
+
+    def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
+        """Return the sum of both language models."""
+        learnt: Counter[str] = Counter()
+        for document, score in zip(documents, scores, strict=True):
+            for term, weight in _scaled(_top(document, self.terms), sum).items():
+                learnt[term] += weight * score  # type: ignore[assignment]
+        words = _scaled(Counter(english(query)), sum)
+        return _added(words, self.alpha, _scaled(_top(learnt, self.terms), sum), 1 - self.alpha)
+
+
+class Rocchio(Feedback):
+    """Move the query's vector towards the mean of the top documents' (Rocchio, as in Anserini, positive side only)."""
+
+    word: ClassVar[re.Pattern[str]] = re.compile(r".{2,20}", re.DOTALL)
+
+    name: str = "rocchio"
+    alpha: float = Field(1.0, ge=0, le=1e6, description="weight of the query")
+    beta: float = Field(0.75, ge=0, le=1e6, description="weight of the documents")
+
+    @model_validator(mode="after")
+    def _weighs_something(self) -> Self:
+        if not self.alpha and not self.beta:
+            raise ValueError("alpha and beta cannot both be 0")
+        return self
+
+    def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
+        """Return the sum of both vectors, each of length 1."""
+        mean: Counter[str] = Counter()
+        for document in documents:
+            for term, weight in _scaled(document, _length).items():
+                mean[term] += weight * (1 / len(documents))  # type: ignore[assignment]
+        words = _scaled(Counter(english(query)), _length)
+        return _added(words, self.alpha, _scaled(_top(mean, self.terms), _length), self.beta)
 
 
 @dataclass(frozen=True)
-class Model:
-    """How one method adds up documents."""
+class FeedbackExpander:
+    """One method over one BM25."""
 
-    alpha: float
-    """Weight of the original query."""
-    beta: float
-    """Weight of the documents."""
-    norm: Callable[[Sequence[float]], float]
-    """What each document and each side of the sum is scaled to 1 by."""
-    by_score: bool
-    """Whether documents count by their score; else all alike."""
-    prunes_documents: bool
-    """Whether a document is cut to its most frequent words before it is scaled."""
-
-
-METHODS = {
-    "rm3": Model(0.5, 0.5, norm=sum, by_score=True, prunes_documents=True),
-    "rocchio": Model(
-        1.0, 0.75, norm=lambda values: float(np.linalg.norm(values)), by_score=False, prunes_documents=False
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """One method's settings. RM3's beta is what alpha leaves of 1 unless it is given."""
-
-    method: str = "rm3"
-    documents: int = 10
-    terms: int = 10
-    alpha: float | None = None
-    beta: float | None = None
-    search: BM25 = BM25()  # noqa: RUF009 - a frozen value
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UserError(f"no feedback {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
-        for name, value in (("documents", self.documents), ("terms", self.terms)):
-            if value < 1:
-                raise UserError(f"{self.method}: {name} must be 1 or more, not {value}")
-        most = 1.0 if self.method == "rm3" and self.beta is None else float("inf")
-        if not all(0 <= weight < float("inf") for weight in self.weights) or self.weights[0] > most:
-            what = "alpha must lie between 0 and 1" if most == 1 else "alpha and beta must be 0 or more"
-            raise UserError(f"{self.method}: {what}, not {_given(self.alpha, self.beta)}")
-        if not any(self.weights):
-            raise UserError(f"{self.method}: alpha and beta cannot both be 0")
-
-    @property
-    def weights(self) -> tuple[float, float]:
-        """The weights of query and documents."""
-        model = METHODS[self.method]
-        alpha = model.alpha if self.alpha is None else self.alpha
-        left = 1 - alpha if self.method == "rm3" else model.beta
-        return alpha, left if self.beta is None else self.beta
+    stage: Feedback
+    by: BM25
 
     @property
     def name(self) -> str:
         """What one types to get it."""
-        plain = Feedback(self.method)
-        written = [("documents", self.documents, plain.documents), ("terms", self.terms, plain.terms)]
-        changed = [(name, str(value)) for name, value, default in written if value != default]
-        given = [("alpha", self.alpha), ("beta", self.beta)]
-        changed += [(name, str(float(weight))) for name, weight in given if weight is not None]
-        if self.search != plain.search:
-            changed.append(("by", str(self.search)))
-        return str(Call(self.method, (), tuple(changed)))
+        return str(self.stage)
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
-        alpha, beta = self.weights
-        return {
-            "expansion": self.method,
-            "source": "feedback",
-            "documents": self.documents,
-            "terms": self.terms,
-            "alpha": float(alpha),
-            "beta": float(beta),
-            "common": COMMON,
-            "search": self.search.describe(),
-        }
+        settings = self.stage.settings()
+        settings.pop("fed")  # it is what `by` stands for, or without effect
+        words = {"common": COMMON, "word": self.stage.word.pattern}
+        return {**settings, "source": "feedback", **words, "by": self.by.describe(dataset)}
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries as weighted terms; one that finds nothing has nothing to learn from and stays itself."""
         plain = [SearchQuery(query) for query in dataset.queries]
-        run = cached_search(self.search, dataset, plain, self.documents, store).run
-        found: list[int] = run.found.tolist()
-        vectors = _Documents(dataset.corpus, store)
+        searched = cached_search(self.by, dataset, plain, self.stage.documents, store)
+        run = searched.run
+        counts: list[int] = run.found.tolist()
+        vectors = _TermCounts(dataset, store, self.stage.word)
         queries = []
-        for search, rows, scores, count in zip(plain, run.rows, run.scores, found, strict=True):
+        for search, rows, scores, count in zip(plain, run.rows, run.scores, counts, strict=True):
             documents = [vectors[row] for row in rows[:count].tolist()]
-            terms = self._terms(search.query.text, documents, scores[:count].tolist())
+            weights = self.stage.weighted(search.query.text, documents, scores[:count].tolist())
+            terms = tuple((term, weight) for term, weight in weights.items() if weight > 0)
             queries.append(SearchQuery(search.query, terms=terms) if count else search)
-        bare = found.count(0)
+        bare = counts.count(0)
         notice = f"{self.name}: {bare} of {len(queries)} queries of {dataset.name} find nothing to learn from"
+        expansion = Expansion.of(queries, cost=searched.cost, notices=(notice,) if bare else ())
         # No failures: nothing was asked of anybody, and such a query finds nothing in any case.
-        return replace(Expansion.of(queries, notices=[notice] if bare else ()), failures=0)
-
-    def _terms(
-        self, query: str, documents: Sequence[Weights], scores: Sequence[float]
-    ) -> tuple[tuple[str, float], ...]:
-        model, (alpha, beta) = METHODS[self.method], self.weights
-        total: Counter[str] = Counter()
-        for document, score in zip(documents, scores, strict=True):
-            kept = _top(document, self.terms) if model.prunes_documents else document
-            for term, weight in _scaled(kept, model).items():
-                total[term] += weight * (score if model.by_score else 1 / len(documents))  # type: ignore[assignment]
-        learnt = _scaled(_top(total, self.terms), model)
-        asked = _scaled(Counter(english(query)), model)
-        summed = {t: alpha * asked.get(t, 0.0) + beta * learnt.get(t, 0.0) for t in sorted({*asked, *learnt})}
-        return tuple((term, weight) for term, weight in summed.items() if weight > 0)
+        return replace(expansion, failures=0)
 
 
-class _Documents:
-    """Term counts of documents by row, without words that are too common or no words; each is analysed once."""
+class _TermCounts(dict[int, Weights]):
+    """Terms of documents by row, without those that are too common or cannot be learnt; each is analysed once."""
 
-    def __init__(self, corpus: Corpus, store: Store) -> None:
-        self._corpus, self._index = corpus, open_index(corpus, store)
-        self._known: dict[int, Weights] = {}
+    def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str]) -> None:
+        super().__init__()
+        self._corpus = dataset.corpus
+        self._index = open_index(dataset.corpus, store)
+        self._word = word
 
-    def __getitem__(self, row: int) -> Weights:
-        if row not in self._known:
-            counts = Counter(filter(_WORD.fullmatch, english(self._corpus.text(row))))
-            terms = list(counts)
-            df = self._index.df(pa.array(terms, pa.string()))
-            rare = df <= COMMON * len(self._corpus)
-            self._known[row] = {term: counts[term] for term, keep in zip(terms, rare, strict=True) if keep}
-        return self._known[row]
+    def __missing__(self, row: int) -> Weights:
+        counts = Counter(filter(self._word.fullmatch, english(self._corpus.text(row))))
+        terms = list(counts)
+        rare = self._index.df(pa.array(terms, pa.string())) <= COMMON * len(self._corpus)
+        self[row] = {term: counts[term] for term, keep in zip(terms, rare, strict=True) if keep}
+        return self[row]
 
 
-def _given(*weights: float | None) -> str:
-    return " and ".join(f"{weight:g}" for weight in weights if weight is not None)
+def _all_bm25(retriever: Stage) -> Iterator[BM25]:
+    """Yield the BM25s of a retriever, and of the parts of a fused one."""
+    if isinstance(retriever, BM25):
+        yield retriever
+    for part in getattr(retriever, "parts", ()):
+        yield from _all_bm25(part)
 
 
 def _top(weights: Weights, size: int) -> Weights:
@@ -174,6 +179,17 @@ def _top(weights: Weights, size: int) -> Weights:
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:size])
 
 
-def _scaled(weights: Weights, model: Model) -> Weights:
-    norm = model.norm(list(weights.values()))
-    return {term: weight / norm for term, weight in weights.items()} if norm > 0 else {}
+def _length(values: Sequence[float]) -> float:
+    return float(np.linalg.norm(values))
+
+
+def _scaled(weights: Weights, norm: Callable[[Sequence[float]], float]) -> Weights:
+    """Return weights that the norm makes 1 of."""
+    size = norm(list(weights.values()))
+    return {term: weight / size for term, weight in weights.items()} if size > 0 else {}
+
+
+def _added(query: Weights, alpha: float, documents: Weights, beta: float) -> Weights:
+    """Return the weighted sum of two sets of terms, in the order of the alphabet."""
+    terms = sorted({*query, *documents})
+    return {term: alpha * query.get(term, 0.0) + beta * documents.get(term, 0.0) for term in terms}

@@ -1,59 +1,113 @@
-"""Expansion by an LLM: HyDE, Query2Doc and LameR on one path, several samples, and rounds of refinement."""
+"""Expansion by an LLM: what differs between methods is in their cards; samples and rounds of refinement are alike."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from r2med.data.dataset import Dataset, Query
-from r2med.errors import UserError, nearest
-from r2med.expand.contracts import Expansion, joined
-from r2med.expand.passages import DEPTH, WORDS, top_passages
-from r2med.expand.templates import Prompts, open_prompts
-from r2med.llm.account import failure_kinds, reasons, usage_of
+from pydantic import Field, model_validator
+
+from r2med.cost import Cost, total
+from r2med.data import Dataset
+from r2med.expand.expansion import Expander, Expansion, QueryChoice
+from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
+from r2med.expand.recorded import open_recorded
+from r2med.llm.account import answers_cost, failure_kinds, told_failures
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.open import sampling_of
-from r2med.prompts.fitting import Fitted, Fitter
-from r2med.prompts.templates import kind_of, open_templates
+from r2med.llm.open import open_chat, resolve_llm, sampling_of
+from r2med.llm.preview import Preview
+from r2med.prompts.fitting import Fitted, Fitter, first_words
+from r2med.prompts.templates import Template, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.cached import cached_search
 from r2med.retrieve.retriever import Retriever, SearchQuery
-from r2med.spec import Call
+from r2med.retrieve.run import NO_DOCUMENT
+from r2med.setup import Setup
+from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
 
-GENERATED = ("hyde", "query2doc", "lamer")
-"""Methods that ask an LLM once. They differ in what their templates name (`templates.FIELDS`), and in nothing else."""
+
+class Generated(Stage, kind="expand", needs="llm"):
+    """Let an LLM write what a relevant document could say, and search with that."""
+
+    llm: str = argument("the LLM that writes, or whose recorded texts are read")
+    samples: int = Field(
+        1, ge=1, le=MAX_SAMPLES, description="texts for each query: joined for word matching, their vectors averaged"
+    )
+    rounds: int = Field(
+        0, ge=0, le=MAX_ROUNDS, description="how often the LLM sees what its text finds, and writes it again"
+    )
+    query: QueryChoice = Field(
+        "", description="keep or drop the query's own words in a search by words; empty: as the method has it"
+    )
+    by: Retrieving = Field(default_factory=BM25, description="what searches between rounds")
+    prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
+
+    @model_validator(mode="after")
+    def _searches_between_rounds(self) -> Self:
+        if "by" in self.model_fields_set and self.by != BM25() and not self.rounds:
+            raise ValueError(f"by={self.by} searches between rounds, and there are none: give rounds=1 or more")
+        return self
+
+    @classmethod
+    def defaults(cls, name: str) -> Mapping[str, Any]:
+        """Return the defaults that the card of a method has."""
+        return METHODS.card(name).defaults.model_dump()
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return what the card says of a method."""
+        return METHODS.card(name).summary
+
+    @property
+    def card(self) -> MethodCard:
+        """The card of the method."""
+        return METHODS.card(self.name)
+
+    def open(self, setup: Setup) -> Expander:
+        """Return what reads recorded texts, or asks the LLM; nothing is asked yet."""
+        joining = self.card.joining.choose(self.query)
+        if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked):
+            return recorded
+        card = self.card.llm_card(resolve_llm(self.llm, setup))
+        folder = Path(self.prompts).expanduser() if self.prompts else setup.prompts
+        return Asked(self, open_chat(card, setup, setup.store), card, self.by.open(setup), folder)
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Variants of a method."""
+class Prompts:
+    """The templates of one method for one kind of task."""
 
-    samples: int = 1
-    """Texts for each query: joined for word matching, their vectors averaged for dense retrievers."""
-    rounds: int = 0
-    """How often the model sees what its text found, and writes it again."""
-    query: str = ""
-    """Keep or drop the original query in a search by words; empty: as the method has it."""
-    prompts: Path | None = None
-    """A folder of the user's own templates; those it does not have are ours."""
+    system: str
+    ask: Template
+    examples: str
+    refine: Template | None
+    hash: str
 
-    def __post_init__(self) -> None:
-        for name, value, least in (("samples", self.samples, 1), ("rounds", self.rounds, 0)):
-            if value < least:
-                raise UserError(f"{name} must be {least} or more, not {value}")
+
+def open_prompts(method: MethodCard, kind: str, folder: Path | None = None, *, refine: bool = False) -> Prompts:
+    """Return what is needed to ask; files in the user's own folder go before those of plugins and ours."""
+    templates = open_templates(folder, [kind])
+    system = templates.template("system")
+    ask = templates.template(method.prompt, kind, method.fields)
+    examples = templates.read(f"examples.{kind}")[1] if ask.names("examples") else ""
+    refining = templates.template(method.refine, kind, REFINE_FIELDS) if refine else None
+    return Prompts(system.text, ask, examples, refining, templates.hash)
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """Requests before they are asked, sample after sample, each with the queries in their order."""
+class _Prepared:
+    """Prompts before they are asked, sample after sample, each with the queries in their order."""
 
     prompts: tuple[Fitted | Failure, ...]
     """A failure where even the bare query does not fit."""
     requests: tuple[ChatRequest, ...]
-    """Without those that do not fit; each round of refinement asks about as many again."""
+    """Without those that do not fit."""
+    cost: Cost
+    """What searching for the passages in them took."""
 
     @property
     def cut(self) -> int:
@@ -62,118 +116,145 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Generated:
-    """One method with one LLM. `by` is what searches between rounds."""
+class Asked:
+    """One method with one LLM."""
 
-    method: str
+    stage: Generated
     llm: ChatModel
     card: LLMCard
-    settings: Settings = field(default_factory=Settings)
-    by: Retriever = field(default_factory=BM25)
-
-    def __post_init__(self) -> None:
-        if self.method not in GENERATED:
-            raise UserError(f"no expansion {self.method!r}{nearest(self.method, GENERATED)}: {', '.join(GENERATED)}")
-        joined(Query("", ""), (), self.method, self.settings.query)
+    by: Retriever
+    """What searches between rounds."""
+    prompts: Path | None = None
+    """A folder of the user's own templates; those it does not have are ours."""
 
     @property
     def name(self) -> str:
         """What one types to get it."""
-        chosen, plain = self.settings, Settings()
-        words = [("samples", chosen.samples), ("rounds", chosen.rounds), ("query", chosen.query)]
-        changed = [(name, str(value)) for name, value in words if value != getattr(plain, name)]
-        if chosen.rounds and str(by := getattr(self.by, "stage", self.by)) != "bm25":
-            changed.append(("by", str(by)))
-        return str(Call(self.method, (self.llm.name,), tuple(changed)))
+        return str(self.stage)
+
+    @property
+    def method(self) -> MethodCard:
+        """The card of the method."""
+        return self.stage.card
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
-        searches = {"passages": DEPTH, "words": WORDS}
-        candidates = {"candidates": {**BM25().describe(), **searches}} if self.method == "lamer" else {}
-        between = {"by": {**self.by.describe(dataset), **searches}} if self.settings.rounds else {}
+        settings = self.stage.settings()
+        settings.pop("prompts")  # the same templates in another folder are the same
+        method = self.method.model_dump(mode="json", exclude={"summary", "defaults"})
+        by = {"by": self.by.describe(dataset)} if self.stage.rounds else {}
+        candidates = {"candidates": BM25().describe(dataset)} if "passages" in self.method.fields else {}
         return {
-            "expansion": self.method,
-            "llm": self.llm.name,
+            **settings,
             "source": "generated",
+            "method": method,
             "model": self.llm.describe(),
             "sampling": asdict(sampling_of(self.card)),
             "context_length": self.card.context_length,
-            "samples": self.settings.samples,
-            "rounds": self.settings.rounds,
-            "query": self.settings.query,
             "kind": kind_of(dataset),
             "templates": self._prompts(dataset).hash,
             **candidates,
-            **between,
+            **by,
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise for what would stop an expansion of one of these datasets, before the first question costs anything."""
-        kinds = {kind_of(dataset) for dataset in datasets}
-        open_templates(self.settings.prompts, kinds, every=True)
+        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
+        open_templates(self.prompts, {kind_of(dataset) for dataset in datasets}, every=True)
         for dataset in datasets:
             Fitter(self.card, self._prompts(dataset).system)
 
-    def prepare(self, dataset: Dataset, store: Store) -> Prepared:
-        """Return what would be asked first, for a dry run; candidates are searched, nothing is asked."""
-        prompts = self._prompts(dataset)
-        fitter = Fitter(self.card, prompts.system)
-        candidates: list[list[str]] = [[] for _ in dataset.queries]
-        if prompts.ask.names("passages"):
-            candidates = top_passages(BM25(), dataset, [SearchQuery(query) for query in dataset.queries], store)
-        # From here on a query is its text: nothing else of it can get into a prompt.
-        fitted = [
-            fitter.fit(prompts.ask, query.text, prompts.examples, passages)
-            for query, passages in zip(dataset.queries, candidates, strict=True)
-        ]
-        return self._prepared([fitted] * self.settings.samples)
+    def preview(self, dataset: Dataset, store: Store) -> Preview:
+        """Return what would be asked before any round of refinement; passages are searched for, nothing is asked."""
+        prepared = self._drafts(dataset, store)
+        rounds = self.stage.rounds
+        return Preview.of(
+            self.llm,
+            self.card,
+            prepared.requests,
+            cut=prepared.cut,
+            unfit=sum(isinstance(prompt, Failure) for prompt in prepared.prompts),
+            note=f"about {rounds + 1} times that with its rounds of refinement" if rounds else "",
+        )
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Ask for every query; one without any text is searched as it is."""
         if not dataset.queries:
             return Expansion.of(())
-        prepared = self.prepare(dataset, store)
-        answers = self._ask(prepared)
-        texts, cut = [_text(answer) for answer in answers], prepared.cut
-        for _ in range(self.settings.rounds):
-            prepared = self._refinement(dataset, texts, store)
-            refined = self._ask(prepared)
+        prepared = [self._drafts(dataset, store)]
+        answers = self._ask(prepared[0])
+        texts = [_text(answer) for answer in answers]
+        kept = list(answers)
+        for _ in range(self.stage.rounds):
+            prepared.append(self._refinement(dataset, texts, store))
+            refined = self._ask(prepared[-1])
             answers += [answer for answer, draft in zip(refined, texts, strict=True) if draft]
             # A draft whose refinement failed is still an answer to the question.
-            texts = [_text(answer) or draft for answer, draft in zip(refined, texts, strict=True)]
-            cut += prepared.cut
+            kept = [new if _text(new) else old for new, old in zip(refined, kept, strict=True)]
+            texts = [_text(answer) for answer in kept]
+        cut_prompts = sum(part.cut for part in prepared)
+        cut_texts = sum(isinstance(answer, Generation) and answer.finish_reason == "length" for answer in kept)
+        joining = self.method.joining.choose(self.stage.query)
         size = len(dataset.queries)
-        queries = [self._search_query(query, texts[place::size]) for place, query in enumerate(dataset.queries)]
+        queries = [joining.join(query, texts[index::size]) for index, query in enumerate(dataset.queries)]
         return Expansion.of(
             queries,
-            usage=usage_of(answers, self.card, cut),
+            cost=answers_cost(answers, self.card, cut_prompts) + total(part.cost for part in prepared),
             failure_kinds=failure_kinds(answers),
-            notices=self._notices(dataset.name, queries, answers, cut),
+            cut_texts=cut_texts,
+            notices=self._notices(dataset.name, queries, answers, cut_prompts, cut_texts),
         )
 
     def _prompts(self, dataset: Dataset) -> Prompts:
-        refine = self.settings.rounds > 0
-        return open_prompts(self.method, kind_of(dataset), self.settings.prompts, refine=refine)
+        return open_prompts(self.method, kind_of(dataset), self.prompts, refine=self.stage.rounds > 0)
 
-    def _refinement(self, dataset: Dataset, drafts: Sequence[str], store: Store) -> Prepared:
-        """Return the requests that show each draft with what it finds; one that is not there is not refined."""
+    def _drafts(self, dataset: Dataset, store: Store) -> _Prepared:
+        """Return the first prompt of every query, as often as there are samples."""
+        prompts = self._prompts(dataset)
+        fitter = Fitter(self.card, prompts.system)
+        candidates: list[list[str]] = [[] for _ in dataset.queries]
+        cost = Cost()
+        if prompts.ask.names("passages"):
+            plain = [SearchQuery(query) for query in dataset.queries]
+            candidates, cost = self._passages(BM25(), dataset, plain, store)
+        # From here on a query is its text: nothing else of it can get into a prompt.
+        fitted = [
+            fitter.fit(prompts.ask, query.text, prompts.examples, passages)
+            for query, passages in zip(dataset.queries, candidates, strict=True)
+        ]
+        return self._prepared([fitted] * self.stage.samples, cost)
+
+    def _refinement(self, dataset: Dataset, drafts: Sequence[str], store: Store) -> _Prepared:
+        """Return the prompts that show each draft with what it finds; where there is none, nothing is refined."""
         prompts = self._prompts(dataset)
         assert prompts.refine is not None
-        fitter, size = Fitter(self.card, prompts.system), len(dataset.queries)
+        fitter = Fitter(self.card, prompts.system)
+        size = len(dataset.queries)
+        joining = self.method.joining.choose(self.stage.query)
+        cost = Cost()
         rows = []
-        for sample in range(self.settings.samples):
-            mine = drafts[sample * size : (sample + 1) * size]
-            asked = [self._search_query(query, [draft]) for query, draft in zip(dataset.queries, mine, strict=True)]
-            found = top_passages(self.by, dataset, asked, store)
+        for sample in range(self.stage.samples):
+            own = drafts[sample * size : (sample + 1) * size]
+            searches = [joining.join(query, [draft]) for query, draft in zip(dataset.queries, own, strict=True)]
+            passages, searched = self._passages(self.by, dataset, searches, store)
+            cost += searched
             rows.append(
                 [
-                    fitter.fit(prompts.refine, query.text, passages=passages, draft=draft) if draft else NO_DRAFT
-                    for query, draft, passages in zip(dataset.queries, mine, found, strict=True)
+                    fitter.fit(prompts.refine, query.text, passages=shown, draft=draft) if draft else NO_DRAFT
+                    for query, draft, shown in zip(dataset.queries, own, passages, strict=True)
                 ]
             )
-        return self._prepared(rows)
+        return self._prepared(rows, cost)
 
-    def _prepared(self, rows: Sequence[Sequence[Fitted | Failure]]) -> Prepared:
+    def _passages(
+        self, retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], store: Store
+    ) -> tuple[list[list[str]], Cost]:
+        """Return the starts of the best documents of each query, best first, and what the search took."""
+        shown = self.method.passages
+        searched = cached_search(retriever, dataset, queries, shown.depth, store)
+        texts = [dataset.corpus.texts(rows[rows != NO_DOCUMENT]) for rows in searched.run.rows]
+        return [[first_words(text, shown.words) for text in row] for row in texts], searched.cost
+
+    def _prepared(self, rows: Sequence[Sequence[Fitted | Failure]], cost: Cost) -> _Prepared:
         sampling = sampling_of(self.card)
         requests = [
             ChatRequest(prompt.messages, sampling, sample)
@@ -181,37 +262,40 @@ class Generated:
             for prompt in prompts
             if isinstance(prompt, Fitted)
         ]
-        return Prepared(tuple(prompt for prompts in rows for prompt in prompts), tuple(requests))
+        return _Prepared(tuple(prompt for prompts in rows for prompt in prompts), tuple(requests), cost)
 
-    def _ask(self, prepared: Prepared) -> list[Generation | Failure]:
+    def _ask(self, prepared: _Prepared) -> list[Generation | Failure]:
         answered = iter(self.llm.complete(prepared.requests) if prepared.requests else ())
         return [prompt if isinstance(prompt, Failure) else _checked(next(answered)) for prompt in prepared.prompts]
 
-    def _search_query(self, query: Query, texts: Iterable[str]) -> SearchQuery:
-        written = tuple(filter(None, texts))
-        return joined(query, written, self.method, self.settings.query)
-
     def _notices(
-        self, dataset: str, queries: Sequence[SearchQuery], answers: Sequence[Generation | Failure], cut: int
-    ) -> list[str]:
-        bare, kinds = sum(not query.generated for query in queries), failure_kinds(answers)
-        why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        told = []
-        if bare:
-            told.append(f"{bare} of {len(queries)} queries got no text and are searched as they are ({why})")
-        elif kinds:
-            told.append(f"{sum(kinds.values())} answers failed ({why})")
-        told += [f"{kind}: {reason}" for kind, reason in reasons(answers).items()]
-        if cut:
-            told.append(f"{cut} prompts were cut at their passages to fit {self.card.context_length} tokens")
-        return [f"{self.name} on {dataset}: {line}" for line in told]
+        self,
+        dataset: str,
+        queries: Sequence[SearchQuery],
+        answers: Sequence[Generation | Failure],
+        cut_prompts: int,
+        cut_texts: int,
+    ) -> tuple[str, ...]:
+        bare = sum(not query.generated for query in queries)
+        failed = sum(isinstance(answer, Failure) for answer in answers)
+        what = f"{bare} of {len(queries)} queries got no text and are searched as they are"
+        lines = told_failures(what if bare else f"{failed} answers failed", answers)
+        if cut_texts:
+            count = self.stage.samples * len(queries)
+            lines.append(
+                f"{cut_texts} of {count} texts reached their limit of {self.card.max_tokens} tokens and are kept up to "
+                "their last whole sentence"
+            )
+        if cut_prompts:
+            lines.append(f"{cut_prompts} prompts were cut at their passages to fit {self.card.context_length} tokens")
+        return tuple(f"{self.name} on {dataset}: {line}" for line in lines)
 
 
 NO_DRAFT = Failure("empty", "there is no draft to refine", attempts=0)
 
 
 def _checked(answer: Generation | Failure) -> Generation | Failure:
-    """Return the answer; one that says nothing is none."""
+    """Return the answer; one that says nothing is a failure."""
     if isinstance(answer, Failure) or answer.text.strip():
         return answer
     return Failure("empty", "an empty answer", 1, answer.prompt_tokens, answer.completion_tokens, answer.seconds)

@@ -1,93 +1,113 @@
-"""Recorded generations: texts that an LLM wrote before, read again without one."""
+"""Recorded texts: what an LLM wrote before, read from files without one."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from r2med.data import Dataset, Query
+from r2med.data import Dataset
 from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.errors import UserError, nearest
 from r2med.expand.cleaning import clean, is_cut_off, is_raw
-from r2med.expand.contracts import Expansion, joined
-from r2med.expand.llm_names import folder_name
-from r2med.expand.recorded_files import find, others
-from r2med.spec import Call
+from r2med.expand.expansion import Expansion, Joining
+from r2med.expand.generations import find_generations, folder_name, other_llms
+from r2med.llm.account import listed_kinds
+from r2med.llm.llm_cards import llms
+from r2med.setup import Setup
+from r2med.stages import Stage
 from r2med.store import Store
 
-METHODS = ("hyde", "query2doc", "lamer", "search-r1", "search-o1")
+AUTHOR = "author"
+"""Whoever wrote a dataset's hand-written texts: no LLM, whatever endpoint is named beside it."""
 
 Texts = Mapping[str, tuple[str, ...]]
 
 
+def open_recorded(stage: Stage, llm: str, joining: Joining, setup: Setup, *, asked: bool = True) -> Recorded | None:
+    """Return what reads an LLM's recorded texts; None if the LLM is to be asked.
+
+    Texts are read if the setup says so, if they are hand-written, or if there is no such LLM to ask. Raises UserError
+    if the stage has settings of asking: texts that are recorded cannot have them.
+    """
+    chosen = setup.recorded or llm == AUTHOR or not asked
+    if not chosen and (llm in llms() or setup.base_url):
+        return None
+    otherwise = "" if chosen else no_such_llm(llm)
+    for key, _ in stage.changed:
+        if key != "query":
+            why = otherwise or "its recorded texts are all searched, as they are"
+            raise UserError(f"{stage}: {key} is for an LLM that is asked: {why}")
+    return Recorded(stage, llm, joining, setup.generations, otherwise)
+
+
+def no_such_llm(llm: str) -> str:
+    """Return what an error says of an LLM that cannot be asked."""
+    return f"no LLM to ask has this name{nearest(llm, llms())}: r2med llms list, or --base-url URL for any endpoint's"
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """Generations of one LLM by one method, from files."""
+    """The recorded texts of one LLM by one method."""
 
-    method: str
+    stage: Stage
     llm: str
-    query: str = ""
-    """Keep or drop the original query in a search by words; empty: as the method has it."""
+    joining: Joining
     folder: Path | None = None
     """Where the files are; None: beside the dataset. A folder of several datasets has one of their names in it."""
     otherwise: str = field(default="", compare=False)
     """What a user may do where there are no texts, if anything."""
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UserError(f"no expansion {self.method!r}{nearest(self.method, METHODS)}: {', '.join(METHODS)}")
-        folder_name(self.llm)
-        joined(Query("", ""), (), self.method, self.query)
+        folder_name(self.llm)  # raises for what is no name of an LLM
 
     @property
     def name(self) -> str:
         """What one types to get it."""
-        return str(Call(self.method, (self.llm,), (("query", self.query),) if self.query else ()))
+        return str(self.stage)
 
-    def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
-        """Return what a score depends on; the texts themselves go in by their fingerprint."""
-        chosen = {"query": self.query} if self.query else {}
-        return {"expansion": self.method, "llm": self.llm, "source": "recorded", **chosen}
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what a score depends on; the texts themselves are told by their fingerprint."""
+        return {"stage": self.stage.name, "llm": self.llm, "source": "recorded", **asdict(self.joining)}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise for texts that are not there or are not these datasets'."""
+        """Raise UserError if texts are missing or are not those of these datasets."""
         for dataset in datasets:
-            self.expand(dataset)
+            self._texts(dataset)
 
-    def expand(self, dataset: Dataset, store: Store | None = None) -> Expansion:
+    def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the dataset's queries with their recorded texts."""
+        texts, kinds, notices = self._texts(dataset)
+        queries = [self.joining.join(query, texts[query.id]) for query in dataset.queries]
+        return Expansion.of(queries, failure_kinds=kinds, notices=tuple(notices))
+
+    def _texts(self, dataset: Dataset) -> tuple[Texts, dict[str, int], list[str]]:
+        """Return the answers of each query, how many have none and why, and what a user should know of the files."""
         files = self._files(dataset)
         rows, notices = _read(files, dataset)
         texts, kinds = _cleaned(rows, [query.id for query in dataset.queries])
-        queries = [joined(query, texts.get(query.id, ()), self.method, self.query) for query in dataset.queries]
-        if bare := sum(not query.generated for query in queries):
-            why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-            notices += [
-                f"{files[0]}: {bare} of {len(queries)} queries have no text and are searched as they are ({why})"
-            ]
-        return Expansion.of(queries, failure_kinds=kinds, notices=notices)
+        if bare := sum(not parts for parts in texts.values()):
+            what = f"{bare} of {len(texts)} queries have no text and are searched as they are"
+            notices.append(f"{files[0]}: {what} ({listed_kinds(kinds)})")
+        return texts, kinds, notices
 
     def _files(self, dataset: Dataset) -> list[Path]:
-        roots = self._roots(dataset)
-        if files := find(roots, self.method, self.llm):
+        roots = [self.folder / dataset.name, self.folder] if self.folder is not None else [dataset.folder]
+        existing = [root for root in roots if root is not None]
+        if files := find_generations(existing, self.stage.name, self.llm):
             return files
         where = f" in {self.folder}" if self.folder else ""
-        rest = f"{others(roots, self.method, self.llm)}{self.otherwise}"
-        raise UserError(f"{dataset.name} has no recorded {self.method} texts of {self.llm!r}{where}{rest}")
-
-    def _roots(self, dataset: Dataset) -> list[Path]:
-        if self.folder is not None:
-            return [self.folder / dataset.name, self.folder]
-        return [dataset.folder] if dataset.folder is not None else []
+        known = other_llms(existing, self.stage.name, self.llm)
+        rest = f"{known}; {self.otherwise}" if self.otherwise else known
+        raise UserError(f"{dataset.name} has no recorded {self.stage.name} texts of {self.llm!r}{where}{rest}")
 
 
 def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
-    """Return the texts by query id as they stand in the files; those of other queries than the dataset's are faults."""
+    """Return the texts by query id as they stand in the files. Raises UserError if they are of other queries."""
     asked = {query.id: " ".join(query.text.split()) for query in dataset.queries}
     problems = Problems()
     texts: dict[str, tuple[str, ...]] = {}
@@ -112,8 +132,8 @@ def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
         raise UserError(f"{files[0]}: it is empty: copy or generate it again")
     if unknown and not texts:
         raise UserError(f"{files[0]}: none of its {len(unknown)} ids is a query of {dataset.name}")
-    more_ids = f"{files[0]}: {len(unknown)} texts for ids that {dataset.name} does not have, such as {unknown[:1]}"
-    return texts, [more_ids] if unknown else []
+    notice = f"{files[0]}: {len(unknown)} texts for ids that {dataset.name} does not have, such as {unknown[:1]}"
+    return texts, [notice] if unknown else []
 
 
 def _parts(value: Any) -> tuple[str, ...] | None:

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from r2med.errors import UserError, nearest
-from r2med.expand import feedback
-from r2med.expand.registry import KNOWN
+from r2med.errors import UserError
 from r2med.spec import Call, parse_stage, split
+from r2med.stages import stage_class
 
 
 def expansions(methods: Iterable[str], llms: Sequence[str], samples: int = 1, *, llms_used: bool = False) -> list[Call]:
@@ -19,15 +18,13 @@ def expansions(methods: Iterable[str], llms: Sequence[str], samples: int = 1, *,
     """
     calls = [_call(part.strip()) for text in methods for part in split(text, ",", text)]
     names = checked_llms(llms)
-    asking = [call for call in calls if call.name not in feedback.METHODS]
+    asking = [call for call in calls if _asks(call)]
     if not asking and samples != 1:
         raise UserError(f"--samples is for texts of an LLM, and {_words(calls)} asks none: leave it out")
     if not any(not call.arguments for call in asking) and names and not llms_used:
         why = "names its LLM already" if asking else "asks no LLM"
         raise UserError(f"--llm {names[0]}: --expand {_words(asking or calls)} {why}: leave one of the two out")
-    return [
-        made for call in calls for made in ([call] if call.name in feedback.METHODS else _asking(call, names, samples))
-    ]
+    return [made for call in calls for made in (_asking(call, names, samples) if _asks(call) else [call])]
 
 
 def checked_llms(llms: Iterable[str]) -> list[str]:
@@ -43,9 +40,12 @@ def _call(text: str) -> Call:
     calls = parse_stage(text)
     if len(calls) > 1:
         raise UserError(f"--expand {text}: expansions are not fused; repeat --expand to have each in its turn")
-    if calls[0].name not in KNOWN:
-        raise UserError(f"no expansion {calls[0].name!r}{nearest(calls[0].name, KNOWN)}: {', '.join(KNOWN)}")
+    stage_class(calls[0].name, "expand")
     return calls[0]
+
+
+def _asks(call: Call) -> bool:
+    return stage_class(call.name, "expand").needs == "llm"
 
 
 def _asking(call: Call, llms: Sequence[str], samples: int) -> list[Call]:

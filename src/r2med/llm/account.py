@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from r2med.cost import Cost
 from r2med.llm.contracts import Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard
 from r2med.llm.price import cost_usd
@@ -35,6 +36,34 @@ def usage_of(answers: Sequence[Answer], card: LLMCard, cut: int) -> dict[str, fl
     if asked and card.backend == "openai" and "price" not in card.model_fields_set:
         found["unpriced"] = len(asked)
     return found
+
+
+def answers_cost(answers: Sequence[Answer], card: LLMCard, cut: int) -> Cost:
+    """Return what answers took; `cut` are prompts that something was left out of."""
+    usage = usage_of(answers, card, cut)
+    return Cost(
+        seconds=usage["seconds"],
+        calls=int(usage["requests"]),
+        prompt_tokens=int(usage["prompt_tokens"]),
+        completion_tokens=int(usage["completion_tokens"]),
+        cut=cut,
+        dollars=usage["cost_usd"],
+        unpriced=int(usage.get("unpriced", 0)),
+        latencies=tuple(answer.seconds for answer in answers if not isinstance(answer, Failure)),
+    )
+
+
+def told_failures(what: str, answers: Sequence[Answer]) -> list[str]:
+    """Return what to tell of answers that failed: one line with their kinds, and the first reason of each kind."""
+    kinds = failure_kinds(answers)
+    if not kinds:
+        return []
+    return [f"{what} ({listed_kinds(kinds)})", *(f"{kind}: {reason}" for kind, reason in reasons(answers).items())]
+
+
+def listed_kinds(kinds: Mapping[str, int]) -> str:
+    """Return how many failures there are of each kind, in words."""
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items())
 
 
 def failure_kinds(answers: Sequence[Answer]) -> dict[str, int]:

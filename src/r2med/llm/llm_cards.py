@@ -49,8 +49,10 @@ class LLMCard(_Part):
     repetition_penalty: float | None = None
     agent_repetition_penalty: float | None = None
     """What search agents draw with instead."""
+    agent_max_tokens: int | None = None
+    """Tokens of a turn of agents that reason at length, where their authors gave this LLM another limit."""
     chat_template: str = "chatml"
-    """The form of a conversation where a raw text is sent: one of `r2med.agents.chat_templates`."""
+    """The form of a conversation where a raw text is sent: one of `r2med.agents.dialogue`."""
     seed: int | None = 42
     max_tokens: int = 10240
     context_length: int = 32768

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from r2med.errors import UserError, nearest
 from r2med.llm.contracts import Backend, Sampling
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.llm_cards import LLMCard, llm_card, llms
 from r2med.llm.model import JournaledChat
 from r2med.net.retry import Policy
 from r2med.setup import Setup
@@ -34,6 +34,11 @@ def card_for_endpoint(name: str, base_url: str) -> LLMCard:
     return LLMCard(
         name=name, model=name, base_url=base_url, notes=("Asked for by --llm and --base-url: no card of its own.",)
     )
+
+
+def resolve_llm(name: str, setup: Setup) -> LLMCard:
+    """Return the card of an LLM; one without a card is asked at the setup's endpoint. Raises UserError without both."""
+    return llm_card(name) if name in llms() or not setup.base_url else card_for_endpoint(name, setup.base_url)
 
 
 def sampling_of(card: LLMCard) -> Sampling:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -15,22 +15,13 @@ from r2med.prompts.own import SUFFIX, check_names, kind_in, own_files
 from r2med.store import digest
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "hyde": ("query",),
-    "query2doc": ("query", "examples"),
-    "lamer": ("query", "passages"),
-    "refine": ("query", "passages", "draft"),
     "listwise": ("query", "passages", "count"),
     "groupwise": ("query", "passages", "count"),
     "pointwise": ("query", "passages"),
-    "search-r1": ("query",),
-    "search-o1": ("query", "limit"),
-    "search-o1-documents": ("reasoning", "search", "passages"),
     "system": (),
 }
-"""What the templates of each method may name. There is no field for anything else, so nothing else can be asked for."""
-
-EXAMPLES = "examples"
-"""Texts that templates show; they have no fields."""
+"""What the templates of rerankers may name; those of expansions are told by their cards and stages. There is no field
+for anything else, so nothing else can be asked for."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +61,12 @@ class Templates:
         self.texts[name] = _read(self.files[name])
         return str(self.files[name]), self.texts[name]
 
-    def template(self, method: str, kind: str = "") -> Template:
-        """Return the template METHOD.KIND, or METHOD where it has no kinds, checked."""
-        found = Template(*self.read(f"{method}.{kind}" if kind else method))
-        check_fields(found.file, found.text, method, FIELDS[method])
-        return found
+    def template(self, method: str, kind: str = "", fields: Sequence[str] | None = None) -> Template:
+        """Return the template METHOD.KIND, or METHOD for all kinds. Raises UserError if it names other fields."""
+        for_all = not kind or (method in self.files and f"{method}.{kind}" not in self.files)
+        template = Template(*self.read(method if for_all else f"{method}.{kind}"))
+        check_fields(template.file, template.text, method, FIELDS[method] if fields is None else fields)
+        return template
 
 
 def kind_of(dataset: Dataset) -> str:
@@ -91,7 +83,7 @@ def open_templates(folder: Path | None = None, kinds: Collection[str] = (), *, e
     if folder is None:
         return Templates(files)
     own = own_files(folder, files)
-    check_names(own, files, (*FIELDS, EXAMPLES), kinds, every)
+    check_names(own, files, {name.partition(".")[0] for name in files}, kinds, every)
     for name, path in own.items():
         if (method := name.partition(".")[0]) in FIELDS:
             check_fields(str(path), _read(path), method, FIELDS[method])

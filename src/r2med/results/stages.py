@@ -19,10 +19,10 @@ def stage_facts(system: System, outcome: Outcome) -> tuple[StageFacts, ...]:
             StageFacts(
                 stage="expansion",
                 name=system.expander.name,
-                seconds=expansion.usage.get("seconds", 0.0),
+                seconds=expansion.cost.seconds,
                 failures=expansion.failures,
-                failure_kinds=expansion.failure_kinds,
-                llm=expansion.usage,
+                failure_kinds=dict(expansion.failure_kinds),
+                llm={**_llm(expansion.cost), **expansion.counts} if expansion.cost.calls or expansion.failures else {},
             )
         )
     searched = outcome.searched

@@ -59,12 +59,12 @@ def open_served_corpus(dataset: Dataset, spec: str, setup: Setup, store: Store) 
 
 def _only_retriever(spec: str) -> str:
     """Return a spec that is one retriever; a stage before or after it needs more than a query."""
-    from r2med.expand.registry import KNOWN
     from r2med.spec import parse
+    from r2med.stages import names
 
     stages = parse(spec)
     if len(stages) > 1:
         raise UserError(f"{spec!r} has {len(stages)} stages: serve takes a retriever alone, such as bm25+minilm")
-    if (name := stages[0][0].name) in KNOWN:
+    if (name := stages[0][0].name) in names("expand"):
         raise UserError(f"{name} is an expansion: serve takes a retriever alone, such as bm25+minilm")
     return spec

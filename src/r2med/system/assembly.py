@@ -5,16 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from r2med import stages as stage_table
-from r2med.agents.registry import METHODS as AGENTS
-from r2med.agents.registry import build as build_agent
 from r2med.errors import UserError, nearest
 from r2med.expand import Expander
-from r2med.expand.generate import GENERATED
-from r2med.expand.registry import AUTHOR, KNOWN
-from r2med.expand.registry import build as build_expander
-from r2med.llm.llm_cards import llms
+from r2med.expand.expansion import fed
 from r2med.rerank import registry as rerank
-from r2med.rerank.registry import BY_LLM
 from r2med.retrieve.candidates import Candidates
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, parse
@@ -30,7 +24,7 @@ def assemble(spec: str, setup: Setup) -> System:
     """Return the system that a spec names."""
     stages = [_with_llm(stage, setup.llm) for stage in parse(spelt_out(spec, setup.llm))]
     before, search, after = _sorted_out(stages, spec, setup)
-    expander = _expander(before, setup) if before is not None else None
+    expander = _expander(before, search, setup) if before is not None else None
     rerankers = tuple(rerank.build(call, setup, setup.depth, setup.store) for call in after)
     return System(search, setup, expander, rerankers)
 
@@ -52,7 +46,8 @@ def with_llm(spec: str, llm: str) -> str:
 
 
 def _lacks_llm(call: Call) -> bool:
-    return call.name in (*GENERATED, *AGENTS, *BY_LLM) and not call.arguments
+    kind = stage_table.kind_of(call.name)
+    return kind is not None and stage_table.stage_class(call.name, kind).needs == "llm" and not call.arguments
 
 
 def _with_llm(stage: Stage, llm: str) -> Stage:
@@ -103,22 +98,14 @@ def _check_first(stages: list[Stage], spec: str) -> None:
         and name not in names("retrieve")
         and not name.startswith(tuple(PREFIXES["retrieve"]))
     ):
-        hint = nearest(name, (*KNOWN, *names("retrieve")))
-        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(KNOWN)} → bm25, …")
+        hint = nearest(name, (*names("expand"), *names("retrieve")))
+        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(names('expand'))} → bm25, …")
 
 
 def _is_expansion(stage: Stage) -> bool:
-    return len(stage) == 1 and stage[0].name in (*KNOWN, *AGENTS)
+    return len(stage) == 1 and stage_table.kind_of(stage[0].name) == "expand"
 
 
-def _expander(call: Call, setup: Setup) -> Expander:
-    if call.depth is not None:
-        raise UserError(f"{call}: only rerankers have a depth")
-    if call.name in AGENTS and call.arguments and _asked(call.arguments[0], setup):
-        return build_agent(call, setup, setup.store)
-    return build_expander(call, setup, setup.store)
-
-
-def _asked(llm: str, setup: Setup) -> bool:
-    """Tell whether there is such an LLM to ask; all others may have left recorded texts."""
-    return not setup.recorded and llm != AUTHOR and (llm in llms() or bool(setup.base_url))
+def _expander(call: Call, search: Stage_, setup: Setup) -> Expander:
+    expander: Expander = fed(stage_table.stage(call, "expand"), search).open(setup)
+    return expander

@@ -10,7 +10,7 @@ from typing import Any
 
 from r2med.data.dataset import Dataset
 from r2med.expand import Expander, Expansion
-from r2med.expand.contracts import check
+from r2med.expand.expansion import check
 from r2med.rerank import Reranked, Reranker
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery

@@ -7,9 +7,12 @@ from typing import Any, Literal, Protocol
 
 from r2med.llm.contracts import FailureKind
 
+WORDS = 512
+"""Words that are shown of a document, as the benchmark has it for LameR: some are fifty pages long."""
+
 
 @dataclass(frozen=True)
-class Document:
+class Hit:
     """A document as an agent sees it; `contents` is title, line break, text."""
 
     id: str
@@ -26,7 +29,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Said:
+class Completion:
     """What a model wrote in one call, its reasoning joined to it, and what that took."""
 
     text: str
@@ -37,19 +40,19 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Ask:
+class AwaitModel:
     """Wait for the model to go on with the transcript."""
 
 
 @dataclass(frozen=True)
-class Read:
+class AwaitReading:
     """Wait for the model to read documents, in a call apart from the transcript."""
 
     prompt: str
 
 
 @dataclass(frozen=True)
-class Look:
+class AwaitSearch:
     """Wait for documents."""
 
     query: str
@@ -70,7 +73,7 @@ class Failed:
     message: str
 
 
-Step = Ask | Read | Look | Answered | Failed
+State = AwaitModel | AwaitReading | AwaitSearch | Answered | Failed
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Turn:
 
     text: str
     query: str = ""
-    documents: tuple[Document, ...] | None = None
+    documents: tuple[Hit, ...] | None = None
     """What was found; None where nothing was searched."""
     information: str = ""
     """What the model was shown of it."""
@@ -93,22 +96,22 @@ class Turn:
     completion_tokens: int = 0
     seconds: float = 0.0
 
-    def billed(self, said: Said) -> Turn:
+    def plus(self, completion: Completion) -> Turn:
         """Return the turn with what another call took added."""
         return replace(
             self,
-            prompt_tokens=self.prompt_tokens + said.prompt_tokens,
-            completion_tokens=self.completion_tokens + said.completion_tokens,
-            seconds=self.seconds + said.seconds,
+            prompt_tokens=self.prompt_tokens + completion.prompt_tokens,
+            completion_tokens=self.completion_tokens + completion.completion_tokens,
+            seconds=self.seconds + completion.seconds,
         )
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Where a conversation stands."""
+    """A transcript, and what it waits for."""
 
     parts: tuple[Part, ...]
-    wait: Step = field(default_factory=Ask)
+    state: State = field(default_factory=AwaitModel)
     turns: tuple[Turn, ...] = ()
     search_off: bool = False
     """Whether the model is asked for the last time: it answers now or never."""
@@ -118,29 +121,43 @@ class Conversation:
     @property
     def over(self) -> bool:
         """Whether nothing more is waited for."""
-        return isinstance(self.wait, Answered | Failed)
+        return isinstance(self.state, Answered | Failed)
 
     @property
     def searches(self) -> int:
         """How many searches were made."""
         return sum(turn.documents is not None for turn in self.turns)
 
-    def said(self, said: Said, text: str, query: str = "") -> Conversation:
+    def with_turn(self, completion: Completion, text: str, query: str = "") -> Conversation:
         """Return the conversation after a turn of the model's; `text` is what counts of what it wrote."""
-        turn = Turn(text, query).billed(said)
+        turn = Turn(text, query).plus(completion)
         return replace(self, parts=(*self.parts, Part("model", text)), turns=(*self.turns, turn))
 
-    def told(self, text: str, **turn: Any) -> Conversation:
-        """Return the conversation after the model was told something; `turn` goes to its last turn."""
-        return replace(self.noted(**turn), parts=(*self.parts, Part("user", text)), wait=Ask())
+    def with_message(self, text: str, **turn: Any) -> Conversation:
+        """Return the conversation after the model was told something; `turn` changes its last turn."""
+        return replace(self.with_last_turn(**turn), parts=(*self.parts, Part("user", text)), state=AwaitModel())
 
-    def noted(self, **turn: Any) -> Conversation:
-        """Return the conversation with something added to its last turn."""
-        return replace(self, turns=(*self.turns[:-1], replace(self.turns[-1], **turn))) if self.turns else self
+    def with_last_turn(self, **changes: Any) -> Conversation:
+        """Return the conversation with its last turn changed."""
+        return replace(self, turns=(*self.turns[:-1], replace(self.turns[-1], **changes))) if self.turns else self
 
-    def now(self, step: Step) -> Conversation:
-        """Return the conversation waiting for something else."""
-        return replace(self, wait=step)
+    def waiting_for(self, state: State) -> Conversation:
+        """Return the conversation in another state."""
+        return replace(self, state=state)
+
+    def without_search(self, notice: str, shown: str) -> Conversation:
+        """Return a conversation that outgrew its model's context, asked for the last time with the search off.
+
+        A notice, as the model is `shown` it, stands where the results were that no longer fit. If that was tried
+        before, the conversation has failed.
+        """
+        if self.shortened:
+            return self.waiting_for(Failed("context_length", "the transcript does not fit the model's context"))
+        parts = self.parts
+        if len(parts) > 1 and parts[-1].role == "user":
+            parts = (*parts[:-1], Part("user", shown))
+        changed = replace(self.with_last_turn(notice=notice, information=""), parts=parts, state=AwaitModel())
+        return replace(changed, search_off=True, shortened=True)
 
 
 class Agent(Protocol):
@@ -153,11 +170,26 @@ class Agent(Protocol):
     def start(self, question: str) -> Conversation:
         """Return the conversation before its first turn. Of a query there is nothing here but its text."""
 
-    def wrote(self, conversation: Conversation, said: Said) -> Conversation:
+    def on_completion(self, conversation: Conversation, completion: Completion) -> Conversation:
         """Return what follows from what the model wrote, in the transcript or about documents."""
 
-    def found(self, conversation: Conversation, documents: tuple[Document, ...]) -> Conversation:
-        """Return what follows from what a search found."""
+    def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
+        """Return what follows from the documents of a search."""
 
-    def too_long(self, conversation: Conversation) -> Conversation:
+    def on_overflow(self, conversation: Conversation) -> Conversation:
         """Return what follows when the transcript no longer fits the model's context."""
+
+
+def refusal(completion: Completion) -> Failed | None:
+    """Return the failure of a model, or a filter before it, that would not answer."""
+    if completion.finish_reason in ("content_filter", "refusal"):
+        said = " ".join(completion.text.split())[:200]
+        return Failed("refused", f"the model declined to answer: {said}".rstrip(": "))
+    return None
+
+
+def no_answer(completion: Completion, what: str) -> Failed:
+    """Return the failure of a conversation that ends without its answer: cut off, or done in another way."""
+    if completion.finish_reason == "length":
+        return Failed("truncated", f"{what}: it reached its limit of tokens")
+    return Failed("no_marker", what)

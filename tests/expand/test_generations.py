@@ -1,11 +1,11 @@
-"""Names of LLMs as folders: readable, safe, and no two alike."""
+"""Files of generated texts: names of LLMs as folders, readable, safe, and no two alike."""
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from r2med import UserError
-from r2med.expand.llm_names import folder_name, llm_name
+from r2med.expand.generations import folder_name, llm_name
 
 
 @pytest.mark.parametrize(

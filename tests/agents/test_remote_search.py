@@ -6,12 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from r2med import UserError
-from r2med.agents import remote_client
-from r2med.agents.remote import Remote
-from r2med.agents.remote_answer import MalformedAnswer, read_answer
-from r2med.agents.sources import Wanted
+from r2med.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddress, read_answer
+from r2med.agents.search_r1 import SearchR1
+from r2med.agents.sources import SearchRequest
 from r2med.data import Query, load
-from r2med.errors import MissingExtraError
 from r2med.llm.contracts import Failure
 from r2med.net.retry import Policy
 from support import retrieve_server as api
@@ -19,8 +17,8 @@ from support.agents import agent, dataset, scripted
 from support.loopback import nobody_listening
 from support.serving import serving
 
-FAST = Policy(concurrency=4, attempts=3, first_wait=0.001, deadline=60, idle=20)
-HASTY = Policy(concurrency=4, attempts=2, first_wait=0.001, deadline=60, idle=1.0)
+FAST = Policy(concurrency=4, attempts=3, first_wait=0.01, deadline=60, idle=20)
+HASTY = Policy(concurrency=4, attempts=2, first_wait=0.01, deadline=60, idle=1.0)
 ANSWER = "<answer>the passage</answer>"
 
 
@@ -35,19 +33,33 @@ def no_token(monkeypatch):
     monkeypatch.delenv("R2MED_SERVE_TOKEN", raising=False)
 
 
+def at(url, policy=FAST):
+    return RemoteSearch(ServerAddress.parse(url), policy)
+
+
+class Opened:
+    """A server that is searched, for what it brings."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def search(self, requests):
+        return list(self.source.search(requests).documents)
+
+
 def opened(server, store, topk=3, policy=FAST, data=None):
-    return Remote(server.url, policy).open(data or dataset(), store, topk)
+    return Opened(at(server.url, policy).open(data or dataset(), store, topk))
 
 
 def wants(*texts, excluded=()):
-    return [Wanted(str(place), text, excluded) for place, text in enumerate(texts)]
+    return [SearchRequest(str(number), text, excluded) for number, text in enumerate(texts)]
 
 
 def lead(server, store, policy=FAST, more=()):
     searches = {query.text: [f"<search>{query.text}</search>", ANSWER] for query in dataset().queries}
     for text in more:
         searches[text].insert(1, f"<search>more about {text}</search>")
-    return agent("search-r1", scripted(searches), Remote(server.url, policy)).expand(dataset(), store)
+    return agent("search-r1", scripted(searches), at(server.url, policy)).expand(dataset(), store)
 
 
 def test_a_batch_is_asked_in_the_protocol_of_search_r1(server, store):
@@ -75,9 +87,34 @@ def test_documents_that_a_query_was_made_from_are_left_out(server, store):
 
 
 def test_an_address_without_a_path_means_the_usual_one():
-    assert Remote("http://127.0.0.1:8000").where.url == "http://127.0.0.1:8000/retrieve"
-    assert Remote("http://127.0.0.1:8000/").where.url == "http://127.0.0.1:8000/retrieve"
-    assert Remote("http://127.0.0.1:8000/other").where.url == "http://127.0.0.1:8000/other"
+    assert ServerAddress.parse("http://127.0.0.1:8000").url == "http://127.0.0.1:8000/retrieve"
+    assert ServerAddress.parse("http://127.0.0.1:8000/").url == "http://127.0.0.1:8000/retrieve"
+    assert ServerAddress.parse("http://127.0.0.1:8000/other").url == "http://127.0.0.1:8000/other"
+
+
+SECRET = "http://127.0.0.1:8000/sk-3f9a77/retrieve"
+
+
+def test_a_token_in_the_path_is_never_shown_and_tells_servers_apart_all_the_same():
+    stage, other = (SearchR1(llm="qwen-7b", remote=url) for url in (SECRET, "http://127.0.0.1:8000/sk-other/retrieve"))
+    expander = agent("search-r1", scripted({}), at(SECRET))
+    shown = f"{stage} {stage!r} {stage.settings()} {expander!r} {expander.describe(dataset())}"
+    assert "3f9a77" not in shown
+    assert "remote=http://127.0.0.1:8000/…" in str(stage)
+    assert str(stage) != str(other)
+    assert stage.remote.url == SECRET
+
+
+def test_a_name_whose_token_was_left_out_does_not_pass_for_an_address():
+    name = str(SearchR1(llm="qwen-7b", remote=SECRET).remote)
+    with pytest.raises(UserError, match="a part of it was left out, as it may be a token: write the address in full"):
+        ServerAddress.parse(name)
+
+
+def test_a_token_in_the_path_is_in_no_error_and_no_trace(server, store):
+    with nobody_listening() as address, pytest.raises(UserError) as error:
+        at(f"{address}/sk-3f9a77").open(dataset(), store, 3).search(wants("gout"))
+    assert "3f9a77" not in str(error.value)
 
 
 def test_the_token_of_the_environment_is_sent_and_shown_nowhere(server, store, monkeypatch):
@@ -111,7 +148,7 @@ def test_an_agent_searches_there_and_is_told_of_foreign_documents(server, store)
     assert [document["id"] for document in documents] == ["a", "elsewhere-1", "elsewhere-2"]
     assert documents[1]["contents"] == "Title\nswollen face in version 1", "nobody could look it up here"
     (notice,) = expansion.notices
-    assert "returned 2 of 3 documents that are not of tiny's corpus" in notice
+    assert "the search server returned 2 of 3 documents that are not of tiny's corpus" in notice
     again = lead(server, store)
     assert again.traces == expansion.traces and len(server.asked) == 1
 
@@ -132,9 +169,9 @@ def test_a_server_that_went_away_between_two_runs_is_one_line_too(server, store)
 
 def test_no_server_at_the_start_is_one_line_that_names_it(store):
     with nobody_listening() as address, pytest.raises(UserError) as error:
-        Remote(address, FAST).open(dataset(), store, 3).search(wants("gout"))
+        at(address).open(dataset(), store, 3).search(wants("gout"))
     said = str(error.value)
-    assert f"remote={address}/retrieve" in said and "r2med serve DATASET --retriever bm25" in said
+    assert f"remote={address}:" in said and "r2med serve DATASET --retriever bm25" in said
     assert "base URL" not in said, "that is an LLM's"
     assert "\n" not in said
 
@@ -151,7 +188,11 @@ MALFORMED = {
     "no contents": (b'{"result": [[{"document": {"id": "a"}, "score": 1}]]}', "lacks 'id' or 'contents'"),
     "no number": (b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": "x"}]]}', "no number 'score'"),
     "NaN": (b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": NaN}]]}', "no number 'score'"),
-    "10 MB": (b" " * 10_000_000, "it is larger than 1 MB"),
+    "an integer beyond all floats": (
+        b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": 1' + b"0" * 400 + b"}]]}",
+        "no number 'score'",
+    ),
+    "10 MB": (b" " * 10_000_000, "is larger than 1.75 MB"),
 }
 
 
@@ -162,8 +203,9 @@ def test_an_answer_that_is_none_is_one_line_if_there_never_was_another(server, s
     with pytest.raises(UserError) as error:
         opened(server, store).search(wants("gout"))
     assert says in str(error.value) and "\n" not in str(error.value)
-    assert server.url in str(error.value)
-    assert len(server.asked) == 2, "once more, for a proxy's hiccup"
+    assert server.address in str(error.value)
+    # Once more, for a proxy's hiccup; but not for an answer that is too large.
+    assert len(server.asked) == (1 if name == "10 MB" else 2)
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -243,13 +285,12 @@ def test_numbers_as_ids_are_names_and_more_documents_than_asked_for_are_cut(serv
     assert [document.id for document in found] == ["7"] * 3
 
 
-def test_without_an_http_library_it_is_one_line(server, store, monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(remote_client, "import_module", missing)
-    with pytest.raises(MissingExtraError, match=r"a remote search needs an optional part: pip install 'r2med\[llm\]'"):
-        opened(server, store).search(wants("gout"))
+def test_a_lone_surrogate_in_an_id_is_replaced(server, store):
+    entry = b'[{"document": {"id": "x\\ud800", "contents": "t"}, "score": 1}]'
+    server.otherwise = api.raw(b'{"result": [' + b",".join([entry] * 3) + b"]}")
+    expansion = lead(server, store)
+    assert expansion.failures == 0
+    assert expansion.traces["1"]["turns"][0]["documents"][0]["id"] == "x\ufffd"
 
 
 def test_an_answer_is_read_or_refused_never_guessed():
@@ -266,11 +307,8 @@ def test_our_own_server_gives_what_searching_here_gives(store, home):
     data = type(biology)("x", queries, biology.corpus, biology.qrels)
     here = agent("search-r1", scripted(script)).expand(data, store)
     with serving("demo/Biology", "--retriever", "bm25", R2MED_HOME=home) as served:
-        remote = Remote(f"{served.url}/retrieve", FAST)
-        there = agent("search-r1", scripted(script), remote).expand(data, store)
-    found = [expansion.traces["0"]["turns"][0] for expansion in (here, there)]
-    assert found[0]["documents"] and there.notices == ()
-    assert [document["id"] for document in found[0]["documents"]] == [
-        document["id"] for document in found[1]["documents"]
-    ]
-    assert found[0]["information"] == found[1]["information"]
+        remote = agent("search-r1", scripted(script), at(f"{served.url}/retrieve")).expand(data, store)
+    first, second = (expansion.traces["0"]["turns"][0] for expansion in (here, remote))
+    assert first["documents"] and remote.notices == ()
+    assert [document["id"] for document in first["documents"]] == [document["id"] for document in second["documents"]]
+    assert first["information"] == second["information"]

@@ -1,0 +1,161 @@
+"""Files of generated texts, as the benchmark lays them out: METHOD/LLM/query_with_hydoc.jsonl, or a hub config."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from r2med.data import Dataset
+from r2med.data.layouts.hub_clone import config_files
+from r2med.data.problems import Problems
+from r2med.data.source_rows import read_jsonl
+from r2med.errors import UserError, nearest
+from r2med.expand.expansion import Expansion
+from r2med.retrieve.retriever import SearchQuery
+from r2med.store.files import write_atomically
+
+FILE = "query_with_hydoc.jsonl"
+
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
+_PLAIN = re.compile(r"[A-Za-z0-9+][A-Za-z0-9._+-]*")
+_INCOMPLETE = re.compile(r"\d+ of \d+ files for config")
+
+
+class NotWrittenError(UserError):
+    """A file was left as it was, because what there was to write is less."""
+
+
+# An LLM's name as a folder can have it: endpoints name models with slashes and colons. A slash is written "--", as the
+# hub's own cache does, and a colon "++". What else no folder should have, and what would read as one of the two, is
+# "+" with two hexadecimal digits for each byte. So no two names share a folder.
+_MARKS = {"/": "--", ":": "++"}
+_SPECIAL = re.compile(r"^[^A-Za-z0-9]|-(?=[-/])|[^A-Za-z0-9._-]")
+_WRITTEN = re.compile(r"--|\+\+|(?:\+[0-9A-F]{2})+")
+
+
+def folder_name(llm: str) -> str:
+    """Return the name of the folder of an LLM's texts."""
+    if not llm.strip() or not llm.isprintable():
+        raise UserError(f"{llm!r} is no name of a model")
+    return _SPECIAL.sub(_written, llm)
+
+
+def llm_name(folder: str) -> str:
+    """Return whose texts a folder holds: the inverse of `folder_name`; any other folder's name is as it is."""
+    return _WRITTEN.sub(_read_back, folder)
+
+
+def _written(match: re.Match[str]) -> str:
+    # Not at the start, where a shell would take a hyphen for an option.
+    if match.start() and match[0] in _MARKS:
+        return _MARKS[match[0]]
+    return "".join(f"+{byte:02X}" for byte in match[0].encode())
+
+
+def _read_back(match: re.Match[str]) -> str:
+    for letter, mark in _MARKS.items():
+        if match[0] == mark:
+            return letter
+    return bytes.fromhex(match[0].replace("+", "")).decode(errors="replace")
+
+
+def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
+    """Return the files of one LLM's texts by one method, or none; roots are looked through in their order."""
+    for root, config, split in product(roots, _spellings(folder_name(method)), _folders(llm)):
+        file = root / config / split / FILE
+        if file.is_file():
+            return [file]
+        if files := _files_of_clone(root, config, split):
+            return files
+    return []
+
+
+def llms_with_texts(roots: list[Path], method: str) -> list[str]:
+    """Return the LLMs that there are texts of by one method."""
+    return sorted({llm for root in roots for llm in _llms(root, method)})
+
+
+def other_llms(roots: list[Path], method: str, llm: str) -> str:
+    """Return how an error ends that says that there are no texts of an LLM: the nearest, and all there are."""
+    known = llms_with_texts(roots, method)
+    return f"{nearest(llm, known)}: it has {', '.join(known) or f'none of this method, as {method}/LLM/{FILE}'}"
+
+
+def _folders(llm: str) -> list[str]:
+    """Return the folders that may hold an LLM's texts; a folder's own name may be typed as well."""
+    written = [folder_name(name) for name in _spellings(llm)]
+    return list(dict.fromkeys([*written, llm] if _PLAIN.fullmatch(llm) else written))
+
+
+def _spellings(name: str) -> list[str]:
+    """Return a name as typed, with hyphens only, and with underscores only, as the hub's splits have to be named."""
+    return list(dict.fromkeys([name, name.replace("_", "-"), name.replace("-", "_")]))
+
+
+def _files_of_clone(root: Path, config: str, split: str) -> list[Path]:
+    try:
+        files = config_files(root, config, split)
+    except UserError as error:
+        if _INCOMPLETE.search(str(error)):
+            raise
+        return []
+    # Some habits of the hub name the config or the split alone: such a file may be any other LLM's.
+    return files if all(_belongs(file.relative_to(root), config, split) for file in files) else []
+
+
+def _belongs(file: Path, config: str, split: str) -> bool:
+    stem = _SHARD.sub("", file.stem)
+    named_by_folder = config in file.parts[:-1] and split in (stem, file.parent.name)
+    return named_by_folder or stem in (f"{config}-{split}", f"{config}_{split}")
+
+
+def _llms(root: Path, method: str) -> Iterator[str]:
+    for config in _spellings(folder_name(method)):
+        folder = root / config
+        yield from (llm_name(path.parent.name) for path in folder.glob(f"*/{FILE}"))
+        for suffix in ("parquet", "jsonl"):
+            yield from (_SHARD.sub("", path.stem) for path in folder.glob(f"*.{suffix}"))
+
+
+def write_generations(
+    expansion: Expansion, dataset: Dataset, folder: Path, method: str, llm: str, *, overwrite: bool = False
+) -> Path:
+    """Write the texts of one dataset below `folder`, whole or not at all. Raises NotWrittenError if they are fewer.
+
+    Texts are dear. A file that has more of them, or those of other queries, is replaced only if told to, and by
+    nothing but texts.
+    """
+    file = folder / dataset.name / folder_name(method) / folder_name(llm) / FILE
+    count = sum(len(search.generated) for search in expansion.queries)
+    if not count and dataset.queries:
+        raise NotWrittenError(f"{file} was not written: none of {len(expansion.queries)} queries got a text")
+    same, others = _count_texts(file, dataset)
+    if (same > count or others) and not overwrite:
+        has = f"has {same} texts and there are {count} now" if same > count else f"has {others} texts of other queries"
+        raise NotWrittenError(f"{file} {has}: it is left as it is, unless you say --overwrite")
+    lines = [json.dumps(_row(search), ensure_ascii=False) for search in expansion.queries]
+    write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
+    return file
+
+
+def _count_texts(file: Path, dataset: Dataset) -> tuple[int, int]:
+    """Return how many texts a file has for the queries of a dataset, and for others; what cannot be read is none."""
+    asked = {query.id: query.text for query in dataset.queries}
+    count = {True: 0, False: 0}
+    for _, row in read_jsonl(file, {"id": str}, Problems()) if file.is_file() else ():
+        texts, name = row.get("hy_doc"), row["id"]
+        same = name in asked and row.get("text", asked[name]) == asked[name]
+        count[same] += sum(bool(text) for text in (texts if isinstance(texts, list) else [texts]))
+    return count[True], count[False]
+
+
+def _row(search: SearchQuery) -> dict[str, Any]:
+    # One text is a string, as the original reads it; several are a list. A query without any has its line too:
+    # whoever joins this file with the queries line by line would otherwise pair the wrong ones.
+    texts: str | list[str] = list(search.generated) if len(search.generated) > 1 else "".join(search.generated)
+    row: dict[str, Any] = {"id": search.query.id, "text": search.query.text, "hy_doc": texts}
+    return {**row, "doc_id": list(search.query.excluded)} if search.query.excluded else row
