@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from r2med.lazy import lazily
-
-__version__ = "0.1.0"
+from r2med.version import __version__
 
 if TYPE_CHECKING:
     from r2med.data import Corpus, Dataset, Qrels, Query, load
     from r2med.errors import UserError
     from r2med.measure import Measure, score
-    from r2med.results import Record, evaluate
+    from r2med.results import Record, Results, evaluate, run
     from r2med.retrieve import Run
+    from r2med.setup import Setup
     from r2med.system import System
 
 __all__ = [
@@ -23,24 +23,29 @@ __all__ = [
     "Qrels",
     "Query",
     "Record",
+    "Results",
     "Run",
+    "Setup",
     "System",
     "UserError",
+    "__version__",
     "evaluate",
     "load",
+    "run",
     "score",
 ]
 
-_PLACES = {
+_MODULES = {
     "r2med.data": ("Corpus", "Dataset", "Qrels", "Query", "load"),
     "r2med.errors": ("UserError",),
     "r2med.measure": ("Measure", "score"),
-    "r2med.results": ("Record", "evaluate"),
+    "r2med.results": ("Record", "Results", "evaluate", "run"),
     "r2med.retrieve": ("Run",),
+    "r2med.setup": ("Setup",),
     "r2med.system": ("System",),
 }
 
-__getattr__ = lazily(__name__, {name: place for place, names in _PLACES.items() for name in names})
+__getattr__ = lazily(__name__, {name: module for module, names in _MODULES.items() for name in names})
 
 
 def __dir__() -> list[str]:

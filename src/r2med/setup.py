@@ -52,6 +52,8 @@ class Setup:
     """How often a request is sent, if its failures may pass."""
     first_wait: float = 2.0
     """Seconds at most before the second attempt; twice as many before each further one."""
+    ask_again: bool = False
+    """Ask again where an LLM's answer could not be used, instead of reading the failure back."""
     budget: Budget = field(default_factory=Budget, compare=False)
     """What everything that costs money may cost together."""
 
@@ -85,6 +87,8 @@ class Setup:
         for flag, folder in (("--generations", self.generations), ("--prompts", self.prompts)):
             if folder is not None and not folder.is_dir():
                 raise UserError(f"{flag} {folder}: there is no such folder")
+        if self.generations is not None:
+            object.__setattr__(self, "recorded", True)  # a folder of texts means that they are to be read
 
     @property
     def policy(self) -> Policy:

@@ -139,6 +139,10 @@ class Stage(BaseModel):
         """Return every declared value, fit for JSON; it goes into keys and records."""
         return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"})}
 
+    def feeding(self, retriever: Stage) -> Stage:
+        """Return the expansion as it works before a retriever; feedback learns from what it feeds."""
+        return self
+
     def open(self, setup: Any) -> Any:
         """Return the expander, retriever or reranker that these settings declare; nothing is asked or loaded yet."""
         raise NotImplementedError(f"{type(self).__name__} has no open()")

@@ -13,9 +13,8 @@ from r2med.store import Store
 )
 def test_as_many_calls_as_there_will_be(tmp_path, reranker, calls):
     store, dataset = Store(tmp_path), load("demo/Biology")
-    stage = System.parse(f"bm25 → {reranker}", Setup(store=store)).rerankers[0]
-    asked = stage.would_ask(dataset, store)
+    [stage] = System.parse(f"bm25 → {reranker}", Setup(store=store)).asking.values()
+    asked = stage.preview(dataset, store).requests
     assert len(asked) == calls * len(dataset.queries)
     texts = [request.messages[-1].content for request in asked]
     assert all(any(query.text in text for text in texts) for query in dataset.queries)
-    assert stage.llm.usage()["calls"] == 0

@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 
 import r2med
-from r2med.data import load
+from r2med.data import Corpus, Dataset, Qrels, Query, load
 from r2med.errors import UserError
 from r2med.measure import score
 from r2med.results import Record, evaluate
-from r2med.results.evaluation import record_key
+from r2med.results.evaluation import slug
 from r2med.retrieve import read_run
 from r2med.store import Store
 from r2med.system import System
+from r2med.version import source_digest
 from support.disturbed import Place, run, tell_builds, write_dataset
 
 
@@ -49,7 +50,7 @@ def test_a_record_holds_all_its_numbers_depend_on(mini: Path, place: Place) -> N
     dataset = load(mini)
     assert record.system == "bm25(k1=1.2)"
     assert record.settings["k"] == 20
-    assert record.settings["retriever"] == {
+    assert record.settings["retrieve"] == {
         "stage": "bm25",
         "version": 1,
         "analysis": "lucene-english",
@@ -65,9 +66,11 @@ def test_a_record_holds_all_its_numbers_depend_on(mini: Path, place: Place) -> N
         assert record.versions[package] == metadata.version(package)
     assert record.versions["r2med"] == r2med.__version__
     assert record.versions["python"] == platform.python_version()
-    assert set(record.timings) == {"prepare", "search"}
-    assert all(seconds >= 0 for seconds in record.timings.values())
-    assert (record.failures, record.llm_tokens, record.cost_usd, record.seeds) == (0, 0, 0.0, {})
+    [stage] = record.stages
+    assert (stage.stage, stage.name) == ("retrieve", "bm25(k1=1.2)")
+    assert stage.prepared.seconds > 0 and record.cost.seconds == stage.cost.seconds + stage.prepared.seconds
+    assert (record.failures, record.cost.llm_tokens, record.cost.dollars, record.seeds) == (0, 0, 0.0, {})
+    assert record.source == source_digest()
     assert before <= datetime.fromisoformat(record.created) <= datetime.now(UTC)
 
 
@@ -89,8 +92,8 @@ def test_the_scores_of_a_record_are_those_of_its_run_file(mini: Path, place: Pla
 def test_a_record_of_the_benchmark_names_task_and_failures(tmp_path: Path) -> None:
     record = evaluate("hyde(author) → bm25", "demo/Biology")
     assert record.dataset.task == "Q&A reference"
-    described = {"stage": "hyde", "llm": "author", "source": "recorded", "copies": 0, "dense_form": ""}
-    assert record.settings["expansion"] == described
+    expansion = record.settings["expand"]
+    assert (expansion["stage"], expansion["llm"], expansion["source"]) == ("hyde", "author", "recorded")
     assert record.settings["generations"] != ""
     assert record.failures == 0
 
@@ -164,7 +167,7 @@ def test_fresh_redoes_everything_and_comes_to_the_same(
     monkeypatch.setattr(Store, "add", adding)
     again = evaluate("bm25", mini, place.out, fresh=True)
     assert sorted(builds) == ["bm25-impacts", "bm25-postings", "corpus", "run"]
-    times = ("created", "timings", "stages", "seconds_per_query")
+    times = ("created", "stages")
     assert again.model_copy(update={name: getattr(first, name) for name in times}) == first
     assert len(files(place.out)) == 2
 
@@ -224,11 +227,10 @@ def test_the_key_is_content_not_a_name_or_a_place(mini: Path, place: Place, tmp_
 
 
 def test_rows_of_judgements_in_another_order_are_the_same_content(mini: Path) -> None:
-    system = System.parse("bm25")
-    before = record_key(system, load(mini), 1000)
+    before = evaluate("bm25", mini).key
     lines = (mini / "qrels.jsonl").read_text().splitlines(keepends=True)
     (mini / "qrels.jsonl").write_text("".join(reversed(lines)))
-    assert record_key(system, load(mini), 1000) == before
+    assert evaluate("bm25", mini).key == before
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "query.jsonl", "qrels.jsonl"])
@@ -270,3 +272,48 @@ def test_the_same_run_gives_the_same_bytes(mini: Path, place: Place, tmp_path: P
     assert one.read_bytes() == two.read_bytes()
     first = gzip.decompress(one.read_bytes()).decode().splitlines()[0].split()
     assert (first[0], first[1], first[3], first[5]) == ("q0", "Q0", "1", "bm25")
+
+
+TINY = Dataset("tiny", (Query("1", "fever"),), Corpus.of([("a", "fever")]), Qrels({"1": {"a": 1}}))
+
+
+def test_a_name_keeps_what_a_person_reads_and_loses_what_files_cannot_have() -> None:
+    assert slug("hyde(o3-mini) → bm25(k1=2.0)+nv@10") == "hyde_o3-mini_bm25_k1=2.0_+nv_10"
+    assert slug("../..") == "unnamed"
+
+
+def test_a_system_with_a_very_long_name_is_recorded_and_read_back(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*["心é" * 20] * 5)
+    folder.mkdir(parents=True)
+    (folder / "run.trec").write_text("1 Q0 a 1 1.0 x\n")
+    system, out, store = f"run:{folder / 'run.trec'}", tmp_path / "out", Store(tmp_path / "store")
+    record = evaluate(system, TINY, out, store=store)
+    assert len(record.system.encode()) > 255 and record.mean["nDCG@10"] == 1
+    [written] = out.rglob("*.json")
+    before = written.stat()
+    evaluate(system, TINY, out, store=store)
+    assert written.stat() == before
+
+
+def test_a_record_that_replaces_a_failed_try_removes_it(mini: Path, place: Place) -> None:
+    path = mini / "hyde" / "someone" / "query_with_hydoc.jsonl"
+    path.parent.mkdir(parents=True)
+    rows = [{"id": f"q{i}", "hy_doc": "one"} for i in range(5)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows[:3]))
+    assert evaluate("hyde(someone) → bm25", mini, place.out).failures == 2
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    whole = evaluate("hyde(someone) → bm25", mini, place.out)
+    assert whole.failures == 0
+    assert [Record.read(file) for file in place.out.rglob("*.json")] == [whole]
+    assert len(list(place.out.rglob("*.trec.gz"))) == 1
+
+
+def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(
+    mini: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    expand = System.expand
+    monkeypatch.setattr(System, "expand", lambda system, *given: asked.append(system.name) or expand(system, *given))
+    evaluate("rm3 → bm25", mini, place.out)
+    evaluate("rm3 → bm25", mini, place.out)
+    assert asked == ["rm3 → bm25"] * 2

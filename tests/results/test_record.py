@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from r2med.cost import Cost
 from r2med.errors import UserError
 from r2med.results import Record
-from r2med.results.record import DatasetFacts, RunFacts
+from r2med.results.record import DatasetFacts, RunFacts, StageFacts
 from r2med.store.files import sha256
 
 RECORD = Record(
@@ -24,12 +25,15 @@ RECORD = Record(
     mean={"nDCG@10": 0.1 + 0.2, "MRR": 1.0},
     per_query={"q 1": {"nDCG@10": 1 / 3}, "q-ü": {"nDCG@10": 5e-324}},
     run=RunFacts(file="r.trec.gz", sha256="s", depth=1000),
-    failures=1,
-    llm_tokens=12,
-    cost_usd=0.003,
+    stages=(
+        StageFacts(
+            stage="expand", name="hyde(author)", cost=Cost(calls=2, prompt_tokens=12, dollars=0.003), failures=1
+        ),
+        StageFacts(stage="retrieve", name="bm25", cost=Cost(seconds=1.5), prepared=Cost(seconds=0.25)),
+    ),
     seeds={"sampling": 7},
-    timings={"index": 0.25, "run": 1.5},
-    versions={"r2med": "0.1.0"},
+    versions={"r2med": "0.2.0"},
+    source="0" * 16,
     created="2026-01-01T00:00:00+00:00",
 )
 
@@ -57,14 +61,14 @@ def test_a_record_is_plain_json_that_a_person_can_read(path: Path) -> None:
 
 def test_a_record_cannot_be_changed(path: Path) -> None:
     with pytest.raises(ValidationError):
-        Record.read(path).failures = 0  # type: ignore[misc]
+        Record.read(path).system = "bm25"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"mean": {"nDCG@10": 0.31, "MRR": 1.0}},
-        {"failures": 0},
+        {"stages": []},
         {"created": "2027-01-01T00:00:00+00:00"},
         {"settings": {}},
         {"checksum": "0" * 32},
@@ -87,11 +91,24 @@ def test_what_does_not_have_the_shape_of_a_record_is_refused(changes: dict[str, 
         Record.read(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"7", b"{}", b"\xff\xfe", b'{"checksum": "x"}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"null", b"7", b"{}", b"\xff\xfe", b'{"checksum": "x"}', b"[" * 100_000]
+)
 def test_any_other_file_is_refused(content: bytes, path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(UserError, match="is not a record of r2med"):
         Record.read(path)
+
+
+def test_a_record_of_another_format_says_how_to_make_it_again(path: Path) -> None:
+    change(path, format=1)
+    with pytest.raises(UserError, match=r"is a record of format 1, this version reads format 2: make it again with"):
+        Record.read(path)
+
+
+def test_costs_of_stages_add_up() -> None:
+    assert RECORD.cost == Cost(seconds=1.75, calls=2, prompt_tokens=12, dollars=0.003)
+    assert (RECORD.failures, RECORD.unordered, RECORD.seconds_per_query) == (1, 0, 0.75)
 
 
 def test_a_record_cut_off_anywhere_is_refused(path: Path) -> None:

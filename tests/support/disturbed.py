@@ -32,7 +32,7 @@ Fault = Callable[[], None]
 _FORKED = multiprocessing.get_context("forkserver")
 _PRELOADED = (
     "pytest rich.console rich.table r2med.cli.app r2med.cli.tables r2med.cli.progress r2med.cli.plan "
-    "r2med.retrieve.bm25 r2med.results.batch r2med.system.assembly r2med.system.suites"
+    "r2med.retrieve.bm25 r2med.results.batch r2med.system.system r2med.system.suites"
 )
 _FORKED.set_forkserver_preload([*_PRELOADED.split(), __name__])
 

@@ -27,7 +27,7 @@ OFFLINE = {"HF_HUB_OFFLINE": "1"}
 _IMPORTED = (
     "rich.console rich.table r2med.cli.app r2med.cli.tables r2med.cli.progress r2med.retrieve.bm25 "
     "r2med.encoders.transformer r2med.encoders.forward r2med.encoders.engines r2med.llm.open r2med.results.batch "
-    "r2med.system.assembly r2med.system.suites "
+    "r2med.system.system r2med.system.suites "
     "openai torch transformers"
 )
 
@@ -87,6 +87,7 @@ def _run(order: dict[str, object], out: int, err: int) -> NoReturn:
         os.environ.update(order["environment"])  # type: ignore[call-overload]
         os.chdir(str(order["cwd"]))
         sys.path[0] = str(order["cwd"])
+        sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
         sys.argv = ["r2med", *order["arguments"]]  # type: ignore[misc]
         main()
     except SystemExit as end:

@@ -7,9 +7,7 @@ import pytest
 
 from r2med import System, evaluate, load
 from r2med.data import Dataset
-from r2med.expand.generate import Asked
 from r2med.llm.contracts import ChatModel
-from r2med.rerank.judge import LLMReranker
 from r2med.setup import Setup
 from r2med.store import Store
 from support.scripted_reasoner import ScriptedReasoner
@@ -19,11 +17,12 @@ DATASETS = ("demo/MedQA-Diag", "demo/Medical-Sciences")
 
 def with_model(system: System, llm: ChatModel) -> System:
     """Return the system with every LLM in it replaced."""
-    expander = system.expander
-    if isinstance(expander, Asked):
-        expander = replace(expander, llm=llm)
-    rerankers = [replace(one, llm=llm) if isinstance(one, LLMReranker) else one for one in system.rerankers]
-    return replace(system, expander=expander, rerankers=tuple(rerankers))
+    opened = {
+        "_expander": replace(system._expander, llm=llm) if hasattr(system._expander, "llm") else system._expander,
+        "_rerankers": tuple(replace(one, llm=llm) if hasattr(one, "llm") else one for one in system._rerankers),
+    }
+    vars(system).update(opened)
+    return system
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +70,10 @@ def test_its_record_tells_what_every_stage_took(store: Store) -> None:
     record = evaluate(system, dataset, store=store)
     expansion, search, rerank = record.stages
     queries = len(dataset.queries)
-    assert (expansion.llm["requests"], rerank.llm["requests"]) == (2 * queries, queries)
-    assert record.llm_tokens == 15 * 3 * queries and record.llm["requests"] == 3 * queries
-    assert record.cost_usd == pytest.approx(expansion.llm["cost_usd"] + rerank.llm["cost_usd"])
-    assert record.encoder_seconds > 0 and search.seconds > 0
-    total = expansion.seconds + search.seconds + rerank.seconds
+    assert (expansion.cost.calls, rerank.cost.calls) == (2 * queries, queries)
+    assert record.cost.llm_tokens == 15 * 3 * queries and record.cost.calls == 3 * queries
+    assert record.cost.dollars == pytest.approx(expansion.cost.dollars + rerank.cost.dollars)
+    assert record.cost.encoder_seconds > 0 and search.cost.seconds > 0
+    total = expansion.cost.seconds + search.cost.seconds + rerank.cost.seconds
     assert record.seconds_per_query == pytest.approx(total / queries)
     assert record.seeds["rerank 1"] == 42 and record.system == system.name

@@ -8,8 +8,10 @@ import pytest
 
 from r2med import System, UserError
 from r2med.setup import Setup
-from r2med.system.assembly import wants_llm, with_llm
-from r2med.system.presets import presets, spelt_out
+from r2med.spec import parse
+from r2med.system.composing import Calls, printed, read, wants_llm
+from r2med.system.composing import with_llm as filled
+from r2med.system.presets import PRESETS
 from r2med.system.suites import suite, suites
 
 SPELT = {name: f"{name}:published" for name in ("contriever", "medcpt", "bmr-410m", "bmr-2b", "bmr-7b", "grit")}
@@ -27,6 +29,14 @@ def spec_of(row: dict[str, str]) -> str:
     # The leaderboard's value of MedCPT came from the right encoder; the repository's from the other.
     retriever = row["retriever"] if row["average"] == "9.02" else SPELT.get(row["retriever"], row["retriever"])
     return " → ".join([*expansion, retriever, *rerank])
+
+
+def calls(spec: str) -> Calls:
+    return tuple(map(tuple, parse(spec)))
+
+
+def spelt_out(spec: str) -> str:
+    return printed(read(spec))
 
 
 def test_the_suite_paper_has_every_published_row_and_no_other() -> None:
@@ -102,15 +112,13 @@ def test_every_part_of_the_reasoner_can_be_replaced() -> None:
     assert spelt_out("reasoner(o3-mini, expand=lamer(gpt4), retrieve=nv)").startswith(
         "lamer(gpt4) → nv → groupwise(o3-"
     )
-    assert all(preset.summary for preset in presets().values())
+    assert all(preset.summary for preset in PRESETS.values())
 
 
 def test_what_needs_an_llm_and_names_none_takes_the_one_given() -> None:
-    assert wants_llm("reasoner") and wants_llm("hyde → bm25 → groupwise(shuffles=3)@20")
-    assert not wants_llm("reasoner(o3-mini)") and not wants_llm("rm3 → bm25")
-    assert with_llm("reasoner(rounds=2)", "gpt4") == "reasoner(gpt4, rounds=2)"
-    assert (
-        with_llm("hyde → bm25 → groupwise(shuffles=3)@20", "gpt4")
-        == "hyde(gpt4) → bm25 → groupwise(gpt4, shuffles=3)@20"
-    )
+    wanting = ("reasoner", "hyde → bm25 → groupwise(shuffles=3)@20")
+    assert all(wants_llm(calls(spec)) for spec in wanting)
+    assert not any(wants_llm(calls(spec)) for spec in ("reasoner(o3-mini)", "rm3 → bm25"))
+    assert printed(filled(calls("reasoner(rounds=2)"), "gpt4")) == "reasoner(gpt4, rounds=2)"
+    assert printed(filled(calls(wanting[1]), "gpt4")) == "hyde(gpt4) → bm25 → groupwise(gpt4, shuffles=3)@20"
     assert System.parse("bm25 → listwise@10", Setup(llm="gpt4")).name == "bm25 → listwise(gpt4)@10"

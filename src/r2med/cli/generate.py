@@ -11,8 +11,7 @@ from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.data import Dataset
-    from r2med.expand import Expander
-    from r2med.setup import Setup
+    from r2med.expand.expansion import Expander
     from r2med.spec import Call
     from r2med.store import Store
 
@@ -27,56 +26,80 @@ def generate(
             help="hyde, query2doc, lamer or an agent; settings in parentheses, as in 'hyde(rounds=2, by=bge)'."
         ),
     ],
-    llm: Annotated[str, typer.Option(help="The LLM that writes (r2med llms list), or any with --base-url.")],
-    data: Annotated[
-        list[str] | None,
-        typer.Option(help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Where the folders DATASET/METHOD/LLM go.")] = Path("generations"),
-    base_url: flags.BaseURL = "",
-    llm_backend: flags.LLMBackend = "",
+    llm: Annotated[
+        str,
+        typer.Option(help="The LLM that writes (r2med llms list), or any with --base-url.", rich_help_panel=flags.LLMS),
+    ],
+    data: flags.Data = None,
+    out: Annotated[
+        Path, typer.Option(help="Where the folders DATASET/METHOD/LLM go.", rich_help_panel=flags.OUTPUT)
+    ] = Path("generations"),
     samples: flags.Samples = 1,
-    rounds: Annotated[int, typer.Option(help="Rounds of refinement.")] = 0,
+    rounds: Annotated[int, typer.Option(help="Rounds of refinement.", rich_help_panel=flags.WHAT)] = 0,
+    base_url: flags.BaseURL = None,
+    llm_backend: flags.LLMBackend = "",
+    model_path: flags.ModelPaths = None,
+    device: flags.Device = "auto",
     prompts: flags.Prompts = None,
     concurrency: flags.Concurrency = 16,
+    deadline: flags.Deadline = 900.0,
+    idle: flags.Idle = 180.0,
+    ask_again: flags.AskAgain = False,
     budget: flags.Budget = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files even if they have more texts than there are now.")
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace files even if they have more texts than there are now.",
+            rich_help_panel=flags.OUTPUT,
+        ),
     ] = False,
     dry_run: flags.DryRun = False,
 ) -> None:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
     from r2med.cli.plan import show_stages
-    from r2med.cli.run import check_writable
     from r2med.data import load
-    from r2med.expand.expansion import check
+    from r2med.expand.expansion import Asking, check
+    from r2med.llm.open import resolve_llm
+    from r2med.stages import stage
     from r2med.store import default_store
 
     store = default_store()
-    chosen = flags.make_setup(
-        base_url=base_url, concurrency=concurrency, budget=budget, prompts=prompts, llm_backend=llm_backend
+    setup = flags.make_setup(
+        base_url=base_url,
+        llm_backend=llm_backend,
+        model_path=model_path,
+        device=device,
+        prompts=prompts,
+        concurrency=concurrency,
+        deadline=deadline,
+        idle=idle,
+        ask_again=ask_again,
+        budget=budget,
+        store=store,
     )
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
-    expander = _opened(call, chosen, store)
-    datasets = [load(word, store) for word in flags.datasets(data)]
+    resolve_llm(llm, setup)
+    expander: Expander = stage(call, "expand").open(setup)
+    datasets = [load(word, store) for word in flags.dataset_names(data)]
     _check_names(datasets)
-    if dry_run:
-        show_stages([expander], datasets, store)
-        return
     check([expander], datasets)
-    check_writable(out)
+    if dry_run:
+        show_stages({str(call): expander} if isinstance(expander, Asking) else {}, datasets, store)
+        return
+    flags.check_writable(out)
     if not _write_all(call, expander, datasets, out, overwrite, store):
         raise typer.Exit(INCOMPLETE)
 
 
 def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
     """Return the one expansion that is wanted; `given` are flags that are settings too, each with its default."""
+    from r2med import stages
     from r2med.errors import UserError, nearest
-    from r2med.expand.typed import checked_llms
     from r2med.spec import Call, parse_stage
-    from r2med.stages import names, stage_class
+    from r2med.system.composing import llm_names
 
-    asking = [name for name in names("expand") if stage_class(name, "expand").needs == "llm"]
+    asking = [name for name in stages.names("expand") if stages.stage_class(name, "expand").needs == "llm"]
     call, *others = parse_stage(method)
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
@@ -84,29 +107,14 @@ def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
         raise UserError(f"{call}: the LLM is named by --llm, and settings are written KEY=VALUE")
     if "query" in dict(call.settings):
         raise UserError(f"{call}: query says how texts are searched: give it to r2med run, which searches them")
-    if len(checked_llms([llm])) > 1:
+    if len(llm_names([llm])) > 1:
         raise UserError(f"--llm {llm}: the texts of one LLM are generated at a time")
     flagged = [(key, str(value)) for key, (value, plain) in given.items() if value != plain]
     return Call(call.name, (llm,), (*flagged, *call.settings))
 
 
-def _opened(call: Call, options: Setup, store: Store) -> Expander:
-    """Return what asks the LLM; one that only left texts, or does not exist, cannot be asked."""
-    from dataclasses import replace
-
-    from r2med.expand.recorded import AUTHOR
-    from r2med.llm.llm_cards import llm_card
-    from r2med.stages import stage
-
-    [llm] = call.arguments
-    if llm == AUTHOR or not options.base_url:
-        llm_card(llm)
-    expander: Expander = stage(call, "expand").open(replace(options, store=store))
-    return expander
-
-
 def _check_names(datasets: list[Dataset]) -> None:
-    """Raise where two datasets would be written into one folder."""
+    """Raise UserError if two datasets would be written into one folder."""
     from collections import Counter
 
     from r2med.errors import UserError
@@ -119,7 +127,7 @@ def _check_names(datasets: list[Dataset]) -> None:
 def _write_all(
     call: Call, expander: Expander, datasets: list[Dataset], out: Path, overwrite: bool, store: Store
 ) -> bool:
-    """Write the texts of each dataset; whether all of them were written."""
+    """Write the texts of each dataset; return whether all of them were written."""
     import logging
     import sys
 
@@ -130,7 +138,7 @@ def _write_all(
     whole = True
     with steps(len(datasets)) as step:
         for dataset in datasets:
-            step(f"{dataset.name} · {expander.name}")
+            step(f"{dataset.name} · {call}")
             expansion = expander.expand(dataset, store)
             for notice in expansion.notices:
                 logging.getLogger("r2med").info("%s", notice)
@@ -138,6 +146,7 @@ def _write_all(
             try:
                 path = write_generations(expansion, dataset, out, call.name, call.arguments[0], overwrite=overwrite)
                 print(f"{path}: {made} of {all_of_them} queries", flush=True)
+                whole &= "budget" not in expansion.failure_kinds
             except NotWrittenError as reason:
                 whole = False
                 print(f"r2med: {printable(str(reason))}", file=sys.stderr, flush=True)

@@ -1,8 +1,7 @@
-"""The flags about running models, shared by every verb that runs one."""
+"""The flags that several verbs share, in the panels in which help shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,22 +9,82 @@ import typer
 
 if TYPE_CHECKING:
     from r2med.setup import Setup
-    from r2med.system import System
+
+WHAT, DATA, MODELS, LLMS, OUTPUT = "What to run", "Data", "Models", "LLMs", "Output"
+
+Data = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated.",
+        rich_help_panel=DATA,
+    ),
+]
+Candidates = Annotated[
+    Path | None,
+    typer.Option(
+        help="A TREC run to rerank, or a folder with one per dataset.", show_default=False, rich_help_panel=DATA
+    ),
+]
+Generations = Annotated[
+    Path | None, typer.Option(help="Where recorded generations lie.", show_default=False, rich_help_panel=DATA)
+]
+Recorded = Annotated[
+    bool, typer.Option("--recorded", help="Use recorded generations; no LLM is asked.", rich_help_panel=DATA)
+]
+
+Rerankers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rerank",
+        metavar="NAME",
+        help="Rerank what was found: bge-reranker, groupwise, …; may be repeated.",
+        rich_help_panel=WHAT,
+    ),
+]
+Expansions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--expand",
+        metavar="METHOD",
+        help="Expand queries first: hyde, query2doc, lamer, rm3, …; may be repeated.",
+        rich_help_panel=WHAT,
+    ),
+]
+Depth = Annotated[
+    int, typer.Option(help="Candidates that a reranker looks at; NAME@DEPTH says it for one.", rich_help_panel=WHAT)
+]
+Samples = Annotated[int, typer.Option(help="Texts for each query.", rich_help_panel=WHAT)]
 
 ModelPaths = Annotated[
-    list[str] | None, typer.Option("--model-path", metavar="NAME=DIR", help="Where a model's weights lie.")
+    list[str] | None,
+    typer.Option(
+        "--model-path",
+        metavar="NAME=PATH",
+        help="Where the weights of a model or an LLM lie: a folder, or a GGUF file.",
+        rich_help_panel=MODELS,
+    ),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-DType = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")]
-Backend = Annotated[str, typer.Option(help="torch, openvino or onnx.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODELS)]
+DType = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.", rich_help_panel=MODELS)]
+Backend = Annotated[str, typer.Option(help="torch, openvino or onnx.", rich_help_panel=MODELS)]
 TrustRemoteCode = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run the code that a model's repository brings along.")
+    bool,
+    typer.Option(
+        "--trust-remote-code", help="Run the code that a model's repository brings along.", rich_help_panel=MODELS
+    ),
 ]
-Memory = Annotated[str, typer.Option(help="Memory for blocks of vectors, such as 512M or 4G.")]
-Budget = Annotated[float | None, typer.Option(help="Dollars that API calls may cost.", show_default=False)]
+Memory = Annotated[str, typer.Option(help="Memory for blocks of vectors, such as 512M or 4G.", rich_help_panel=MODELS)]
+BatchTokens = Annotated[
+    int, typer.Option(help="Tokens that an encoder reads at once; 0: as the device allows.", rich_help_panel=MODELS)
+]
 
 LLMs = Annotated[
-    list[str] | None, typer.Option("--llm", metavar="NAME", help="The LLM of what needs one; may be repeated.")
+    list[str] | None,
+    typer.Option("--llm", metavar="NAME", help="The LLM of what needs one; may be repeated.", rich_help_panel=LLMS),
+]
+BaseURL = Annotated[
+    str | None,
+    typer.Option(help="An OpenAI-compatible endpoint for any model.", show_default=False, rich_help_panel=LLMS),
 ]
 LLMBackend = Annotated[
     str,
@@ -33,22 +92,39 @@ LLMBackend = Annotated[
         metavar="NAME",
         help="Where LLMs run: openai (an endpoint), vllm or local (in this process). Default: as the card says.",
         show_default=False,
+        rich_help_panel=LLMS,
     ),
 ]
-BaseURL = Annotated[str, typer.Option(help="An OpenAI-compatible endpoint for any model.", show_default=False)]
-Generations = Annotated[Path | None, typer.Option(help="Where recorded generations lie.", show_default=False)]
-Samples = Annotated[int, typer.Option(help="Texts for each query.")]
-Prompts = Annotated[Path | None, typer.Option(help="A folder of your own prompt templates.", show_default=False)]
-Rerankers = Annotated[
-    list[str] | None, typer.Option("--rerank", metavar="NAME", help="Rerank what was found: bge-reranker, groupwise, …")
+Prompts = Annotated[
+    Path | None,
+    typer.Option(help="A folder of your own prompt templates.", show_default=False, rich_help_panel=LLMS),
 ]
-Depth = Annotated[int, typer.Option(help="Candidates that a reranker looks at; NAME@DEPTH says it for one.")]
-Candidates = Annotated[
-    Path | None, typer.Option(help="A TREC run to rerank, or a folder with one per dataset.", show_default=False)
+Concurrency = Annotated[int, typer.Option(help="LLM requests at once.", rich_help_panel=LLMS)]
+Deadline = Annotated[
+    float, typer.Option(help="Seconds that all attempts of one request may take.", rich_help_panel=LLMS)
 ]
-Concurrency = Annotated[int, typer.Option(help="LLM requests at once.")]
+Idle = Annotated[
+    float, typer.Option(help="Seconds without a byte after which a request is tried again.", rich_help_panel=LLMS)
+]
+AskAgain = Annotated[
+    bool,
+    typer.Option("--ask-again", help="Ask again where an answer could not be used.", rich_help_panel=LLMS),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        help="Dollars that this command may spend on embeddings and LLMs together.",
+        show_default=False,
+        rich_help_panel=LLMS,
+    ),
+]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.")
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -69,7 +145,12 @@ def parse_bytes(text: str) -> int:
 
 
 def make_setup(
-    *, model_path: list[str] | None = None, memory: str = "2G", budget: float | None = None, **settings: Any
+    *,
+    model_path: list[str] | None = None,
+    memory: str = "2G",
+    budget: float | None = None,
+    base_url: str | None = None,
+    **settings: Any,
 ) -> Setup:
     """Return what the flags say; `settings` are fields of Setup as they are."""
     from r2med.errors import UserError
@@ -78,63 +159,18 @@ def make_setup(
 
     if budget is not None and not 0 <= budget < float("inf"):
         raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
-    paths = tuple(map(Setup.parse_path, model_path or ()))
-    return Setup(model_paths=paths, memory=parse_bytes(memory), budget=Dollars(budget), **settings)
+    if base_url is not None and not base_url.strip():
+        raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
+    return Setup(
+        model_paths=tuple(map(Setup.parse_path, model_path or ())),
+        memory=parse_bytes(memory),
+        budget=Dollars(budget),
+        base_url=(base_url or "").strip(),
+        **settings,
+    )
 
 
-def expanded(
-    specs: list[str], methods: list[str] | None, llms: list[str] | None, samples: int, llms_used: bool = False
-) -> list[str]:
-    """Return every method × LLM × system, or the systems themselves where no method was named.
-
-    `llms_used` tells that a system takes the LLMs in any case, as a reranker does.
-    """
-    from r2med.errors import UserError
-    from r2med.expand.typed import expansions
-    from r2med.spec import ARROW
-
-    if not methods:
-        if llms and not llms_used:
-            raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
-        if samples != 1:
-            where = f"in a system it is written 'hyde(LLM, samples={samples}){ARROW}bm25'"
-            raise UserError(f"--samples goes with --expand; {where}")
-        return specs
-    calls = expansions(methods, llms or [], samples, llms_used=llms_used)
-    return [f"{call}{ARROW}{spec}" for call in calls for spec in specs]
-
-
-def check_used(systems: Iterable[System], given: Mapping[str, object]) -> None:
-    """Raise for flags about texts and LLMs where no system has a stage that they could change."""
-    from r2med.errors import UserError
-
-    names = [flag for flag, value in given.items() if value]
-    if names and not any(system.expander or system.rerankers for system in systems):
-        raise UserError(f"{names[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")
-
-
-def reranked(specs: list[str], rerankers: list[str] | None) -> list[str]:
-    """Return every system with every reranker after it, or the systems themselves where none was named."""
-    from r2med.spec import ARROW
-
-    return [f"{spec}{ARROW}{reranker}" for spec in specs for reranker in rerankers or ()] or specs
-
-
-def with_llms(specs: list[str], llms: list[str] | None) -> tuple[list[str], bool]:
-    """Return the systems, those that need an LLM and name none once for each of --llm; and whether any was used."""
-    from r2med.expand.typed import checked_llms
-    from r2med.system.assembly import wants_llm, with_llm
-
-    found: list[str] = []
-    names, used = checked_llms(llms or ()), False
-    for spec in specs:
-        wanting = bool(names) and wants_llm(spec)
-        used |= wanting
-        found += [with_llm(spec, llm) for llm in names] if wanting else [spec]
-    return found, used
-
-
-def datasets(data: list[str] | None) -> list[str]:
+def dataset_names(data: list[str] | None) -> list[str]:
     """Return the names that --data means, each once: commas join several unless a path has them."""
     from r2med.data import names
     from r2med.errors import UserError
@@ -144,3 +180,19 @@ def datasets(data: list[str] | None) -> list[str]:
     if not words:
         raise UserError("--data names no dataset: r2med data list shows all")
     return list(dict.fromkeys(name for word in words for name in names(word)))
+
+
+def check_writable(out: Path) -> None:
+    """Raise UserError if a folder cannot be written to: before the work is done, not after it."""
+    import os
+    import tempfile
+
+    from r2med.errors import UserError
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UserError(f"cannot write results to {out} ({reason}): choose another folder with --out") from None

@@ -15,18 +15,19 @@ from r2med.cli.labels import labelled
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure.groups import group_means
 from r2med.results import Record
-from r2med.results.batch import Cell
+from r2med.results.batch import Cell, Results
 
 Rows = Sequence[Sequence[Cell]]
 
 FAILED = {
-    "expansion": ("query", "queries", "got no generated text, searched without one"),
+    "expand": ("query", "queries", "got no generated text, searched without one"),
     "rerank": ("call", "calls", "failed, the order left as it was"),
 }
 
 
-def run_report(cells: Rows, measure: str, out: Path, demo: bool) -> None:
+def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
     """Print what `r2med run` found: a row per system, a column per dataset, means, what it took, where records are."""
+    cells = results.rows
     console = Console()
     console.print()
     console.print(Text(f"{measure} × 100", style="bold"), Text(_described(cells), style="dim"))
@@ -76,7 +77,7 @@ def _plain(corner: str, heads: Sequence[str]) -> Table:
 
 
 def _has_cost(record: Record) -> bool:
-    return bool(record.llm_tokens or record.encoder_seconds or record.cost_usd)
+    return bool(record.cost.llm_tokens or record.cost.encoder_seconds or record.cost.dollars)
 
 
 def _costs(cells: Rows, names: Sequence[str]) -> Table:
@@ -87,9 +88,9 @@ def _costs(cells: Rows, names: Sequence[str]) -> Table:
         queries = sum(record.dataset.queries for record in records)
         seconds = sum(record.seconds_per_query * record.dataset.queries for record in records)
         values = [
-            f"{sum(record.llm_tokens for record in records):,}",
+            f"{sum(record.cost.llm_tokens for record in records):,}",
             _dollars(records),
-            f"{sum(record.encoder_seconds for record in records):.1f}",
+            f"{sum(record.cost.encoder_seconds for record in records):.1f}",
             f"{seconds / queries:.3f}" if queries else "–",
             f"{sum(record.failures + record.unordered for record in records):,}",
         ]
@@ -99,8 +100,8 @@ def _costs(cells: Rows, names: Sequence[str]) -> Table:
 
 def _dollars(records: Sequence[Record]) -> str:
     """Return what a system cost; a question mark after it where an LLM's card does not say its price."""
-    unknown = any(record.llm.get("unpriced") for record in records)
-    return f"{sum(record.cost_usd for record in records):.2f}{'?' if unknown else ''}"
+    unknown = any(record.cost.unpriced for record in records)
+    return f"{sum(record.cost.dollars for record in records):.2f}{'?' if unknown else ''}"
 
 
 def _means(row: Sequence[Cell], measure: str) -> dict[str, float]:

@@ -17,6 +17,7 @@ from r2med.llm.account import failure_kinds, reasons, usage_of
 from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard, llm_card, llms
 from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
+from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import kind_of, open_templates
 from r2med.rerank.json_in_text import VERSION, Parsed
@@ -155,7 +156,7 @@ class LLMReranker:
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         return asker.result(new, f"{self.name} on {dataset.name}")
 
-    def would_ask(self, dataset: Dataset, store: Store) -> list[ChatRequest]:
+    def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return what it would ask about documents taken at even steps from the corpus: how often, and how much."""
         size = min(self.depth, len(dataset.corpus))
         rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
@@ -164,7 +165,8 @@ class LLMReranker:
         run = Run.ranked([query.id for query in dataset.queries], [(rows, scores)] * len(queries), dataset.corpus)
         listener = _Listener(self.llm)
         replace(self, llm=listener).rerank(dataset, queries, run, store)
-        return listener.asked
+        asked = tuple(dict.fromkeys(listener.asked))
+        return Preview(self.card, asked, asked, note="about: documents of the corpus stand in for what will be found")
 
     def _prompts(self, kind: str) -> JudgePrompts:
         return open_prompts(self.stage.name, kind, self.prompts)

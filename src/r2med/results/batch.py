@@ -1,18 +1,21 @@
-"""Many systems on many datasets: work they share is done once, and one that cannot run need not stop the others."""
+"""Many systems on many datasets: work they share is done once, and one that cannot run does not stop the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from r2med.data import Dataset, load
+from r2med.data import Dataset, load, names
 from r2med.errors import UserError
-from r2med.results.evaluation import DEPTH, evaluate, is_recorded
+from r2med.expand.expansion import Expansion
+from r2med.results.evaluation import DEPTH, evaluated
 from r2med.results.record import Record
-from r2med.store import Store, default_store
+from r2med.setup import Setup
 from r2med.system import System
+from r2med.system.composing import cross_product
+from r2med.system.suites import suite as read_suite
 
 
 @dataclass(frozen=True)
@@ -21,53 +24,170 @@ class Cell:
 
     system: str
     dataset: str
-    record: Record | None
+    record: Record | None = None
     reused: bool = False
     error: str = ""
 
 
 @dataclass(frozen=True)
-class Batch:
-    """How every system is evaluated on every dataset."""
+class Results:
+    """A row of cells for each system, a column for each dataset."""
 
-    out: Path
-    k: int = DEPTH
-    store: Store | None = None
-    fresh: bool = False
-    keep_going: bool = False
-    """Tell of an error of the user's making in its cell, instead of raising it."""
-    announce: Callable[[str], None] = lambda what: None
+    rows: tuple[tuple[Cell, ...], ...]
 
-    def evaluate(self, systems: Sequence[System], names: Sequence[str]) -> list[list[Cell]]:
-        """Return a row of cells for each system."""
-        store = self.store or default_store()
-        datasets = [self._attempt(partial(load, name, store)) for name in names]
-        there = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
+    def __iter__(self) -> Iterator[Cell]:
+        return (cell for row in self.rows for cell in row)
+
+    @property
+    def records(self) -> list[Record]:
+        """Every record there is, row by row."""
+        return [cell.record for cell in self if cell.record is not None]
+
+    @property
+    def errors(self) -> dict[str, list[Cell]]:
+        """Each distinct error with the cells that have it."""
+        errors: dict[str, list[Cell]] = {}
+        for cell in self:
+            if cell.record is None:
+                errors.setdefault(cell.error, []).append(cell)
+        return errors
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether every cell has a record, no budget ran out, and no stage failed for all it was asked."""
+        return not self.errors and not any(_gave_up(record) for record in self.records)
+
+    def __repr__(self) -> str:
+        columns = len(self.rows[0]) if self.rows else 0
+        return f"Results({len(self.rows)} systems × {columns} datasets, {len(self.records)} records)"
+
+
+def _gave_up(record: Record) -> bool:
+    return any(
+        "budget" in stage.failure_kinds or (stage.stage == "expand" and 0 < record.dataset.queries <= stage.failures)
+        for stage in record.stages
+    )
+
+
+def run(
+    systems: str | System | Sequence[str | System] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    *,
+    out: Path | str | None = "results",
+    k: int = DEPTH,
+    fresh: bool = False,
+    expand: Sequence[str] = (),
+    rerank: Sequence[str] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+    suite: str = "",
+    announce: Callable[[str], None] = lambda step: None,
+    setup: Setup | None = None,
+    **settings: Any,
+) -> Results:
+    """Evaluate systems on datasets, a record each; without `data` on those of the suite, or on the demo.
+
+    `expand`, `rerank` and `llms` make the cross product with `systems`; `settings` are fields of `Setup`.
+    """
+    plan = plan_run(
+        [systems] if isinstance(systems, str | System) else systems,
+        [data] if isinstance(data, str | Path | Dataset) else data,
+        expand=expand,
+        rerank=rerank,
+        llms=llms,
+        samples=samples,
+        suite=suite,
+        setup=setup or Setup(**settings),
+    )
+    return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The systems and the datasets of a run, before anything is asked, loaded or searched."""
+
+    systems: tuple[System, ...]
+    data: tuple[str | Dataset, ...]
+    setup: Setup
+    _expansions: dict[tuple[str, str], Expansion] = field(default_factory=dict, compare=False, repr=False)
+    """What was expanded so far: systems that share an expansion ask once, however many retrievers search the texts."""
+
+    def evaluate(
+        self, out: Path | None, k: int = DEPTH, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
+    ) -> Results:
+        """Evaluate every system on every dataset; an error of the user's making is told in its cell."""
+        datasets = [_attempt(self._load, source) for source in self.data]
+        loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
         # What would stop a system late, after many calls were paid for, is to stop it now.
-        faults = [self._attempt(partial(system.check, there)) for system in systems]
-        return [  # not datasets first: a model is then loaded once, however many systems there are
-            [self._cell(system, fault, name, dataset, store) for name, dataset in zip(names, datasets, strict=True)]
-            for system, fault in zip(systems, faults, strict=True)
-        ]
+        faults = [_attempt(system.check, loaded) for system in self.systems]
+        rows = []
+        for system, fault in zip(self.systems, faults, strict=True):  # not datasets first: a model is then loaded once
+            row = []
+            for source, dataset in zip(self.data, datasets, strict=True):
+                name = source if isinstance(source, str) else source.name
+                error = fault if isinstance(fault, UserError) else dataset
+                if isinstance(error, UserError) or not isinstance(dataset, Dataset):
+                    row.append(Cell(system.name, name, error=str(error)))
+                    continue
+                announce(f"{dataset.name} · {system.name}")
+                cell = _attempt(self._cell, system, dataset, out, k, fresh)
+                row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
+            rows.append(tuple(row))
+        return Results(tuple(rows))
 
-    def _cell(self, system: System, fault: object, name: str, dataset: object, store: Store) -> Cell:
-        found = fault if isinstance(fault, UserError) else dataset
-        if isinstance(found, Dataset):
-            self.announce(f"{found.name} · {system.name}")
-            found = self._attempt(partial(self._evaluated, system, found, store))
-        if isinstance(found, Cell):
-            return found
-        return Cell(system.name, name, None, error=str(found))
+    def datasets(self) -> list[Dataset]:
+        """Return the datasets, loaded."""
+        return [self._load(source) for source in self.data]
 
-    def _evaluated(self, system: System, dataset: Dataset, store: Store) -> Cell:
-        reused = not self.fresh and is_recorded(system, dataset, self.out, self.k, store)
-        record = evaluate(system, dataset, self.out, self.k, store, self.fresh)
+    def _load(self, source: str | Dataset) -> Dataset:
+        return load(source, self.setup.store) if isinstance(source, str) else source
+
+    def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, fresh: bool) -> Cell:
+        store = self.setup.store.fresh() if fresh else self.setup.store
+        shared = (system.expansion_name, dataset.fingerprint)
+        if shared not in self._expansions:
+            self._expansions[shared] = system.expand(dataset, store)
+        record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared])
         return Cell(system.name, dataset.name, record, reused)
 
-    def _attempt(self, work: Callable[[], object]) -> object:
-        try:
-            return work()
-        except UserError as error:
-            if not self.keep_going:
-                raise
-            return error
+
+def plan_run(
+    systems: Sequence[str | System],
+    data: Sequence[str | Path | Dataset],
+    *,
+    expand: Sequence[str] = (),
+    rerank: Sequence[str] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+    suite: str = "",
+    setup: Setup,
+) -> Plan:
+    """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
+    specs = [system for system in systems if isinstance(system, str)]
+    made = [system for system in systems if isinstance(system, System)]
+    if suite:
+        chosen = read_suite(suite)
+        specs += chosen.specs
+        data = data or chosen.data
+        llms = llms or ([chosen.llm] if chosen.llm else [])
+        setup = replace(setup, recorded=setup.recorded or chosen.recorded)
+    if setup.candidates is not None:
+        specs, rerank = [*specs, *rerank], ()
+    calls = cross_product(specs, expand=expand, rerank=rerank, llms=llms, samples=samples)
+    parsed = {system.name: system for system in [*made, *(System.parse(each, setup) for each in calls)]}
+    if not parsed:
+        if setup.candidates is not None:
+            raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
+        raise UserError("no system to run: name one, such as bm25, or a suite")
+    objects = [source for source in data if isinstance(source, Dataset)]
+    words = [str(source) for source in data if not isinstance(source, Dataset)] if data else ["demo"]
+    named = dict.fromkeys(name for word in words for name in names(word))
+    return Plan(tuple(parsed.values()), (*named, *objects), setup)
+
+
+def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what the work gives, or the error of the user's making that stopped it."""
+    try:
+        return work(*arguments)
+    except UserError as error:
+        return error

@@ -1,25 +1,30 @@
-"""`evaluate(system, dataset)`: run, score, record; what is already there and sound is read back."""
+"""`evaluate(system, dataset)`: expand, look for the record, search, rerank, score, write; each is done once."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from pathlib import Path
 
 from r2med.data import Dataset, load
 from r2med.errors import UserError
-from r2med.results.making import make_record
-from r2med.results.places import record_path, run_path, slug, traces_path
-from r2med.results.record import FORMAT, Record, RunFacts, TraceFacts
+from r2med.expand.expansion import Expansion
+from r2med.results.record import FORMAT, FileFacts, Record, RunFacts
 from r2med.retrieve import write_run
 from r2med.setup import Setup
 from r2med.store import Store, default_store, digest
 from r2med.store.files import sha256, tidy, write_atomically
-from r2med.system import Outcome, System
+from r2med.system import System
 
 log = logging.getLogger("r2med")
 
 DEPTH = 1000
+
+LONGEST = 140
+"""Bytes of a system's name in the name of a file, of which 255 are allowed: a key and an ending come after it, and
+while a file is written, the names of machine and process.
+"""
 
 
 def evaluate(
@@ -34,72 +39,117 @@ def evaluate(
 
     A sound record of the same content is returned as it is, unless `fresh`.
     """
-    if k < 1:
-        raise UserError(f"k must be at least 1, not {k}")
-    store = store or default_store()
-    if fresh:
-        store = store.fresh()
+    store = store or (default_store() if isinstance(system, str) else system.setup.store)
+    store = store.fresh() if fresh else store
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
-    dataset.require_scorable()
-    key = record_key(system, dataset, k, store)
-    path = record_path(Path(out), system, dataset, key) if out is not None else None
-    if path is not None and not fresh and (found := _recorded(path, key)):
-        return found
-    outcome = system.run(dataset, store, k)
-    run = traces = None
-    if path is not None:
-        place = run_path(path)
-        write_run(outcome.run, place, tag=slug(system.name))
-        run = RunFacts(file=place.name, sha256=sha256(place), depth=k)
-        traces = _write_traces(outcome, path)
-    record = make_record(key, system, dataset, outcome, run, traces)
-    if path is not None:
-        record.write(path)
+    record, _ = evaluated(system, dataset, Path(out) if out is not None else None, k, store, fresh)
     return record
 
 
-def record_key(system: System, dataset: Dataset, k: int, store: Store | None = None) -> str:
-    """Return the key of an evaluation: its content, not its name or date."""
-    return digest(["record", FORMAT, system.describe(dataset, store or default_store()), dataset.fingerprint, k])
+def evaluated(
+    system: System,
+    dataset: Dataset,
+    out: Path | None,
+    k: int,
+    store: Store,
+    fresh: bool = False,
+    expansion: Expansion | None = None,
+) -> tuple[Record, bool]:
+    """Return the record of a system on a dataset, and whether it was there already."""
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    dataset.require_scorable()
+    expansion = expansion or system.expand(dataset, store)
+    settings = {**system.describe(dataset, expansion), "k": k}
+    key = digest(["record", FORMAT, settings, dataset.fingerprint])
+    path = record_path(out, system, dataset, key) if out is not None else None
+    if path is not None and not fresh and (record := _recorded(path, key)):
+        return record, True
+    outcome = system.run(dataset, store, k, expansion)
+    run = traces = None
+    if path is not None:
+        run_file = run_path(path)
+        write_run(outcome.run, run_file, tag=slug(system.name))
+        run = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
+        traces = _write_traces(expansion, path)
+    record = Record.of(key, system, dataset, outcome, settings, run, traces)
+    if path is not None:
+        record.write(path)
+        _remove_failed_tries(path, record)
+    return record, False
 
 
-def is_recorded(system: System, dataset: Dataset, out: Path, k: int, store: Store) -> bool:
-    """Tell whether `evaluate` would read a record back instead of making it."""
-    key = record_key(system, dataset, k, store)
-    path = record_path(out, system, dataset, key)
-    try:
-        return path.is_file() and not _sound(path, key).unordered
-    except UserError:
-        return False
+def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
+    """Return where a record goes: readable names, and the key that keeps different settings apart."""
+    return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(system.name)}-{key[:10]}.json")
 
 
-def _write_traces(outcome: Outcome, path: Path) -> TraceFacts | None:
-    if not outcome.expansion.traces:
+def run_path(path: Path) -> Path:
+    """Return where the run of a record goes."""
+    return path.with_suffix(".trec.gz")
+
+
+def traces_path(path: Path) -> Path:
+    """Return where the conversations of a search agent go."""
+    return path.with_suffix(".traces.json")
+
+
+def slug(name: str) -> str:
+    """Return a name without what is awkward in a file's."""
+    return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
+
+
+def _stem(system: str) -> str:
+    return slug(system).encode()[:LONGEST].decode(errors="ignore")
+
+
+def _write_traces(expansion: Expansion, path: Path) -> FileFacts | None:
+    if not expansion.traces:
         return None
-    place = traces_path(path)
-    write_atomically(place, json.dumps(outcome.expansion.traces, indent=1, ensure_ascii=False).encode() + b"\n")
-    return TraceFacts(file=place.name, sha256=sha256(place))
+    file = traces_path(path)
+    write_atomically(file, json.dumps(expansion.traces, indent=1, ensure_ascii=False).encode() + b"\n")
+    return FileFacts(file=file.name, sha256=sha256(file))
 
 
 def _recorded(path: Path, key: str) -> Record | None:
     """Return the record that is there; a damaged one is told of and counts as absent."""
-    tidy(path)
-    tidy(run_path(path))
-    tidy(traces_path(path))
+    for file in (path, run_path(path), traces_path(path)):
+        tidy(file)
     if not path.is_file():
         return None
     try:
-        found = _sound(path, key)
+        record = Record.read(path)
+        if record.key != key or not record.files_are_sound(path.parent):
+            raise UserError(f"{path} does not fit the files beside it: making them again")
     except UserError as damage:
         log.warning("%s", damage)
         return None
     # What was answered is in the journal: only the calls that failed are made again.
-    return None if found.unordered else found
+    return None if record.unordered else record
 
 
-def _sound(path: Path, key: str) -> Record:
-    record = Record.read(path)
-    if record.key != key or not record.files_are_sound(path.parent):
-        raise UserError(f"{path} does not fit the files beside it: making them again")
-    return record
+def _remove_failed_tries(path: Path, record: Record) -> None:
+    """Remove older records of the same system on the same data that had more failures: this one replaces them."""
+    for other in path.parent.glob(f"{glob_safe(_stem(record.system))}-??????????.json"):
+        if other == path:
+            continue
+        try:
+            old = Record.read(other)
+        except UserError:
+            continue
+        same = (old.system, old.dataset.fingerprint, old.settings["k"])
+        if same != (record.system, record.dataset.fingerprint, record.settings["k"]):
+            continue
+        if old.failures + old.unordered > record.failures + record.unordered and _but_texts(old) == _but_texts(record):
+            for file in (traces_path(other), run_path(other), other):
+                file.unlink(missing_ok=True)
+
+
+def glob_safe(name: str) -> str:
+    """Return a name in which nothing stands for anything else."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _but_texts(record: Record) -> dict[str, object]:
+    return {name: value for name, value in record.settings.items() if name != "generations"}

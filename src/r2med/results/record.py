@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from r2med.cost import NOTHING, Cost, total
+from r2med.data.dataset import Dataset
 from r2med.errors import UserError
+from r2med.measure import score
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
+from r2med.system import Outcome, System
+from r2med.version import __version__, source_digest
 
-FORMAT = 1
+FORMAT = 2
+
+PACKAGES = (
+    *("numpy", "scipy", "pyarrow", "httpx"),
+    *("torch", "transformers", "sentence-transformers", "openvino", "onnxruntime", "xllamacpp", "vllm"),
+)
+"""What may have had a part in a number, where it is installed."""
 
 
 class _Part(BaseModel):
@@ -32,34 +50,37 @@ class DatasetFacts(_Part):
     source: str = ""
 
 
-class RunFacts(_Part):
-    """Where the ranking is, beside the record."""
+class FileFacts(_Part):
+    """A file beside the record."""
 
     file: str
     sha256: str
+
+
+class RunFacts(FileFacts):
+    """Where the ranking is."""
+
     depth: int
-
-
-class TraceFacts(_Part):
-    """Where the conversations of a search agent are, beside the record."""
-
-    file: str
-    sha256: str
 
 
 class StageFacts(_Part):
     """What one stage took and how it went: the same whether it was asked now or read back."""
 
-    stage: Literal["expansion", "search", "rerank"]
+    stage: Literal["expand", "retrieve", "rerank"]
     name: str
-    seconds: float
-    """For all queries, one after the other, as if nothing had been kept; preparing the corpus is not in it."""
+    cost: Cost
+    """For all queries, one after the other, as if nothing had been kept."""
+    prepared: Cost = NOTHING
+    """What preparing the corpus took, once."""
+    latency_p50: float = 0.0
+    latency_p95: float = 0.0
+    """Seconds of a call of an LLM."""
     failures: int = 0
     """Queries without generated text, or calls of a reranker that brought no order."""
     failure_kinds: dict[str, int] = {}
     repairs: dict[str, int] = {}
-    llm: dict[str, float] = {}
-    usage: dict[str, float] = {}
+    details: dict[str, float] = {}
+    """What else is worth knowing, such as a search agent's turns."""
 
 
 class Record(_Part):
@@ -73,50 +94,93 @@ class Record(_Part):
     mean: dict[str, float]
     per_query: dict[str, dict[str, float]]
     run: RunFacts | None = None
-    traces: TraceFacts | None = None
-    stages: tuple[StageFacts, ...] = ()
-    failures: int = 0
-    """Queries that got no generated text and were searched as they are."""
-    failure_kinds: dict[str, int] = {}
-    llm: dict[str, float] = {}
-    """What LLMs took in all stages: requests, tokens, dollars, seconds; the same asked now or read back."""
-    llm_tokens: int = 0
-    usage: dict[str, float] = {}
-    """What embedding models used: texts, tokens, texts cut at a limit, …"""
-    cost_usd: float = 0.0
-    encoder_seconds: float = 0.0
-    """What embedding models and cross-encoders took: the corpus, the queries, the pairs."""
-    seconds_per_query: float = 0.0
-    """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it."""
+    traces: FileFacts | None = None
+    stages: tuple[StageFacts, ...]
     seeds: dict[str, int] = {}
-    timings: dict[str, float]
     versions: dict[str, str]
+    source: str
+    """A digest of the code that made it."""
     created: str
 
-    def write(self, path: Path) -> None:
-        """Write the record under its final name, whole or not at all."""
-        body = self.model_dump()
-        content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
-        write_atomically(path, content.encode() + b"\n")
-
     @classmethod
-    def read(cls, path: Path) -> Record:
-        """Read a record back; one that was altered or cut off is refused."""
-        try:
-            body = json.loads(path.read_bytes())
-            checksum = body.pop("checksum")
-            record = cls(**body)
-            untouched = checksum == digest(body)  # a ValueError where somebody wrote NaN
-        except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
-            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
-        if not untouched:
-            raise UserError(f"{path} was altered after it was written: run it again")
-        return record
+    def of(
+        cls,
+        key: str,
+        system: System,
+        dataset: Dataset,
+        outcome: Outcome,
+        settings: dict[str, Any],
+        run: RunFacts | None,
+        traces: FileFacts | None,
+    ) -> Record:
+        """Return the record of a system on a dataset; `run` and `traces` are the files that were written beside it."""
+        scores = score(dataset.qrels, outcome.run)
+        return cls(
+            key=key,
+            system=system.name,
+            settings=settings,
+            dataset=_dataset_facts(dataset),
+            mean={str(measure): value for measure, value in scores.mean.items()},
+            per_query={
+                query: {str(measure): value for measure, value in values.items()}
+                for query, values in scores.per_query.items()
+            },
+            run=run,
+            traces=traces,
+            stages=tuple(_stage_facts(system, outcome)),
+            seeds=dict(_seeds(settings)),
+            versions=_versions(),
+            source=source_digest(),
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        )
+
+    @property
+    def failures(self) -> int:
+        """Queries that got no generated text and were searched as they are."""
+        return sum(stage.failures for stage in self.stages if stage.stage == "expand")
 
     @property
     def unordered(self) -> int:
         """Calls of rerankers that failed: such a record is made again, since they may work the next time."""
         return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
+
+    @property
+    def cost(self) -> Cost:
+        """What all stages took, preparing the corpus included."""
+        return total(stage.cost + stage.prepared for stage in self.stages)
+
+    @property
+    def seconds_per_query(self) -> float:
+        """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it."""
+        return total(stage.cost for stage in self.stages).seconds / max(1, self.dataset.queries)
+
+    def write(self, path: Path) -> None:
+        """Write the record under its final name, whole or not at all."""
+        body = self.model_dump(mode="json")
+        content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
+        write_atomically(path, content.encode() + b"\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """Read a record. Raises UserError if it was altered, was cut off, or has another format."""
+        try:
+            body = json.loads(path.read_bytes())
+            checksum, written = body.pop("checksum"), body["format"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
+        if written != FORMAT:
+            raise UserError(
+                f"{path} is a record of format {written}, this version reads format {FORMAT}: make it again with "
+                f"r2med run {str(body.get('system', 'SYSTEM'))!r}"
+            )
+        try:
+            untouched = checksum == digest(body)  # a ValueError where somebody wrote NaN
+            record = cls(**body)
+        except (ValueError, TypeError, ValidationError):
+            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
+        if not untouched:
+            raise UserError(f"{path} was altered after it was written: run it again")
+        return record
 
     def files_are_sound(self, folder: Path) -> bool:
         """Tell whether the files beside the record are those it was made with."""
@@ -124,3 +188,72 @@ class Record(_Part):
             return all(sha256(folder / facts.file) == facts.sha256 for facts in (self.run, self.traces) if facts)
         except OSError:
             return False
+
+
+def _dataset_facts(dataset: Dataset) -> DatasetFacts:
+    return DatasetFacts(
+        name=dataset.name,
+        fingerprint=dataset.fingerprint,
+        corpus_fingerprint=dataset.corpus.fingerprint,
+        queries=len(dataset.queries),
+        documents=len(dataset.corpus),
+        judged_queries=len(dataset.qrels),
+        task=dataset.card.task if dataset.card else "",
+        source=dataset.source,
+    )
+
+
+def _stage_facts(system: System, outcome: Outcome) -> Iterator[StageFacts]:
+    """Yield the facts of every stage, in the order in which they ran."""
+    expansion, searched = outcome.expansion, outcome.searched
+    if system.expander is not None:
+        yield StageFacts(
+            stage="expand",
+            name=str(system.expander),
+            **_costs(expansion.cost),
+            failures=expansion.failures,
+            failure_kinds=dict(expansion.failure_kinds),
+            details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
+        )
+    yield StageFacts(
+        stage="retrieve", name=str(system.retriever), **_costs(searched.cost), prepared=_bare(searched.prepared)
+    )
+    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+        yield StageFacts(
+            stage="rerank",
+            name=str(stage),
+            **_costs(reranked.cost),
+            failures=reranked.failures,
+            failure_kinds=reranked.failure_kinds,
+            repairs=reranked.repairs,
+        )
+
+
+def _costs(cost: Cost) -> dict[str, Any]:
+    return {"cost": _bare(cost), "latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
+
+
+def _bare(cost: Cost) -> Cost:
+    """Return a cost without the seconds of single calls, of which there are thousands."""
+    return replace(cost, latencies=())
+
+
+def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield every seed that a system's settings name, by where it stands in them."""
+    stages = {"expand": settings.get("expand") or {}}
+    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
+    for name, stage in stages.items():
+        sampling = stage.get("sampling") or {}
+        if sampling.get("seed") is not None:
+            yield f"{name} llm", sampling["seed"]
+        if isinstance(stage.get("seed"), int):
+            yield name, stage["seed"]
+
+
+@cache
+def _versions() -> dict[str, str]:
+    versions = {"r2med": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

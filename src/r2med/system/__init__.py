@@ -8,6 +8,6 @@ bm25+nv → bge-reranker@100 → groupwise(o3-mini)@20
 reasoner(o3-mini)
 """
 
-from r2med.system.model import Outcome, System
+from r2med.system.system import Outcome, System
 
 __all__ = ["Outcome", "System"]

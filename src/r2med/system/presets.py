@@ -7,16 +7,12 @@ reasoner(o3-mini, dense=nv, rerank=bge-reranker@100)
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med import plugins
-from r2med.errors import UserError, checked_name
-from r2med.spec import Call, parse
-from r2med.toml_card import read_toml, validated
+from r2med.cards import Catalogue
+from r2med.errors import UserError, unknown
+from r2med.spec import Call
 
 DEEPEST = 100
 """Replacements after which a part must be naming itself."""
@@ -41,7 +37,7 @@ class Preset(BaseModel):
             raise UserError(f"{call}: one LLM is named first, everything else as PART=VALUE: {', '.join(self.parts)}")
         if call.depth is not None:
             raise UserError(f"{call}: write the depth as depth={call.depth}")
-        words = {**self.parts, **call.typed(dict.fromkeys(self.parts, str))}
+        words = {**self.parts, **self._given(call)}
         words["llm"] = call.arguments[0] if call.arguments else llm
         text = self.spec
         for _ in range(DEEPEST):
@@ -55,25 +51,11 @@ class Preset(BaseModel):
             text = text.replace(named[0], words[word])
         raise UserError(f"{call}: a part of it names itself")
 
-
-@cache
-def presets() -> Mapping[str, Preset]:
-    """Return every preset by name."""
-    found = {}
-    for name, file in sorted(plugins.files("systems", ".toml").items()):
-        content: dict[str, Any] = {"name": checked_name(name, "system"), **read_toml(file)}
-        found[name] = validated(Preset, content, file)
-    return found
+    def _given(self, call: Call) -> dict[str, str]:
+        for key, _ in call.settings:
+            if key not in self.parts:
+                raise unknown(f"part of {self.name}", key, self.parts)
+        return dict(call.settings)
 
 
-def is_preset(stages: list[list[Call]]) -> bool:
-    """Tell whether a whole system is one preset."""
-    return len(stages) == len(stages[0]) == 1 and stages[0][0].name in presets()
-
-
-def spelt_out(spec: str, llm: str = "") -> str:
-    """Return a spec with its preset, if it is one, written out in full."""
-    stages = parse(spec)
-    if is_preset(stages):
-        return presets()[stages[0][0].name].spelt_out(stages[0][0], llm)
-    return spec
+PRESETS = Catalogue("systems", Preset, "preset")

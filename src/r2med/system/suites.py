@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from r2med import plugins
-from r2med.errors import UserError, nearest
+from r2med.cards import read_toml, validated
+from r2med.errors import UserError, unknown
 from r2med.spec import ARROW
-from r2med.toml_card import read_toml, validated
 
 
 class Grid(BaseModel):
@@ -53,7 +52,6 @@ class Suite(BaseModel):
         return list(dict.fromkeys([*self.systems, *(spec for grid in self.grid for spec in grid.systems)]))
 
 
-@cache
 def suites() -> dict[str, Traversable]:
     """Return the files of the suites that come with r2med and its plugins, by name."""
     return dict(sorted(plugins.files("suites", ".toml").items()))
@@ -68,8 +66,8 @@ def suite(name: str) -> Suite:
     elif path.is_file():
         file = path
     else:
-        raise UserError(f"no suite {name!r}{nearest(name, suites())}: {', '.join(suites())}, or a file NAME.toml")
-    found = validated(Suite, {"name": name if name in suites() else path.stem, **read_toml(file)}, file)
-    if not found.specs:
+        raise unknown("suite", name, suites(), f"{', '.join(suites())}, or a file NAME.toml")
+    read = validated(Suite, {"name": name if name in suites() else path.stem, **read_toml(file)}, file)
+    if not read.specs:
         raise UserError(f"{file}: it names no systems: systems = ['bm25'], or a [[grid]] with retrieve = [...]")
-    return found
+    return read

@@ -1,0 +1,139 @@
+"""From what is typed to the calls of whole systems: presets spelt out, LLMs filled in, cross products."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from r2med import stages
+from r2med.errors import UserError, unknown
+from r2med.spec import ARROW, Call, parse, parse_stage, split
+from r2med.system.presets import PRESETS
+
+Calls = tuple[tuple[Call, ...], ...]
+"""A system as its stages, each of which is one call or several that are fused."""
+
+
+def read(spec: str | Calls, llm: str = "") -> Calls:
+    """Return the calls of a spec, with its preset, if it is one, spelt out and with the LLM where one is needed."""
+    calls = tuple(map(tuple, parse(spec))) if isinstance(spec, str) else spec
+    if is_preset(calls):
+        calls = tuple(map(tuple, parse(PRESETS[calls[0][0].name].spelt_out(calls[0][0], llm))))
+    return with_llm(calls, llm) if llm else calls
+
+
+def printed(calls: Calls) -> str:
+    """Return calls as one types them."""
+    return ARROW.join("+".join(map(str, stage)) for stage in calls)
+
+
+def is_preset(calls: Calls) -> bool:
+    """Tell whether a whole system is one preset."""
+    return len(calls) == len(calls[0]) == 1 and calls[0][0].name in PRESETS
+
+
+def wants_llm(calls: Calls) -> bool:
+    """Tell whether a part of a system needs an LLM and does not name one."""
+    if is_preset(calls):
+        return not calls[0][0].arguments
+    return any(_lacks_llm(call) for stage in calls for call in stage)
+
+
+def with_llm(calls: Calls, llm: str) -> Calls:
+    """Return a system in which every part that needs an LLM names one."""
+    if is_preset(calls):
+        [[call]] = calls
+        return calls if call.arguments else ((replace(call, arguments=(llm,)),),)
+    return tuple(
+        tuple(replace(call, arguments=(llm,)) if _lacks_llm(call) else call for call in stage) for stage in calls
+    )
+
+
+def _lacks_llm(call: Call) -> bool:
+    return not call.arguments and _needs_llm(call)
+
+
+def _needs_llm(call: Call) -> bool:
+    kind = stages.kind_of(call.name)
+    return kind is not None and stages.stage_class(call.name, kind).needs == "llm"
+
+
+def cross_product(
+    systems: Iterable[str],
+    *,
+    expand: Sequence[str] = (),
+    rerank: Sequence[str] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+) -> list[Calls]:
+    """Return every expansion × system × reranker, those that need an LLM once for each of `llms`.
+
+    Raises UserError if a method, an LLM or a number of samples is given that would change nothing.
+    """
+    names = llm_names(llms)
+    found = [read_only for spec in systems for read_only in _reranked(spec, rerank)]
+    used = any(wants_llm(calls) for calls in found)
+    found = [each for calls in found for each in _for_each_llm(calls, names)]
+    if not expand:
+        if names and not used:
+            raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
+        if samples != 1:
+            where = f"in a system it is written 'hyde(LLM, samples={samples}){ARROW}bm25'"
+            raise UserError(f"--samples goes with --expand; {where}")
+        return found
+    expansions = _expansions(expand, names, samples, used)
+    return [((expansion,), *calls) for expansion in expansions for calls in found]
+
+
+def llm_names(llms: Iterable[str]) -> list[str]:
+    """Return names of LLMs, which may be joined by commas. Raises UserError if a system's name cannot hold one."""
+    names = [name.strip() for text in llms for name in text.split(",")]
+    for name in names:
+        if not name or re.search(r"[()=→]|->", name):
+            raise UserError(f"--llm {name!r}: an LLM's name is not empty and has no parentheses, '=' or arrows")
+    return list(dict.fromkeys(names))
+
+
+def _reranked(spec: str, rerankers: Sequence[str]) -> list[Calls]:
+    calls = tuple(map(tuple, parse(spec)))
+    return [(*calls, *map(tuple, parse(reranker))) for reranker in rerankers] or [calls]
+
+
+def _for_each_llm(calls: Calls, llms: Sequence[str]) -> list[Calls]:
+    return [with_llm(calls, llm) for llm in llms] if llms and wants_llm(calls) else [calls]
+
+
+def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:
+    calls = [_expansion(part.strip()) for text in methods for part in split(text, ",", text)]
+    asking = [call for call in calls if _needs_llm(call)]
+    typed = ", ".join(map(str, asking or calls))
+    if not asking and samples != 1:
+        raise UserError(f"--samples is for texts of an LLM, and {typed} asks none: leave it out")
+    if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
+        why = "names its LLM already" if asking else "asks no LLM"
+        raise UserError(f"--llm {llms[0]}: --expand {typed} {why}: leave one of the two out")
+    return list(itertools.chain.from_iterable(_filled(call, llms, samples) for call in calls))
+
+
+def _expansion(text: str) -> Call:
+    call, *others = parse_stage(text)
+    if others:
+        raise UserError(f"--expand {text}: expansions are not fused; repeat --expand to have each in its turn")
+    if stages.kind_of(call.name) != "expand":
+        raise unknown("expansion", call.name, stages.names("expand"))
+    return call
+
+
+def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
+    """Return an expansion once for each LLM, with the number of samples among its settings."""
+    if not _needs_llm(call):
+        return [call]
+    if not llms and not call.arguments:
+        raise UserError(f"--expand {call} needs an LLM: --llm NAME (r2med llms list)")
+    if samples != 1:
+        if "samples" in dict(call.settings):
+            raise UserError(f"--samples {samples} beside --expand {call}: leave one of the two out")
+        call = replace(call, settings=(("samples", str(samples)), *call.settings))
+    return [call] if call.arguments else [replace(call, arguments=(llm,)) for llm in llms]

@@ -1,0 +1,217 @@
+"""System = expansion → retriever → rerankers: declared stages that print as one name, parse back, and run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from r2med import stages
+from r2med.cost import Cost, total
+from r2med.data.dataset import Dataset
+from r2med.errors import UserError, nearest
+from r2med.expand.expansion import Asking, Expander, Expansion, check
+from r2med.rerank.reranking import Reranked, Reranker
+from r2med.retrieve.cached import cached_search
+from r2med.retrieve.candidates import Candidates
+from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
+from r2med.retrieve.run import Run
+from r2med.setup import Setup
+from r2med.spec import ARROW, Call, encoded
+from r2med.stages import Stage
+from r2med.store import Store
+from r2med.system.composing import Calls, printed, read
+
+log = logging.getLogger("r2med")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What running a system on a dataset gave, stage by stage."""
+
+    run: Run
+    expansion: Expansion
+    searched: Searched
+    reranked: tuple[Reranked, ...] = ()
+
+    @property
+    def cost(self) -> Cost:
+        """What all stages took together, preparing the corpus included."""
+        of_search = self.searched.prepared + self.searched.cost
+        return self.expansion.cost + of_search + total(stage.cost for stage in self.reranked)
+
+
+@dataclass(frozen=True)
+class System:
+    """What is evaluated. Describing, naming and checking it never asks an LLM and loads no weights."""
+
+    retriever: Stage
+    expander: Stage | None = None
+    rerankers: tuple[Stage, ...] = ()
+    setup: Setup = field(default_factory=Setup, compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, spec: str | Calls, setup: Setup | None = None) -> System:
+        """Return the system that a spec names. Raises UserError if a stage does not exist or stands where it cannot."""
+        setup = setup or Setup()
+        calls = [list(stage) for stage in read(spec, setup.llm)]
+        typed = spec if isinstance(spec, str) else printed(spec)
+        before = _expansion(calls, typed)
+        retriever = _retriever(calls, typed, before, setup)
+        after = [_reranker(stage, typed, setup) for stage in calls]
+        expander = None if before is None else stages.stage(_with_prompts(before, setup), "expand")
+        return cls(retriever, expander, tuple(after), setup)
+
+    @cached_property
+    def name(self) -> str:
+        """The spec in its canonical form; settings at their defaults are left out."""
+        parts = [self.expander, self.retriever, *self.rerankers]
+        return ARROW.join(str(stage) for stage in parts if stage is not None)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def expansion_name(self) -> str:
+        """The expansion as it works before this retriever; systems with the same one may share what it adds."""
+        return str(self.expander.feeding(self.retriever)) if self.expander else ""
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError for what would stop the system on one of the datasets: before the first call, not after."""
+        check((self._expander, *self._rerankers), datasets)
+        for dataset in datasets:
+            self._retriever.describe(dataset)
+
+    @property
+    def asking(self) -> dict[str, Asking]:
+        """The stages that ask an LLM, by name; each can tell beforehand what it would ask."""
+        typed = (self.expander, *self.rerankers)
+        opened: tuple[object, ...] = (self._expander, *self._rerankers)
+        return {str(name): stage for name, stage in zip(typed, opened, strict=True) if isinstance(stage, Asking)}
+
+    def describe(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
+        """Return every setting a score depends on, the generated texts by their fingerprint."""
+        return {
+            "expand": self._expander.describe(dataset) if self._expander else None,
+            "generations": expansion.fingerprint,
+            "retrieve": self._retriever.describe(dataset),
+            "rerank": [reranker.describe(dataset) for reranker in self._rerankers],
+        }
+
+    def expand(self, dataset: Dataset, store: Store) -> Expansion:
+        """Return the queries as they will be searched; this is where an LLM is asked."""
+        if self._expander is None:
+            return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
+        expansion = self._expander.expand(dataset, store)
+        for notice in expansion.notices:
+            log.info("%s", notice)
+        return expansion
+
+    def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
+        """Search a dataset and rerank. What was searched, scored or answered before is read back."""
+        expansion = expansion or self.expand(dataset, store)
+        # A reranker sees as many candidates as it looks at, even if fewer are wanted in the end.
+        wide = max([k, *(reranker.depth for reranker in self._rerankers)])
+        searched = cached_search(self._retriever, dataset, expansion.queries, wide, store)
+        run, reranked = searched.run, []
+        for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
+            reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
+            run = reranked[-1].run
+            odd = _odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus))
+            for notice in (*odd, *reranked[-1].notices):
+                log.info("%s", notice)
+        return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
+
+    @cached_property
+    def _expander(self) -> Expander | None:
+        opened: Expander | None = self.expander.feeding(self.retriever).open(self.setup) if self.expander else None
+        return opened
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        opened: Retriever = self.retriever.open(self.setup)
+        return opened
+
+    @cached_property
+    def _rerankers(self) -> tuple[Reranker, ...]:
+        return tuple(stage.open(self.setup) for stage in self.rerankers)
+
+
+def _expansion(calls: list[list[Call]], spec: str) -> Call | None:
+    """Take the expansion from the front of a system's stages, if there is one."""
+    if not _is(calls[0], "expand"):
+        return None
+    [call] = calls.pop(0)
+    if calls and _is(calls[0], "expand"):
+        raise UserError(f"{calls[0][0]} in {spec!r} is a second expansion: a system has one")
+    return call
+
+
+def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: Setup) -> Stage:
+    """Take the retriever from the front of a system's stages, or the run that stands for one."""
+    anybody = tuple(stages.PREFIXES["rerank"])
+    if setup.candidates is not None:
+        if not calls or not (_is(calls[0], "rerank") or calls[0][0].name.startswith(anybody)):
+            raise UserError(
+                f"{spec!r}: --candidates {setup.candidates} is what was retrieved: name the rerankers that follow it"
+            )
+        return Candidates.at(setup.candidates)
+    if not calls:
+        raise UserError(f"{spec!r} is an expansion: name what searches with it, as in {before}{ARROW}bm25")
+    first = calls.pop(0)
+    if _is(first, "rerank"):
+        raise UserError(
+            f"{first[0]} is a reranker: name what finds its candidates, as in bm25{ARROW}{first[0]}, "
+            "or give a run with --candidates FILE"
+        )
+    if calls and before is None and len(first) == 1:
+        _check_known(first[0].name, spec)
+    return stages.retriever("+".join(map(str, first)))
+
+
+def _check_known(name: str, spec: str) -> None:
+    """Raise UserError for a first stage that could have been meant as an expansion as well as a retriever."""
+    if stages.kind_of(name) is None and not name.startswith(tuple(stages.PREFIXES["retrieve"])):
+        expansions = stages.names("expand")
+        hint = nearest(name, (*expansions, *stages.names("retrieve")))
+        raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(expansions)} → bm25, …")
+
+
+def _reranker(calls: list[Call], spec: str, setup: Setup) -> Stage:
+    if len(calls) > 1:
+        raise UserError(f"{'+'.join(map(str, calls))} in {spec!r}: rerankers stand one after the other, not fused")
+    [call] = calls
+    if _is(calls, "expand"):
+        raise UserError(f"{call} in {spec!r} is an expansion: it stands before the retriever")
+    deep = replace(call, depth=setup.depth if call.depth is None else call.depth)
+    return stages.stage(_with_prompts(deep, setup), "rerank")
+
+
+def _is(calls: Sequence[Call], kind: stages.Kind) -> bool:
+    return len(calls) == 1 and stages.kind_of(calls[0].name) == kind
+
+
+def _with_prompts(call: Call, setup: Setup) -> Call:
+    """Return a call that names the user's own folder of templates: two folders make two systems."""
+    kind = stages.kind_of(call.name)
+    if setup.prompts is None or kind is None or "prompts" in dict(call.settings):
+        return call
+    if "prompts" not in stages.settings_of(stages.stage_class(call.name, kind)) or _is_recorded(call, kind, setup):
+        return call
+    return replace(call, settings=(*call.settings, ("prompts", encoded(str(setup.prompts)))))
+
+
+def _is_recorded(call: Call, kind: stages.Kind, setup: Setup) -> bool:
+    return kind == "expand" and (setup.recorded or call.arguments == ("author",))
+
+
+def _odd_candidates(run: Run, name: str, depth: int, documents: int) -> list[str]:
+    """Return what is odd about a reranker's candidates; where there are none at all, rerankers say so themselves."""
+    bare, count, longest = int((run.found == 0).sum()), len(run.queries), int(run.found.max(initial=0))
+    notices = [f"{name}: {bare} of {count} queries have no candidates"] if 0 < bare < count else []
+    # A corpus smaller than the depth is no surprise; a run that is shorter may be another than was meant.
+    if 0 < longest < depth <= documents:
+        notices.append(f"{name}: no ranking has more than {longest} documents, all of them are reranked")
+    return notices
