@@ -6,6 +6,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+import typer
 
 from r2med.cli.data import check, fetch, list_, stats
 
@@ -55,3 +56,18 @@ def test_the_name_of_a_folder_cannot_steer_the_terminal(tmp_path: Path, capsys: 
         printed = capsys.readouterr().out
         assert r"evil\x1b[31m[bold]" in printed
         assert "\x1b" not in printed
+
+
+def test_problems_of_one_cause_are_one_line_with_their_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = folder_of(tmp_path / "set")
+    rows = "".join(f'{{"q_id": "1", "p_id": "gone{number}", "score": 1}}\n' for number in range(1153))
+    (folder / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "d0", "score": 1}\n' + rows)
+    with pytest.raises(typer.Exit) as ended:
+        check([str(folder)])
+    assert ended.value.exit_code == 2
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 2
+    assert "1,153 × unknown document: not in the corpus, first in line 2" in printed[0]
+    assert printed[1].endswith(": 1,153 problems")
