@@ -55,13 +55,14 @@ def make_pairs(words: list[str], queries: int, depth: int) -> Pairs:
 
 
 def ours(folder: Path, args: argparse.Namespace) -> Score:
-    from r2med.crossencoders.open import card_of, open_scorer
+    from r2med.crossencoders.pair_scorer import open_scorer
+    from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.rerank.pair_scores import CHUNK
     from r2med.setup import Setup
 
     options = Setup(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
-    scorer = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, options)
+    scorer = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, options)
 
     def score(pairs: Pairs) -> np.ndarray:
         chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]  # as a run does it
@@ -94,7 +95,7 @@ def plain_loop(folder: Path, args: argparse.Namespace) -> Score:
             batch = tokenizer(
                 pairs[start : start + 32],
                 padding=True,
-                truncation="only_second",
+                truncation=True,
                 max_length=LIMIT,
                 return_tensors="pt",
             ).to(args.device)
@@ -139,8 +140,8 @@ def measure(contenders: dict[str, Score], pairs: Pairs, rounds: int) -> dict[str
 
 def report(results: dict[str, tuple[float, np.ndarray]], pairs: Pairs, args: argparse.Namespace) -> None:
     lengths = [min(LIMIT, len(query.split()) + len(document.split()) + 3) for query, document in pairs]
-    place = torch.cuda.get_device_name() if args.device.startswith("cuda") else "CPU"
-    print(f"{args.size}: {len(pairs)} pairs, {np.mean(lengths):.0f} tokens on average, {args.dtype} on {place}")
+    device = torch.cuda.get_device_name() if args.device.startswith("cuda") else "CPU"
+    print(f"{args.size}: {len(pairs)} pairs, {np.mean(lengths):.0f} tokens on average, {args.dtype} on {device}")
     print(f"{'':22} {'pairs/s':>9} {'× CrossEncoder':>15} {'largest difference':>19}")
     base = results["CrossEncoder.predict"]
     exact = results["plain loop"][1]

@@ -37,7 +37,7 @@ def test_as_published_ids_are_those_of_the_library_at_every_length(tmp_path, kin
     texts = [words[: start[size][0]].strip() for size in LENGTHS]
     pairs = [*itertools.product(texts, texts), *PAIRS]
     made = pair_tokens(tokenizer, pairs, limit, cut_query="end")
-    for (query, document), ids, cut in zip(pairs, made.ids, made.truncated, strict=True):
+    for (query, document), ids, cut in zip(pairs, made.ids, made.cut, strict=True):
         assert ids.tolist() == tokenizer([query], [document], truncation=True, max_length=limit)["input_ids"][0]
         assert cut == (len(tokenizer([query], [document])["input_ids"][0]) > limit)
 
@@ -88,7 +88,7 @@ def test_a_short_document_leaves_its_room_to_the_query(tmp_path):
     assert [len(ids) for ids in tokens.ids] == [LIMIT, LIMIT, 3 + 2 * len(tax)]
     assert tokens.ids[0].tolist()[-len(tax) - 1 : -1] == tax
     assert tokens.types[0].tolist() == [0] * (LIMIT - len(tax) - 1) + [1] * (len(tax) + 1)
-    assert tokens.truncated == [True, True, False]
+    assert tokens.cut == [True, True, False]
 
 
 @pytest.mark.parametrize("cut_query", ["middle", "end"])

@@ -11,7 +11,7 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
-from r2med.crossencoders.open import open_scorer
+from r2med.crossencoders.pair_scorer import open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data.dataset_cards import cards as dataset_cards
 from r2med.setup import Setup

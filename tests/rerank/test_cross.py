@@ -256,7 +256,7 @@ def test_a_depth_of_nothing_is_one_line():
 
 
 def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, monkeypatch):
-    from r2med.crossencoders import encoder
+    from r2med.crossencoders import pair_model
     from r2med.encoders.replicas import forget_models
     from support import tiny_rerankers
 
@@ -269,7 +269,7 @@ def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, m
         raise AssertionError("loaded again")
 
     forget_models()
-    monkeypatch.setattr(encoder, "load_model", no_loading)
+    monkeypatch.setattr(pair_model, "load_model", no_loading)
     again = rerank(data, store, built(spec))
     assert again.cost == first.cost
     np.testing.assert_array_equal(again.run.scores, first.run.scores)

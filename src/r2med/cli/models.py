@@ -119,10 +119,11 @@ def check(
 def _check_reranker(name: str, options: Setup) -> None:
     import time
 
-    from r2med.crossencoders.open import card_of, open_scorer
+    from r2med.crossencoders.pair_scorer import open_scorer
+    from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.data.dataset_cards import ANY_DATASET
 
-    scorer = open_scorer(card_of(name), ANY_DATASET, options)
+    scorer = open_scorer(RERANKERS[name], ANY_DATASET, options)
     started = time.perf_counter()
     right = scorer.score([SAMPLES])[0]
     loaded = time.perf_counter()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.crossencoders.contracts import Pair
+from r2med.crossencoders.pair_scorer import Pair
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.tokenize import AT_ONCE, Ids
@@ -43,7 +43,7 @@ class PairTokens:
     ids: list[Ids] = field(default_factory=list)
     types: list[Ids] = field(default_factory=list)
     """Which part each token belongs to; empty for models that do not ask."""
-    truncated: list[bool] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
 
     def lengths(self) -> list[int]:
         """Return the number of tokens of each pair."""
@@ -85,7 +85,7 @@ class PairTokenizer:
 
     def _add(self, tokens: PairTokens, query: Ids, bare: Ids | None, document: Ids) -> None:
         kept, kept_document = shares(len(query), len(document), self._room)
-        tokens.truncated.append(kept < len(query) or kept_document < len(document))
+        tokens.cut.append(kept < len(query) or kept_document < len(document))
         if kept < len(query) and bare is not None:
             query = self._shortened(bare, kept)
         document = document[:kept_document]

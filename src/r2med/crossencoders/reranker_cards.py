@@ -1,4 +1,4 @@
-"""Reranker cards: one TOML file each, with all that scoring a query and a document takes."""
+"""Reranker cards: one TOML file each; and the card that follows from `hf:ORG/NAME`, `path:DIR` and `py:MODULE:NAME`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from r2med.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
+from r2med.encoders.model_cards import checked_python_path, hub_repository, model_folder, safe_name
 
 Loader = Literal["classifier", "yes-no", "custom"]
 
@@ -80,3 +81,23 @@ class RerankerCard(BaseModel):
 
 RERANKERS = Catalogue("rerankers", RerankerCard, "reranker", "r2med models list shows all")
 """Every reranker card by name; those with variants also as NAME:VARIANT."""
+
+
+def resolve_reranker(spec: str) -> RerankerCard:
+    """Return the card of anything that a user may name as a reranker. Raises UserError if it names none.
+
+    Models without a card are classifiers with a limit of their own.
+    """
+    kind, _, rest = spec.partition(":")
+    if kind == "hf":
+        repository, revision = hub_repository(rest)
+        name = safe_name(f"hf-{repository}")
+        return RerankerCard(name=name, repository=repository, revision=revision, loader="classifier", max_tokens=0)
+    if kind == "path":
+        folder = model_folder(rest)
+        name = safe_name(f"path-{folder.name}")
+        return RerankerCard(name=name, repository=str(folder), loader="classifier", max_tokens=0)
+    if kind == "py":
+        path = checked_python_path(rest, "reranker")
+        return RerankerCard(name=safe_name(f"py-{path}"), repository=path, loader="custom", max_tokens=0)
+    return RERANKERS.card(spec)

@@ -9,14 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from r2med.cost import Cost
-from r2med.crossencoders.contracts import PairScorer
-from r2med.crossencoders.open import card_of, open_scorer
-from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.crossencoders.pair_scorer import PairScorer, cost_of, open_scorer
+from r2med.crossencoders.reranker_cards import RerankerCard, resolve_reranker
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.rerank.order import candidates, query_text, reranked
-from r2med.rerank.pair_scores import Asked, scores_of
+from r2med.rerank.pair_scores import RankedQuery, pair_scores
 from r2med.rerank.reranking import Reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
@@ -35,7 +33,7 @@ class CrossEncoder(Stage, kind="rerank"):
 
     def open(self, setup: Setup) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME; no weights are loaded yet."""
-        return CrossReranker(self, card_of(self.name), setup)
+        return CrossReranker(self, resolve_reranker(self.name), setup)
 
 
 @dataclass(frozen=True)
@@ -63,25 +61,15 @@ class CrossReranker:
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the run with the first candidates of each query sorted by their scores."""
-        asked = [
-            Asked(query.query.id, query_text(query, self.stage.query), rows)
+        ranked = [
+            RankedQuery(query.query.id, query_text(query, self.stage.query), rows)
             for query, rows in zip(queries, candidates(run, self.depth), strict=True)
         ]
-        if not any(len(query.rows) for query in asked):
+        if not any(len(query.rows) for query in ranked):
             return Reranked(run, notices=(f"{self.name}: the run has no documents, there is nothing to rerank",))
-        scored = scores_of(asked, self._scorer(dataset), dataset.corpus, store, self.card.name)
-        every = [pair for line in scored for pair in line]
-        seconds = sum(pair.seconds for pair in every)
-        return Reranked(
-            reranked(run, self.depth, [np.asarray([pair.score for pair in line], np.float64) for line in scored]),
-            cost=Cost(
-                seconds=seconds,
-                encoder_seconds=seconds,
-                texts=len(every),
-                tokens=sum(pair.tokens for pair in every),
-                cut=sum(pair.truncated for pair in every),
-            ),
-        )
+        scored = pair_scores(ranked, self._scorer(dataset), dataset.corpus, store, self.card.name)
+        scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
+        return Reranked(reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line]))
 
     def _scorer(self, dataset: Dataset) -> PairScorer:
         words = dataset.instruction

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,10 @@ import pytest
 import torch
 import transformers
 
-from r2med.crossencoders import encoder
-from r2med.crossencoders.encoder import CrossEncoder
-from r2med.crossencoders.open import card_of, open_scorer
-from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
+from r2med.crossencoders import pair_model
+from r2med.crossencoders.pair_scorer import cost_of, open_scorer
+from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
+from r2med.crossencoders.transformer_scorer import TransformerScorer
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -35,7 +37,7 @@ def card(**settings):
 
 def scorer(folder, *, tokens=0, device="cpu", paths=(), **settings):
     options = Setup(device=device, model_paths=(("tiny", folder), *paths), tokens_per_batch=tokens)
-    return CrossEncoder(card(**settings), ANY_DATASET, options)
+    return TransformerScorer(card(**settings), ANY_DATASET, options)
 
 
 def values(found):
@@ -128,7 +130,7 @@ def test_qwen3_scores_by_yes_less_no(tmp_path, side):
     folder = tiny_rerankers.qwen3(tmp_path / "qwen3", side)
     shipped = RERANKERS["qwen3-reranker-0.6b"]
     tiny = shipped.model_copy(update={"name": "tiny", "max_tokens": 500})
-    found = CrossEncoder(tiny, ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
+    found = TransformerScorer(tiny, ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
     yes, no = tokenizer.convert_tokens_to_ids("yes"), tokenizer.convert_tokens_to_ids("no")
@@ -177,8 +179,12 @@ def test_what_a_pair_took_is_told(tmp_path):
     whole = [len(tokenizer([query], [document])["input_ids"][0]) for query, document in PAIRS]
     found = scorer(folder).score(PAIRS)
     assert [scored.tokens for scored in found] == [min(LIMIT, length) for length in whole]
-    assert [scored.truncated for scored in found] == [length > LIMIT for length in whole]
+    assert [scored.cut for scored in found] == [length > LIMIT for length in whole]
     assert all(scored.seconds > 0 for scored in found)
+    cost = cost_of(found)
+    assert (cost.texts, cost.tokens) == (len(PAIRS), sum(scored.tokens for scored in found))
+    assert (cost.cut, cost.calls) == (sum(length > LIMIT for length in whole), 0)
+    assert cost.seconds == cost.encoder_seconds == pytest.approx(sum(scored.seconds for scored in found))
 
 
 def test_a_document_is_cut_and_its_query_kept(tmp_path):
@@ -203,7 +209,7 @@ def test_a_model_with_other_labels_is_one_line(tmp_path, labels, logit, message)
 @pytest.mark.parametrize("labels", [1, 2])
 def test_any_classifier_by_its_folder(tmp_path, labels):
     folder = tiny_rerankers.bert(tmp_path / "bert", labels)
-    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, labels - 1, limit=64))
     assert max(scored.tokens for scored in found.score(PAIRS)) == 64
     assert str(tmp_path) not in json.dumps(found.describe())
@@ -212,7 +218,7 @@ def test_any_classifier_by_its_folder(tmp_path, labels):
 @pytest.mark.parametrize(("told", "limit"), [(None, 64), (40, 40), (1_000, 64)])
 def test_its_limit_is_its_tokenizers_or_its_positions(tmp_path, told, limit):
     folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm", limit=told)
-    found = open_scorer(card_of(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, 0, limit=limit))
     assert max(scored.tokens for scored in found.score(PAIRS)) == limit
 
@@ -261,8 +267,8 @@ def test_a_description_holds_all_that_a_score_depends_on(tmp_path):
 def test_weights_are_loaded_with_the_first_pair(tmp_path, monkeypatch):
     folder = tiny_rerankers.bert(tmp_path / "bert")
     loads = []
-    load = encoder.load_model
-    monkeypatch.setattr(encoder, "load_model", lambda *args: loads.append(args) or load(*args))
+    load = pair_model.load_model
+    monkeypatch.setattr(pair_model, "load_model", lambda *args: loads.append(args) or load(*args))
     found = scorer(folder)
     found.describe()
     assert found.score([]) == [] and not loads
@@ -274,7 +280,7 @@ def test_weights_are_loaded_with_the_first_pair(tmp_path, monkeypatch):
 def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
     folder = tiny_rerankers.bert(tmp_path / "bert")
     wanted = values(scorer(folder).score(PAIRS))
-    found, whole = scorer(folder, tokens=5_000), encoder.Classifier.__call__
+    found, whole = scorer(folder, tokens=5_000), pair_model.Classifier.__call__
     sizes = []
 
     def small(self, ids, lengths, types):
@@ -283,11 +289,24 @@ def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
             raise MemoryError
         return whole(self, ids, lengths, types)
 
-    monkeypatch.setattr(encoder.Classifier, "__call__", small)
+    monkeypatch.setattr(pair_model.Classifier, "__call__", small)
     np.testing.assert_allclose(values(found.score(PAIRS)), wanted, rtol=2e-4, atol=2e-5)
     assert sizes[0] == len(PAIRS)
 
 
 def test_another_engine_is_refused_and_not_ignored(tmp_path):
     with pytest.raises(UserError, match="--backend openvino: reranker tiny runs on torch only"):
-        CrossEncoder(card(), ANY_DATASET, Setup(backend="openvino"))
+        TransformerScorer(card(), ANY_DATASET, Setup(backend="openvino"))
+
+
+def test_describing_imports_no_torch(tmp_path):
+    folder = tiny_rerankers.bert(tmp_path / "bert")
+    code = (
+        "import sys; from r2med.crossencoders.pair_scorer import open_scorer;"
+        "from r2med.crossencoders.reranker_cards import resolve_reranker;"
+        "from r2med.data.dataset_cards import ANY_DATASET; from r2med.setup import Setup;"
+        f"open_scorer(resolve_reranker('path:{folder}'), ANY_DATASET, Setup(device='cpu')).describe();"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

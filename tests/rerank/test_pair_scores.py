@@ -4,13 +4,13 @@ import sqlite3
 
 import pytest
 
-from r2med.crossencoders.cache import ScoreCache, pair_key, text_hash
-from r2med.crossencoders.contracts import Scored
+from r2med.crossencoders.pair_scorer import ScoredPair
+from r2med.rerank.pair_scores import ScoreCache, pair_key, text_hash
 
 KEYS = [pair_key("model", text_hash("query"), text_hash(text)) for text in ("a", "b", "c")]
 ROWS = {
-    KEYS[0]: Scored(-3.25, 412, True, 0.125),
-    KEYS[1]: Scored(1e-7, 0, False, 0.0),
+    KEYS[0]: ScoredPair(-3.25, 412, True, 0.125),
+    KEYS[1]: ScoredPair(1e-7, 0, False, 0.0),
 }
 
 
@@ -19,8 +19,8 @@ def test_scores_come_back_as_they_were(tmp_path):
         cache.put(ROWS)
     with ScoreCache(tmp_path / "scores" / "tiny.sqlite") as cache:
         assert cache.get(KEYS) == ROWS
-        cache.put({KEYS[0]: Scored(1.0)})
-        assert cache.get(KEYS[:1]) == {KEYS[0]: Scored(1.0)}
+        cache.put({KEYS[0]: ScoredPair(1.0)})
+        assert cache.get(KEYS[:1]) == {KEYS[0]: ScoredPair(1.0)}
 
 
 def test_a_key_tells_model_query_and_document_apart():

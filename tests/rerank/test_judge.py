@@ -1,4 +1,4 @@
-"""What LLM rerankers show: marked, cut evenly, nothing of the gold data; and what they tell of themselves."""
+"""LLM rerankers: what they show: marked, cut evenly, nothing of the gold data; and what they tell of themselves."""
 
 import itertools
 

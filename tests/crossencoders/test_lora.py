@@ -9,9 +9,9 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from r2med.crossencoders.encoder import CrossEncoder
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.crossencoders.transformer_scorer import TransformerScorer
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -156,7 +156,7 @@ CARD = RerankerCard(
 
 def scored(**paths):
     options = Setup(device="cpu", model_paths=tuple((name.replace("_", "."), folder) for name, folder in paths.items()))
-    scorer = CrossEncoder(CARD, ANY_DATASET, options)
+    scorer = TransformerScorer(CARD, ANY_DATASET, options)
     return [found.score for found in scorer.score(PAIRS)], scorer.describe()
 
 

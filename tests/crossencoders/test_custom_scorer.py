@@ -4,7 +4,8 @@ import hashlib
 
 import pytest
 
-from r2med.crossencoders.open import card_of, open_scorer
+from r2med.crossencoders.pair_scorer import open_scorer
+from r2med.crossencoders.reranker_cards import resolve_reranker
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import NotFiniteError
 from r2med.errors import UserError
@@ -75,14 +76,14 @@ def opened(tmp_path, monkeypatch, request):
     name = "reranker_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    return lambda thing: open_scorer(card_of(f"py:{name}:{thing}"), ANY_DATASET, Setup())
+    return lambda thing: open_scorer(resolve_reranker(f"py:{name}:{thing}"), ANY_DATASET, Setup())
 
 
 @pytest.mark.parametrize("thing", ["Overlap", "Array", "Torch", "ready"])
 def test_lists_arrays_and_tensors_are_scores(opened, thing):
     found = opened(thing).score(PAIRS)
     assert [scored.score for scored in found] == [1.0, 2.0]
-    assert all(scored.seconds > 0 and scored.tokens == 0 and not scored.truncated for scored in found)
+    assert all(scored.seconds > 0 and scored.tokens == 0 and not scored.cut for scored in found)
     assert opened(thing).score([]) == []
 
 
@@ -130,4 +131,4 @@ def test_a_changed_source_file_is_another_model(opened, tmp_path):
 )
 def test_a_name_that_names_nothing_is_one_line(spec, message):
     with pytest.raises(UserError, match=message):
-        card_of(spec)
+        resolve_reranker(spec)

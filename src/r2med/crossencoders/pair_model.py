@@ -1,0 +1,168 @@
+"""One copy of a cross-encoder: loaded and checked, token ids in, one score per pair out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from r2med.crossencoders.lora import merge
+from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.encoders import weights
+from r2med.encoders.devices import dtype_setting
+from r2med.encoders.encoder import Vectors
+from r2med.encoders.forward import Forward, Matrix
+from r2med.errors import UserError
+from r2med.setup import Setup
+
+CLASSES = {"classifier": "AutoModelForSequenceClassification", "yes-no": "AutoModelForCausalLM"}
+
+
+class Classifier:
+    """A model whose head reads the whole pair, as BERT's."""
+
+    def __init__(self, model: Any, device: str, column: int) -> None:
+        self.model = model
+        self.device = device
+        self._column = column
+
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None) -> Vectors:
+        """Return a score for each row of right-padded ids."""
+        mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if types is not None:
+            inputs["token_type_ids"] = types
+        tensors = {name: torch.from_numpy(matrix).to(self.device) for name, matrix in inputs.items()}
+        with torch.inference_mode():
+            scores: Vectors = self.model(**tensors).logits[:, self._column, None].float().cpu().numpy()
+            return scores
+
+
+class LastToken:
+    """A decoder whose score is a product with the last token's state.
+
+    Taken here from the state and not from the library's logits: it looks for the last token by the padding's id, which
+    may also be a token of the text, and a language model would compute its whole vocabulary.
+    """
+
+    def __init__(self, model: Any, device: str, head: Any, bias: float) -> None:
+        self.model = model
+        self.device = device
+        self._forward = Forward(model.base_model, device, bidirectional=False)
+        self._head = head.detach().float().to(device)
+        self._bias = bias
+
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None) -> Vectors:
+        """Return a score for each row of right-padded ids."""
+        with torch.inference_mode():
+            hidden, sizes = self._forward(ids, lengths)
+            last = hidden[torch.arange(len(ids), device=self.device), sizes - 1]
+            scores: Vectors = (last.float() @ self._head + self._bias)[:, None].cpu().numpy()
+            return scores
+
+
+PairModel = Classifier | LastToken
+
+
+def with_head(model: Any, tokenizer: Any, card: RerankerCard, device: str) -> PairModel:
+    """Return what scores with a model on a device, by its kind of head."""
+    model = model.to(device)
+    if card.loader == "yes-no":
+        yes, no = (_only_token(tokenizer, word, card) for word in ("yes", "no"))
+        rows = model.get_output_embeddings().weight
+        return LastToken(model, device, rows[yes].detach().float() - rows[no].detach().float(), 0.0)
+    column = _column(card, int(model.config.num_labels))
+    head = getattr(model, "score", None)
+    if isinstance(head, torch.nn.Linear):  # what all of the library's decoders call theirs
+        return LastToken(model, device, head.weight[column], 0.0 if head.bias is None else float(head.bias[column]))
+    return Classifier(model, device, column)
+
+
+def positions(model: Any) -> int:
+    """Return how many tokens a model has positions for; 0 if it does not say."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
+            # RoBERTa and its kin count from behind the padding's own position.
+            return int(module.num_embeddings) - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return int(getattr(model.config, "max_position_embeddings", 0) or 0)
+
+
+def load_tokenizer(folder: Path, card: RerankerCard, setup: Setup) -> Any:
+    """Return the tokenizer of a folder."""
+    from transformers import AutoTokenizer
+
+    settings = _settings(folder, card, setup)
+    with weights.loading(card.name, folder):
+        return AutoTokenizer.from_pretrained(str(folder), **settings)
+
+
+def load_model(folder: Path, adapter: Path | None, card: RerankerCard, setup: Setup, dtype: str) -> Any:
+    """Return the model of a folder with its head, the adapter merged. Raises UserError if it lacks a weight."""
+    import transformers
+
+    kind = CLASSES[card.loader]
+    weights.check_trust(folder, card.name, setup, kind)
+    settings = _settings(folder, card, setup) | dtype_setting(dtype)
+    if adapter is not None:
+        settings |= _head_setting(settings, card)
+    with weights.loading(card.name, folder):
+        load = getattr(transformers, kind).from_pretrained
+        model, info = load(str(folder), output_loading_info=True, **settings)
+    brought: set[str] = set()
+    if adapter is not None:
+        with weights.loading(card.name, adapter):
+            brought = merge(model, adapter, card.name)
+    missing = sorted(set(info["missing_keys"]) - brought)
+    if missing:  # the library would fill them with random numbers
+        raise UserError(
+            f"reranker {card.name}: {adapter or folder} lacks {len(missing)} weights of {type(model).__name__}, "
+            f"e.g. {missing[0]}: is it a cross-encoder?"
+        )
+    return model.eval()
+
+
+def _settings(folder: Path, card: RerankerCard, setup: Setup) -> dict[str, Any]:
+    settings: dict[str, Any] = {"local_files_only": True, "trust_remote_code": setup.trust_remote_code}
+    return settings | _configuration(folder, card)
+
+
+def _configuration(folder: Path, card: RerankerCard) -> dict[str, Any]:
+    """Return the configuration where its file does not name the architecture, as those of old models.
+
+    The library would guess it from the folder's path.
+    """
+    from transformers import AutoConfig
+
+    with weights.loading(card.name, folder):
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if "model_type" in content or not card.architecture:
+            return {}
+        return {"config": AutoConfig.for_model(card.architecture, **content)}
+
+
+def _head_setting(settings: dict[str, Any], card: RerankerCard) -> dict[str, Any]:
+    """Return how many logits the head that an adapter brings has: a base model's own configuration says two."""
+    labels = 2 if card.logit == "second" else 1
+    if config := settings.get("config"):
+        config.num_labels = labels
+        return {"config": config}
+    return {"num_labels": labels}
+
+
+def _column(card: RerankerCard, labels: int) -> int:
+    """Return which of a classifier's logits is the score."""
+    wanted = {"only": 1, "second": 2}.get(card.logit, labels)
+    if labels != wanted or labels not in (1, 2):
+        expected = {"only": "one", "second": "two"}.get(card.logit, "one or two")
+        raise UserError(f"reranker {card.name}: its model gives {labels} logits for a pair instead of {expected}")
+    return labels - 1
+
+
+def _only_token(tokenizer: Any, word: str, card: RerankerCard) -> int:
+    ids = tokenizer(word, add_special_tokens=False)["input_ids"]
+    if len(ids) != 1:
+        raise UserError(f"reranker {card.name}: {word!r} is {len(ids)} tokens of its model, so it has no one logit")
+    return int(ids[0])

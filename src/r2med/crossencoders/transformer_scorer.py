@@ -1,0 +1,162 @@
+"""Scoring pairs with a cross-encoder of transformers: its weights, its description, its scores.
+
+torch is imported with the weights: describing scores that are in the cache must not take seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from r2med.crossencoders.pair_scorer import Pair, ScoredPair
+from r2med.crossencoders.pairs import PairTokenizer
+from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders import devices, weights
+from r2med.encoders.encoder import Vectors
+from r2med.encoders.replicas import Replicas, cached_model
+from r2med.encoders.tokenize import padded
+from r2med.encoders.weights import Weights
+from r2med.errors import UserError
+from r2med.setup import Setup
+
+if TYPE_CHECKING:
+    from r2med.crossencoders.pair_model import PairModel
+
+UNLIMITED = 1 << 20
+"""What tokenizers without a limit say is far above this."""
+USUAL = 512
+
+
+@dataclass(frozen=True)
+class WeightsAndAdapter:
+    """A model, and the LoRA adapter that is merged into it, if it has one."""
+
+    model: Weights
+    adapter: Weights | None = None
+
+    def describe(self) -> dict[str, str]:
+        """Return what a score depends on: names and revisions."""
+        own = self.adapter or self.model
+        names = {"model": own.repository or own.name, "revision": own.revision}
+        if self.adapter:
+            names |= {"base": self.model.repository, "base_revision": self.model.revision}
+        return names
+
+
+def find_weights(card: RerankerCard, setup: Setup) -> WeightsAndAdapter:
+    """Return the weights that a card means here, without downloading them.
+
+    A base by hand is named NAME.base. A folder of NAME that holds a whole model, merged before, needs no base.
+    """
+    if not card.base:
+        return WeightsAndAdapter(weights.find(card, setup))
+    by_hand = setup.path_of(card.name)
+    if by_hand is not None and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file():
+        return WeightsAndAdapter(weights.find(card, setup))
+    name = f"{card.name}.base"
+    base = card.model_copy(update={"name": name, "repository": card.base, "revision": card.base_revision})
+    return WeightsAndAdapter(weights.find(base, setup), _adapter(card, by_hand))
+
+
+def _adapter(card: RerankerCard, by_hand: Path | None) -> Weights:
+    if by_hand is not None:
+        revision = weights.folder_revision(weights.checked_adapter(by_hand, card.name))
+        return Weights(card.name, card.repository, revision, by_hand, "adapter")
+    adapter = Weights(card.name, card.repository, card.revision, kind="adapter")
+    return replace(adapter, revision=weights.commit_of(card.name, card.repository, card.revision))
+
+
+class LoadedScorer:
+    """A tokenizer, and a copy of its model on each device."""
+
+    def __init__(self, found: WeightsAndAdapter, card: RerankerCard, setup: Setup) -> None:
+        from r2med.crossencoders import pair_model
+
+        folder = found.model.fetch()
+        adapter = found.adapter.fetch() if found.adapter else None
+        self.tokenizer = pair_model.load_tokenizer(folder, card, setup)
+
+        def load(device: str, dtype: str) -> PairModel:
+            model = pair_model.load_model(folder, adapter, card, setup, dtype)
+            return pair_model.with_head(model, self.tokenizer, card, device)
+
+        self.replicas = Replicas(setup, load)
+        model = self.replicas.first.model
+        self.has_types = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
+        self.limit = self._checked_limit(card, pair_model.positions(model))
+
+    def _checked_limit(self, card: RerankerCard, positions: int) -> int:
+        if 0 < positions < card.max_tokens:
+            raise UserError(
+                f"reranker {card.name}: its card allows {card.max_tokens} tokens, "
+                f"its weights have {positions} positions"
+            )
+        own = int(min(self.tokenizer.model_max_length or UNLIMITED, UNLIMITED))
+        limits = [limit for limit in (own, positions) if 0 < limit < UNLIMITED]
+        return card.max_tokens or min(limits, default=USUAL)
+
+
+class TransformerScorer:
+    """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
+
+    def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
+        devices.check_torch(setup, f"reranker {card.name}")
+        self._card = card
+        self._instruction = instruction
+        self._setup = setup
+        self._backend = devices.describe_backend(setup)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a score depends on; the card's name is no part of it."""
+        card = self._card
+        return {
+            "loader": card.loader,
+            **self._weights.describe(),
+            "logit": card.logit or "by the number of labels",
+            "query_template": "{query}".join(card.query_parts(self._instruction)),
+            "document_template": card.document,
+            "join": card.join,
+            "before": card.before,
+            "after": card.after,
+            "max_tokens": card.max_tokens or "the model's own",
+            "cut_query": card.cut_query,
+            **self._backend,
+        }
+
+    def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
+        """Return one score per pair, in their order."""
+        if not pairs:
+            return []
+        loaded = self._loaded()
+        started = time.perf_counter()
+        tokenizer = PairTokenizer(loaded.tokenizer, self._card, self._instruction, loaded.limit, loaded.has_types)
+        tokens = tokenizer(pairs)
+
+        def rows(model: PairModel, batch: Sequence[int]) -> Vectors:
+            ids = [tokens.ids[i] for i in batch]
+            types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
+            return model(padded(ids, tokenizer.pad), np.asarray([len(row) for row in ids], dtype=np.int64), types)
+
+        lengths = tokens.lengths()
+        scores = loaded.replicas.run(lengths, rows, tokens.cut).vectors[:, 0]
+        share = (time.perf_counter() - started) / sum(lengths)
+        return [
+            ScoredPair(float(score), length, cut, share * length)
+            for score, length, cut in zip(scores, lengths, tokens.cut, strict=True)
+        ]
+
+    @cached_property
+    def _weights(self) -> WeightsAndAdapter:
+        return find_weights(self._card, self._setup)
+
+    def _loaded(self) -> LoadedScorer:
+        card, setup, found = self._card, self._setup, self._weights
+        key = ("cross", found, card.loader, card.logit, card.max_tokens)
+        return cached_model(key, setup, lambda: LoadedScorer(found, card, setup))
