@@ -9,15 +9,16 @@ argument = [key "="] stage-or-word
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
-from r2med.errors import UserError, nearest
+from r2med.errors import UserError
 
 ARROW = " → "
+
+DEEPEST = 20
+"""Parentheses within parentheses; nobody means more, and each costs a level of recursion."""
 
 _AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
 """What means something in the grammar, so that a path with it in a name would not parse back."""
@@ -47,22 +48,6 @@ class Call:
         inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
         at = "" if self.depth is None else f"@{self.depth}"
         return f"{self.name}({', '.join(inside)}){at}" if inside else f"{self.name}{at}"
-
-    def typed(self, kinds: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
-        """Return the settings, each read by its kind; one that is not among them is one line with the nearest."""
-        found: dict[str, Any] = {}
-        for key, value in self.settings:
-            if key not in kinds:
-                there = ", ".join(kinds) or "it has none"
-                raise UserError(f"{self.name} has no setting {key!r}{nearest(key, kinds)}: {there}")
-            if key in found:
-                raise UserError(f"{self}: {key} is given twice")
-            try:
-                found[key] = kinds[key](value)
-            except ValueError:
-                number = "a whole number" if kinds[key] is int else "a number"
-                raise UserError(f"{self.name}: {key}={value} is not {number}") from None
-        return found
 
 
 def parse(spec: str) -> list[list[Call]]:
@@ -96,8 +81,8 @@ def _call(text: str, spec: str) -> Call:
 
 def _depth(text: str) -> tuple[str, int | None]:
     # Digits only, and at the very end: a revision after a model's name, as in hf:org/model@main, is no depth.
-    found = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
-    return (found[1], int(found[2])) if found else (text, None)
+    match = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
+    return (match[1], int(match[2])) if match else (text, None)
 
 
 def _key_value(argument: str) -> tuple[str, str, str]:
@@ -110,13 +95,15 @@ def _key_value(argument: str) -> tuple[str, str, str]:
 def split(text: str, mark: str, spec: str) -> list[str]:
     """Split at a mark outside of parentheses."""
     parts, depth, start = [], 0, 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if depth < 0:
             break
+        if depth > DEEPEST:
+            raise UserError(f"{spec[:60]!r}… has parentheses more than {DEEPEST} deep: write it with fewer")
         if character == mark and depth == 0:
-            parts.append(text[start:place])
-            start = place + 1
+            parts.append(text[start:index])
+            start = index + 1
     if depth:
         raise UserError(f"the parentheses of {spec!r} do not match")
     return [*parts, text[start:]]

@@ -82,7 +82,7 @@ class CandidateSearcher:
         asked = [query.query.id for query in queries]
         run = self._read(asked)
         line_of = {query: line for line, query in enumerate(run.queries)}
-        found, counts = [], run.found
+        hits, counts = [], run.found
         for query in asked:
             line = line_of.get(query)
             count = 0 if line is None else int(counts[line])
@@ -99,8 +99,8 @@ class CandidateSearcher:
                 raise UserError(
                     f"{self._path}: the score of query {query!r} and document {odd!r} is infinite or too large"
                 )
-            found.append((rows[:k], scores[:k]))
-        return Searched(Run.ranked(asked, found, self._corpus))
+            hits.append((rows[:k], scores[:k]))
+        return Searched(Run.ranked(asked, hits, self._corpus))
 
     def live(self) -> CandidateSearcher:
         """Return itself: it looks rankings up and keeps nothing."""

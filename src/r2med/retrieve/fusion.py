@@ -155,9 +155,9 @@ class FusionSearcher:
             prepared[identity] = searched.prepared
             started = time.perf_counter()
             for line, (rows, scores) in enumerate(zip(searched.run.rows, searched.run.scores, strict=True)):
-                found = rows[rows != NO_DOCUMENT].tolist()
-                if found:
-                    for row, amount in zip(found, value(scores[: len(found)].astype(np.float64)).tolist(), strict=True):
+                hits = rows[rows != NO_DOCUMENT].tolist()
+                if hits:
+                    for row, amount in zip(hits, value(scores[: len(hits)].astype(np.float64)).tolist(), strict=True):
                         worth[line][row] = worth[line].get(row, 0.0) + weight * amount
             own += time.perf_counter() - started
         corpus = self._dataset.corpus

@@ -58,15 +58,15 @@ class Run:
     def ranked(
         cls,
         queries: Sequence[str],
-        found: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]],
+        hits: Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]],
         documents: Documents,
     ) -> Run:
         """Put each query's (rows, scores) into order and pad them to one width."""
         ranks = documents.id_ranks()
-        width = max((len(rows) for rows, _ in found), default=0)
+        width = max((len(rows) for rows, _ in hits), default=0)
         all_rows = np.full((len(queries), width), NO_DOCUMENT, dtype=np.int32)
-        all_scores = np.zeros((len(queries), width), dtype=found[0][1].dtype if found else np.float32)
-        for line, (rows, scores) in enumerate(found):
+        all_scores = np.zeros((len(queries), width), dtype=hits[0][1].dtype if hits else np.float32)
+        for line, (rows, scores) in enumerate(hits):
             order = np.lexsort((-ranks[rows], -scores))
             all_rows[line, : len(rows)] = rows[order]
             all_scores[line, : len(rows)] = scores[order]
@@ -92,7 +92,7 @@ class Run:
     def distinct(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return the rows that any query found, ascending, and for each row up to the last its position among them."""
         seen = np.zeros(int(self.rows.max(initial=NO_DOCUMENT)) + 2, dtype=bool)
-        seen[self.rows] = True  # what pads a line is written to the last place
+        seen[self.rows] = True  # what pads a line is written to the last position
         seen[-1] = False
         return np.flatnonzero(seen).astype(np.int32), np.cumsum(seen) - 1
 

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 
 def best(scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the places of the k best scores, in no particular order."""
-    place = len(scores) - k
-    if place <= 0:
+    """Return the positions of the k best scores, in no particular order."""
+    cut = len(scores) - k
+    if cut <= 0:
         return np.arange(len(scores))
-    threshold = np.partition(scores, place)[place]
+    threshold = np.partition(scores, cut)[cut]
     above = np.flatnonzero(scores > threshold)
     level = np.flatnonzero(scores == threshold)
     if len(above) + len(level) > k:

@@ -80,24 +80,24 @@ def read_run(path: Path, encoded: bool = False, doubles: bool = False) -> Run:
     builds of trec_eval, or as `doubles`, as in trec_eval 9.0.8 and 10, where scores that differ only as doubles are no
     tie.
     """
-    found: dict[str, dict[str, float]] = {}
+    rankings: dict[str, dict[str, float]] = {}
     for number, line in _lines(path):
         query, document, score = _parse(path, number, line)
         if encoded:
             query, document = decode_id(query), decode_id(document)
-        scores = found.setdefault(query, {})
+        scores = rankings.setdefault(query, {})
         if document in scores:
             raise UserError(f"{path}:{number}: document {document!r} comes twice for query {query!r}")
         scores[document] = score
-    table = IdTable(tuple(sorted({document for scores in found.values() for document in scores})))
+    table = IdTable(tuple(sorted({document for scores in rankings.values() for document in scores})))
     row_of = {identifier: row for row, identifier in enumerate(table.table)}
     precision = np.float64 if doubles else np.float32
     with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as trec_eval has it
         arrays: list[Any] = [
             (np.array([row_of[d] for d in scores], dtype=np.int32), np.array(list(scores.values()), dtype=precision))
-            for scores in found.values()
+            for scores in rankings.values()
         ]
-    return Run.ranked(list(found), arrays, table)
+    return Run.ranked(list(rankings), arrays, table)
 
 
 def read_judged_run(path: Path, qrels: Mapping[str, Mapping[str, int]], doubles: bool = False) -> Run:

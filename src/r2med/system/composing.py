@@ -73,18 +73,18 @@ def cross_product(
     Raises UserError if a method, an LLM or a number of samples is given that would change nothing.
     """
     names = llm_names(llms)
-    found = [read_only for spec in systems for read_only in _reranked(spec, rerank)]
-    used = any(wants_llm(calls) for calls in found)
-    found = [each for calls in found for each in _for_each_llm(calls, names)]
+    chosen = [calls for spec in systems for calls in _reranked(spec, rerank)]
+    used = any(wants_llm(calls) for calls in chosen)
+    chosen = [each for calls in chosen for each in _for_each_llm(calls, names)]
     if not expand:
         if names and not used:
             raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
         if samples != 1:
             where = f"in a system it is written 'hyde(LLM, samples={samples}){ARROW}bm25'"
             raise UserError(f"--samples goes with --expand; {where}")
-        return found
+        return chosen
     expansions = _expansions(expand, names, samples, used)
-    return [((expansion,), *calls) for expansion in expansions for calls in found]
+    return [((expansion,), *calls) for expansion in expansions for calls in chosen]
 
 
 def llm_names(llms: Iterable[str]) -> list[str]:

@@ -25,7 +25,7 @@ def analyse_chunks(chunks: Sequence[str]) -> list[tuple[str, ...]]:
     if len(lines) != len(plain):  # a chunk held a line break (or there is no chunk): `terms` sorts that out
         return [terms(chunk) for chunk in chunks]
     term = _Terms().__getitem__
-    found = [tuple(filter(None, map(term, line.split()))) for line in lines]
+    analysed = [tuple(filter(None, map(term, line.split()))) for line in lines]
     for at in [at for at, chunk in enumerate(plain) if not chunk]:
-        found[at] = terms(chunks[at])
-    return found
+        analysed[at] = terms(chunks[at])
+    return analysed

@@ -44,7 +44,7 @@ def term_of(token: str) -> str:
     if token.isascii() or not _SUPPLEMENTARY.search(token):
         return stem(token)
     # Lucene stems UTF-16 units: a character beyond U+FFFF is two consonants, and never a doubled one.
-    units = _SUPPLEMENTARY.sub(lambda found: _surrogates(found[0]), token)
+    units = _SUPPLEMENTARY.sub(lambda match: _surrogates(match[0]), token)
     return stem(units).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 

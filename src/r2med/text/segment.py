@@ -48,7 +48,7 @@ def segment(text: str) -> list[str]:
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     classes = symbols(text)
     if 2 * len(text) <= MAX_UNITS and "i" not in classes:
-        return [text[slice(*found.span())] for found in _TOKEN.finditer(classes)]
+        return [text[slice(*match.span())] for match in _TOKEN.finditer(classes)]
     return [text[first:last] for first, last in _spans(classes, _unit_offsets(text))]
 
 

@@ -48,9 +48,9 @@ class _Classes(dict[int, str]):
 
     def __missing__(self, code_point: int) -> str:
         at = bisect_right(self._firsts, code_point) - 1
-        found = self._symbols[at] if at >= 0 and code_point <= self._lasts[at] else OTHER
-        self[code_point] = found
-        return found
+        symbol = self._symbols[at] if at >= 0 and code_point <= self._lasts[at] else OTHER
+        self[code_point] = symbol
+        return symbol
 
 
 @cache

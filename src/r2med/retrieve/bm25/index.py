@@ -23,7 +23,7 @@ VERSION = 1
 FEW = 200
 """One term in so many of a vocabulary is found by halving it as soon as by hashing all of it (measured: 127 to 205)."""
 
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Index:
     collection: Collection
     seconds: float
     orders: tuple[Ints, ...] = ()
-    """Each segment's terms in ascending order, by their places; only where single queries have to be fast."""
+    """Each segment's terms in ascending order, by their positions; only where single queries have to be fast."""
     repeats: tuple[Segment, ...] = ()
     """Rows that are no documents but count in the statistics."""
 
@@ -44,38 +44,41 @@ class Index:
         orders = [pc.sort_indices(segment.terms).to_numpy().astype(np.int32) for segment in self.segments]
         return replace(self, orders=tuple(orders))
 
-    def places(self, terms: pa.Array) -> list[Places]:
+    def positions(self, terms: pa.Array) -> list[Positions]:
         """Return for each segment where each term stands in it, -1 for those it does not have."""
-        found = []
+        positions = []
         for number, segment in enumerate(self.segments):
             if self.orders and len(terms) * FEW <= len(segment.terms):
-                found.append(_sought(terms.to_pylist(), segment.terms, self.orders[number]))
+                positions.append(_sought(terms.to_pylist(), segment.terms, self.orders[number]))
             else:
-                found.append(_hashed(terms, segment.terms))
-        return found
+                positions.append(_hashed(terms, segment.terms))
+        return positions
 
-    def df(self, terms: pa.Array, places: list[Places] | None = None) -> npt.NDArray[np.int64]:
+    def df(self, terms: pa.Array, positions: list[Positions] | None = None) -> npt.NDArray[np.int64]:
         """Return in how many documents each term stands; 0 for those the corpus does not have."""
         total = np.zeros(len(terms), dtype=np.int64)
-        places = [*(places or self.places(terms)), *(_hashed(terms, segment.terms) for segment in self.repeats)]
-        for segment, here in zip((*self.segments, *self.repeats), places, strict=True):
+        positions = [
+            *(positions or self.positions(terms)),
+            *(_hashed(terms, segment.terms) for segment in self.repeats),
+        ]
+        for segment, here in zip((*self.segments, *self.repeats), positions, strict=True):
             known = here >= 0
             total[known] += segment.offsets[here[known] + 1] - segment.offsets[here[known]]
         return total
 
 
-def _hashed(terms: pa.Array, vocabulary: pa.Array) -> Places:
+def _hashed(terms: pa.Array, vocabulary: pa.Array) -> Positions:
     return np.asarray(pc.fill_null(pc.index_in(terms, value_set=vocabulary), -1), dtype=np.int64)
 
 
-def _sought(words: list[str], vocabulary: pa.Array, order: Ints) -> Places:
-    found = np.full(len(words), -1, dtype=np.int64)
+def _sought(words: list[str], vocabulary: pa.Array, order: Ints) -> Positions:
+    positions = np.full(len(words), -1, dtype=np.int64)
     for number, word in enumerate(words):
         # Arrow sorts bytes of UTF-8, Python compares code points: the same order.
-        rank = bisect_left(order, word, key=lambda place: vocabulary[int(place)].as_py())
+        rank = bisect_left(order, word, key=lambda position: vocabulary[int(position)].as_py())
         if rank < len(order) and vocabulary[int(order[rank])].as_py() == word:
-            found[number] = order[rank]
-    return found
+            positions[number] = order[rank]
+    return positions
 
 
 def open_index(corpus: Corpus, store: Store, counts_repeats: bool = False) -> Index:

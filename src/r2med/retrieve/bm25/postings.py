@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Block:
-    """A few documents as chunks: the distinct ones, and for each place in the text which of them it is."""
+    """A few documents as chunks: the distinct ones, and for each position in the text which of them stands there."""
 
     distinct: pa.Array
     chunks: Ints
@@ -107,9 +107,9 @@ def _cut(texts: pa.Array) -> Block:
 
 
 def _analyse(chunks: list[str]) -> Terms:
-    found = analyse_chunks(chunks)
-    encoded = pa.array([term for terms in found for term in terms], pa.string()).dictionary_encode()
-    counts = np.fromiter(map(len, found), np.int32, len(found))
+    analysed = analyse_chunks(chunks)
+    encoded = pa.array([term for terms in analysed for term in terms], pa.string()).dictionary_encode()
+    counts = np.fromiter(map(len, analysed), np.int32, len(analysed))
     return Terms(encoded.dictionary, counts, encoded.indices.to_numpy())
 
 

@@ -92,17 +92,18 @@ class BM25Searcher:
         bags = [_bag(query) for query in queries]
         terms = pa.array(sorted(set().union(*bags)), pa.string())
         number_of = {term: number for number, term in enumerate(terms.to_pylist())}
-        places = self._index.places(terms)
-        df = self._index.df(terms, places)
+        positions = self._index.positions(terms)
+        df = self._index.df(terms, positions)
         ranks = self._corpus.id_ranks()
 
-        def search_one(place: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-            bag = bags[place]
+        def search_one(index: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+            bag = bags[index]
             numbers = np.array(sorted(number_of[term] for term in bag), dtype=np.int64)
             numbers = numbers[df[numbers] > 0] if len(numbers) else numbers
-            weights = self._weights([bag[terms[int(n)].as_py()] for n in numbers], df[numbers], queries[place])
+            weights = self._weights([bag[terms[int(n)].as_py()] for n in numbers], df[numbers], queries[index])
             parts = [
-                self._search_segment(number, where[numbers], weights, k, ranks) for number, where in enumerate(places)
+                self._search_segment(number, where[numbers], weights, k, ranks)
+                for number, where in enumerate(positions)
             ]
             rows = np.concatenate([rows for rows, _ in parts])
             scores = np.concatenate([scores for _, scores in parts])
@@ -110,8 +111,8 @@ class BM25Searcher:
             return rows[kept], scores[kept]
 
         several = len(bags) > 1  # for one, a pool of threads would take longer to start than the search
-        found = list(map_threads(search_one, range(len(bags))) if several else map(search_one, range(len(bags))))
-        run = Run.ranked([query.query.id for query in queries], found, self._corpus)
+        hits = list(map_threads(search_one, range(len(bags))) if several else map(search_one, range(len(bags))))
+        run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         return Searched(run, Cost(seconds=time.perf_counter() - started), Cost(seconds=self._index.seconds))
 
     def live(self) -> BM25Searcher:
@@ -129,14 +130,14 @@ class BM25Searcher:
     def _search_segment(
         self,
         number: int,
-        places: npt.NDArray[np.int64],
+        positions: npt.NDArray[np.int64],
         weights: npt.NDArray[np.float64],
         k: int,
         ranks: npt.NDArray[np.int32],
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         matrix, start = self._matrices[number], self._index.segments[number].start
-        here = places >= 0
-        scores = (matrix[:, places[here]] @ weights[here]).astype(np.float32)
+        here = positions >= 0
+        scores = (matrix[:, positions[here]] @ weights[here]).astype(np.float32)
         rows, kept = best_positive(scores, k, ranks[start : start + len(scores)])
         return rows + np.int32(start), kept
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.engine import cores, map_threads
 from r2med.retrieve.dense.products import open_product
-from r2med.retrieve.dense.rescoring import Exact, Places, Rescorer, Rows
+from r2med.retrieve.dense.rescoring import Exact, Positions, Rescorer, Rows
 from r2med.retrieve.dense.shortlist import Candidates, choose
 
 UNIT = 2.0**-24
@@ -90,7 +90,7 @@ class _Search:
         self._scores = np.empty((len(queries), columns), dtype=np.float32)
         self._filled = 0
         self._rows = np.empty(columns, dtype=np.int32)
-        self._found = [Candidates.none() for _ in queries]
+        self._shortlists = [Candidates.none() for _ in queries]
         per_thread = -(-len(queries) // (2 * cores()))
         self._parts = [range(at, min(at + per_thread, len(queries))) for at in range(0, len(queries), per_thread)]
 
@@ -112,7 +112,7 @@ class _Search:
                 self._choose()
         if self._rescorer.held > self._memory // 2:
             self._choose()
-            self._settle(range(len(self._found)))
+            self._settle(range(len(self._shortlists)))
             self._rescorer.release()
 
     def _score(self, first: int, documents: Vectors) -> None:
@@ -125,9 +125,9 @@ class _Search:
             self._product(documents, out)
             self._longest = max(self._longest, _longest(documents))
             # Whatever is not finite in a vector makes its score with any one query NaN or infinite.
-            for place in np.flatnonzero(~np.isfinite(out[0])):
-                if not np.isfinite(documents[place]).all():
-                    raise ValueError(f"row {first + place} has NaN or infinite values")
+            for index in np.flatnonzero(~np.isfinite(out[0])):
+                if not np.isfinite(documents[index]).all():
+                    raise ValueError(f"row {first + index} has NaN or infinite values")
         self._rows[self._filled : self._filled + len(documents)] = np.arange(first, first + len(documents))
         self._filled += len(documents)
 
@@ -146,60 +146,60 @@ class _Search:
 
         def work(part: range) -> None:
             for query in part:
-                row, found = scores[query], self._found[query]
-                places = choose(row, k, found.best, margins[query])
-                found.add(rows[places], row[places], k, margins[query])
+                row, shortlist = scores[query], self._shortlists[query]
+                positions = choose(row, k, shortlist.best, margins[query])
+                shortlist.add(rows[positions], row[positions], k, margins[query])
 
         if filled:
             several = scores.size > SMALL
             list(map_threads(work, self._parts) if several else map(work, self._parts))
             self._filled = 0
         # Masses of near ties: only exact scores can thin them out. One query at a time, for there are masses.
-        for query, found in enumerate(self._found):
-            if len(found) > 4 * k + SAMPLED:
+        for query, shortlist in enumerate(self._shortlists):
+            if len(shortlist) > 4 * k + SAMPLED:
                 self._settle([query])
 
     def _settle(self, queries: Sequence[int]) -> None:
         """Score all candidates of queries exactly and keep the k best."""
-        places: list[Places] = [np.empty(0, np.int64)] * len(self._found)
+        positions: list[Positions] = [np.empty(0, np.int64)] * len(self._shortlists)
         for query in queries:
-            places[query] = np.flatnonzero(~self._found[query].exact)
-        self._rescore(places)
+            positions[query] = np.flatnonzero(~self._shortlists[query].exact)
+        self._rescore(positions)
         for query in queries:
-            self._found[query].keep_best(self._k, self._ranks)
-            self._found[query].sort()
+            self._shortlists[query].keep_best(self._k, self._ranks)
+            self._shortlists[query].sort()
 
     def finish(self) -> list[tuple[Rows, Vectors]]:
         """Return the rankings."""
         self._choose()
-        each = max(8, SAMPLED // len(self._found))
-        samples = [found.sample(min(len(found), self._k), each) for found in self._found]
+        each = max(8, SAMPLED // len(self._shortlists))
+        samples = [shortlist.sample(min(len(shortlist), self._k), each) for shortlist in self._shortlists]
         bound = max(16 * UNIT, 3 * self._rescore(samples))
         while True:
-            near = [self._near_ties(query, bound) for query in range(len(self._found))]
+            near = [self._near_ties(query, bound) for query in range(len(self._shortlists))]
             worst = self._rescore(near)
             if 1.5 * worst <= bound:
                 break
             bound = 3 * worst
-        for found in self._found:
-            found.keep_best(self._k, self._ranks)
-            if not np.isfinite(found.scores).all():
-                raise ValueError(f"row {found.rows[~np.isfinite(found.scores)][0]}: a score exceeds float32")
-        return [(found.rows, found.scores) for found in self._found]
+        for shortlist in self._shortlists:
+            shortlist.keep_best(self._k, self._ranks)
+            if not np.isfinite(shortlist.scores).all():
+                raise ValueError(f"row {shortlist.rows[~np.isfinite(shortlist.scores)][0]}: a score exceeds float32")
+        return [(shortlist.rows, shortlist.scores) for shortlist in self._shortlists]
 
-    def _near_ties(self, query: int, bound: float) -> Places:
-        """Return the places of candidates, not exact yet, that rounding may have swapped with a neighbour."""
-        found = self._found[query]
-        if not len(found):
+    def _near_ties(self, query: int, bound: float) -> Positions:
+        """Return the positions of candidates, not exact yet, that rounding may have swapped with a neighbour."""
+        shortlist = self._shortlists[query]
+        if not len(shortlist):
             return np.empty(0, np.int64)
-        scores = found.scores.astype(np.float64)
+        scores = shortlist.scores.astype(np.float64)
         # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
         near = (2 * bound + 2.0**-22) * self._sizes(query, scores)[:-1] + 2.0**-125
         close = np.abs(scores[1:] - scores[:-1]) <= near
         tied = np.zeros(len(scores), np.bool_)
         tied[1:] = close
         tied[:-1] |= close
-        return np.flatnonzero(tied & ~found.exact)
+        return np.flatnonzero(tied & ~shortlist.exact)
 
     def _sizes(self, query: int, scores: Exact) -> Exact:
         """Return how large the sums are on the way to a score; the rounding of each addition is relative to that.
@@ -209,21 +209,21 @@ class _Search:
         """
         return np.asarray(np.abs(scores) + self._scale[query] * self._longest / max(1, self._dimension) ** 0.5)
 
-    def _rescore(self, places: Sequence[Places]) -> float:
+    def _rescore(self, positions: Sequence[Positions]) -> float:
         """Replace scores by exact ones; return the largest deviation seen, relative to `_sizes`."""
-        queries = np.repeat(np.arange(len(places)), [len(p) for p in places])
+        queries = np.repeat(np.arange(len(positions)), [len(p) for p in positions])
         if not len(queries):
             return 0.0
-        rows = np.concatenate([found.rows[p] for found, p in zip(self._found, places, strict=True)])
+        rows = np.concatenate([shortlist.rows[p] for shortlist, p in zip(self._shortlists, positions, strict=True)])
         exact = self._rescorer.score(queries, rows)
         worst = 0.0
-        for query, scores in enumerate(np.split(exact, np.cumsum([len(p) for p in places])[:-1])):
-            found, here = self._found[query], places[query]
-            deviations = np.abs(found.scores[here] - scores)
+        for query, scores in enumerate(np.split(exact, np.cumsum([len(p) for p in positions])[:-1])):
+            shortlist, here = self._shortlists[query], positions[query]
+            deviations = np.abs(shortlist.scores[here] - scores)
             if deviations.any():
                 worst = max(worst, float((deviations / self._sizes(query, scores)).max()))
-            found.scores[here] = scores
-            found.exact[here] = True
+            shortlist.scores[here] = scores
+            shortlist.exact[here] = True
         return worst
 
 

@@ -12,7 +12,7 @@ from r2med.encoders.encoder import Vectors
 from r2med.engine import map_threads
 
 Rows = npt.NDArray[np.int32]
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
 
 TOGETHER = 1 << 15
@@ -51,7 +51,7 @@ class Rescorer:
         kept = [(s, b) for s, b in zip(self._starts, self._blocks, strict=True) if _is_mapped(b)]
         self._starts, self._blocks = [s for s, _ in kept], [b for _, b in kept]
 
-    def score(self, queries: Places, rows: Rows) -> Exact:
+    def score(self, queries: Positions, rows: Rows) -> Exact:
         """Return the scores of pairs in float64."""
         out = np.empty(len(rows))
         block_of = np.searchsorted(self._starts, rows, side="right") - 1
@@ -65,7 +65,7 @@ class Rescorer:
             for at in range(begin, end, JOB * step)
         ]
 
-        def work(job: tuple[int, Places]) -> None:
+        def work(job: tuple[int, Positions]) -> None:
             number, pairs = job
             block, first = self._blocks[number], self._starts[number]
             if rows[pairs].max() - first >= len(block):
@@ -73,13 +73,13 @@ class Rescorer:
             # Buffers made once a job: an allocation of this size asks the system for fresh pages each time,
             # which takes several times as long as the sums.
             shape = (min(step, len(pairs)), block.shape[1])
-            found, left, right = np.empty(shape, block.dtype), np.empty(shape), np.empty(shape)
+            taken, left, right = np.empty(shape, block.dtype), np.empty(shape), np.empty(shape)
             for at in range(0, len(pairs), step):
                 some = pairs[at : at + step]
                 size = len(some)
-                np.take(block, rows[some] - first, axis=0, out=found[:size], mode="clip")
+                np.take(block, rows[some] - first, axis=0, out=taken[:size], mode="clip")
                 np.take(self._queries, queries[some], axis=0, out=left[:size], mode="clip")
-                right[:size] = found[:size]
+                right[:size] = taken[:size]
                 out[some] = self._pairwise(queries[some], left[:size], right[:size])
 
         if len(rows) > JOB * step:
@@ -88,7 +88,7 @@ class Rescorer:
             list(map(work, jobs))
         return out
 
-    def _pairwise(self, numbers: Places, queries: Exact, documents: Exact) -> Exact:
+    def _pairwise(self, numbers: Positions, queries: Exact, documents: Exact) -> Exact:
         # einsum adds up each row by itself, in an order that only the length decides. A BLAS product would
         # let the last bit depend on a row's neighbours, and duplicates could come apart.
         dots: Exact = np.einsum("ij,ij->i", queries, documents)

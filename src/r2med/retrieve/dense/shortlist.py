@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.rescoring import Places, Rows
+from r2med.retrieve.dense.rescoring import Positions, Rows
 
 SAMPLE = 4096
 """Scores that the threshold is guessed from. Partitioning all 60,000 of a row costs four times as much."""
@@ -46,10 +46,10 @@ class Candidates:
             order = order[: np.searchsorted(lower, -(self.best - margin), side="right", sorter=order)]
         self.rows, self.scores, self.exact = rows[order], scores[order], exact[order]
 
-    def sample(self, depth: int, wanted: int) -> Places:
-        """Return up to `wanted` evenly spaced places among the first, of those that are not exact."""
-        places = np.linspace(0, depth - 1, min(wanted, depth)).astype(np.int64)
-        return places[~self.exact[places]]
+    def sample(self, depth: int, wanted: int) -> Positions:
+        """Return up to `wanted` evenly spaced positions among the first, of those that are not exact."""
+        positions = np.linspace(0, depth - 1, min(wanted, depth)).astype(np.int64)
+        return positions[~self.exact[positions]]
 
     def keep_best(self, k: int, ranks: npt.NDArray[np.int32]) -> None:
         """Keep the k best, in no particular order, ties by rank; all scores that decide must be exact."""
@@ -67,8 +67,8 @@ class Candidates:
         """Put them into order again, best first."""
         self._take(np.argsort(-self.scores))
 
-    def _take(self, places: Places | slice) -> None:
-        self.rows, self.scores, self.exact = self.rows[places], self.scores[places], self.exact[places]
+    def _take(self, positions: Positions | slice) -> None:
+        self.rows, self.scores, self.exact = self.rows[positions], self.scores[positions], self.exact[positions]
 
 
 def kth_best(scores: Vectors, k: int) -> float:
@@ -76,13 +76,13 @@ def kth_best(scores: Vectors, k: int) -> float:
     return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if len(scores) >= k else -np.inf
 
 
-def choose(row: Vectors, k: int, best: float, margin: float) -> Places:
-    """Return at least the places whose score is within the margin of the k-th best of `row` and all before it."""
+def choose(row: Vectors, k: int, best: float, margin: float) -> Positions:
+    """Return at least the positions whose score is within the margin of the k-th best of `row` and all before it."""
     guess = max(best, _guess(row, k))
-    places = np.flatnonzero(row >= guess - margin)
-    if guess > best and np.count_nonzero(row[places] >= guess) < k:  # the sample promised too much
-        places = np.flatnonzero(row >= max(best, kth_best(row, k)) - margin)
-    return places
+    positions = np.flatnonzero(row >= guess - margin)
+    if guess > best and np.count_nonzero(row[positions] >= guess) < k:  # the sample promised too much
+        positions = np.flatnonzero(row >= max(best, kth_best(row, k)) - margin)
+    return positions
 
 
 def _guess(row: Vectors, k: int) -> float:
