@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 from hypothesis import HealthCheck, settings
 
+from r2med.store import Store
 from support import chat_server as chat
 from support import embedding_server as embedding
 from support.keys import KEY
@@ -32,6 +33,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("R2MED_HOME", str(folder))
     monkeypatch.delenv("R2MED_PLUGINS", raising=False)
     return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from r2med import Dataset, Qrels, Query, UserError, evaluate, load
 from r2med.data import Corpus
 from r2med.encoders.encoder import Encoded
 from r2med.retrieve.dense import embeddings
-from r2med.store import Store
 from r2med.system import System
 
 TOPICS = ["myocardial infarction", "tax law", "pulmonary embolism", "a recipe for bread"]
@@ -21,11 +20,6 @@ TOPICS = ["myocardial infarction", "tax law", "pulmonary embolism", "a recipe fo
 def tiny(query, documents=TOPICS):
     corpus = Corpus.of((text, text) for text in documents)
     return Dataset("tiny", (Query("q", query),), corpus, Qrels({"q": {documents[0]: 1}}))
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 def found(spec, dataset, store, k=10):

@@ -16,7 +16,6 @@ from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.stages import names, stage
-from r2med.store import Store
 from support.processes import PATIENCE, started
 
 MODULE = '''
@@ -65,11 +64,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "own_reranker", raising=False)
     monkeypatch.setattr(pair_scores, "CHUNK", 3)
     return tmp_path
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 def built(spec="py:own_reranker:Length", depth=100):

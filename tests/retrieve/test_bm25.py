@@ -15,15 +15,9 @@ from r2med.retrieve.bm25.scorers import byte_length
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store
 from r2med.text import english
-from support.datasets import r2med_folder
-from support.small import dataset_of
+from support.datasets import dataset_of, r2med_folder
 
 WORDS = "fever cough dyspnoea rash oedema anaemia jaundice pain fevers coughing the of (Rash), 38.5 naïve".split()
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 def corpus_of(*texts):

@@ -12,7 +12,6 @@ from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.dense_retriever import query_vectors
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
-from r2med.store import Store
 
 
 class LettersEncoder:
@@ -31,11 +30,6 @@ class LettersEncoder:
         prefix = self.query_prefix if role == "query" else ""
         vectors = np.array([[(prefix + t).count(c) for c in "abc"] for t in texts], dtype=np.float32)
         return Encoded(vectors, Cost(texts=len(texts), seconds=0.5))
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 @pytest.fixture

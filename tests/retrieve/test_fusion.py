@@ -12,8 +12,7 @@ from r2med.retrieve.fusion import METHODS, FusedRetriever, Fusion
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.stages import retriever
-from r2med.store import Store
-from support.small import dataset_of
+from support.datasets import dataset_of
 
 
 class Fixed:
@@ -40,11 +39,6 @@ class Fixed:
 CORPUS = Corpus.of((name, name) for name in "abcdef")
 SMALL = dataset_of(CORPUS)
 QUERY = SearchQuery(Query("q", "text"))
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
 
 
 def fusion(parts, **settings):

@@ -7,7 +7,7 @@ from r2med.retrieve.retriever import SearchQuery
 from r2med.setup import Setup
 from r2med.stages import retriever
 from r2med.store import Store
-from support.small import dataset_of
+from support.datasets import dataset_of
 
 CORPUS = Corpus.of([("a", "fever and cough"), ("b", "fever"), ("c", "cough and rash"), ("d", "rash")])
 ASKED = [SearchQuery(Query("1", "fever rash")), SearchQuery(Query("2", "cough cough fever"))]

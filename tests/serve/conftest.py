@@ -6,7 +6,7 @@ from r2med.data import Corpus
 from r2med.serve import ServedCorpus, open_served_corpus
 from r2med.setup import Setup
 from r2med.store import Store
-from support.served_app import dataset_of
+from support.datasets import dataset_of
 
 DOCUMENTS = [
     ("gluten", "Gluten harms the small bowel in coeliac disease."),

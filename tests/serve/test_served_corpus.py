@@ -12,20 +12,21 @@ from r2med.serve import create_app, open_served_corpus
 from r2med.setup import Setup
 from r2med.stages import retriever
 from r2med.store import Store
-from support.served_app import dataset_of, request, requests
+from support.datasets import dataset_of
+from support.served_app import request, requests
 
 SPECS = ["bm25", "minilm", "bm25+minilm", "fuse(bm25+fuse(bm25(scorer=lucene)+minilm), depth=3)"]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def module_store(tmp_path_factory):
     return Store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture(scope="module")
-def dataset(store):
+def dataset(module_store):
     """Return a demo cut short: a dense model takes time for every word."""
-    whole = load("demo/MedQA-Diag", store)
+    whole = load("demo/MedQA-Diag", module_store)
     corpus = Corpus.of((identifier, text[:120]) for identifier, text in islice(whole.corpus, 12))
     return replace(whole, corpus=corpus, queries=[replace(q, text=q.text[:80]) for q in whole.queries[:4]])
 
@@ -42,8 +43,8 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def all_served(dataset, store):
-    return {spec: open_served_corpus(dataset, spec, Setup(device="cpu"), store) for spec in SPECS}
+def all_served(dataset, module_store):
+    return {spec: open_served_corpus(dataset, spec, Setup(device="cpu"), module_store) for spec in SPECS}
 
 
 @pytest.fixture(params=SPECS)
@@ -59,9 +60,9 @@ def pairs(hits):
     return [(hit.id, hit.score) for hit in hits]
 
 
-def test_it_returns_what_the_retriever_returns_with_the_instruction_of_the_dataset(served_by, dataset, store):
+def test_it_returns_what_the_retriever_returns_with_the_instruction_of_the_dataset(served_by, dataset, module_store):
     texts = [query.text for query in dataset.queries]
-    searcher = retriever(served_by.retriever).open(Setup(device="cpu")).index(dataset, store)
+    searcher = retriever(served_by.retriever).open(Setup(device="cpu")).index(dataset, module_store)
     run = searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)], 10).run
     for hits, (_, expected) in zip(served_by.search(texts, 10), run, strict=True):
         assert close_to(hits) == expected
@@ -91,10 +92,10 @@ def test_simultaneous_requests_are_answered_as_if_each_came_alone(dataset, all_s
     assert [answer.content for answer in requests(app, *calls)] == alone
 
 
-def test_no_query_is_kept_in_the_store(served_by, store):
-    before = sorted(store.root.rglob("*"))
+def test_no_query_is_kept_in_the_store(served_by, module_store):
+    before = sorted(module_store.root.rglob("*"))
     served_by.search(["a patient whose case is nobody's business"], 5)
-    assert sorted(store.root.rglob("*")) == before
+    assert sorted(module_store.root.rglob("*")) == before
 
 
 def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whatever_the_text(tmp_path, monkeypatch):
@@ -129,6 +130,6 @@ def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whate
         ("", "cannot read"),
     ],
 )
-def test_a_spec_that_is_not_a_single_retriever_is_a_user_error(dataset, store, spec, says):
+def test_a_spec_that_is_not_a_single_retriever_is_a_user_error(dataset, module_store, spec, says):
     with pytest.raises(UserError, match=says):
-        open_served_corpus(dataset, spec, Setup(), store)
+        open_served_corpus(dataset, spec, Setup(), module_store)

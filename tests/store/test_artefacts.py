@@ -31,11 +31,6 @@ class Builder:
         return {"words": 3}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
-
-
 def test_an_artefact_is_built_once(store: Store) -> None:
     build = Builder()
     first, second = (store.make("index", "key", build) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Small datasets on disk, in every layout that `r2med.load` reads."""
+"""Small datasets: in memory, and on disk in every layout that `r2med.load` reads."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from r2med.data import Corpus, Dataset, Qrels, Query
 
 Row = Mapping[str, Any]
 
@@ -28,6 +30,11 @@ QRELS: Sequence[Row] = (
     {"q_id": "1", "p_id": "d2", "score": 1},
 )
 GRADES = {"0": {"0": 2, "d2": 0}, "1": {"d2": 1}}
+
+
+def dataset_of(corpus: Corpus, queries: Sequence[Query] = ()) -> Dataset:
+    """Return a dataset around a corpus in memory, for tests of what searches it."""
+    return Dataset("small", tuple(queries), corpus, Qrels({}))
 
 
 def write_jsonl(path: Path, rows: Iterable[Row]) -> Path:

@@ -1,4 +1,4 @@
-"""The application in this process: a dataset of any corpus, a scripted search, requests to the application."""
+"""The application in this process: a scripted search, requests to the application."""
 
 import asyncio
 import threading
@@ -8,13 +8,7 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from r2med.data import Corpus
-from r2med.data.dataset import Dataset, Qrels
 from r2med.serve.retrieve_protocol import Hit
-
-
-def dataset_of(corpus: Corpus) -> Dataset:
-    return Dataset("small", (), corpus, Qrels({}))
 
 
 def requests(app: FastAPI, *calls: dict[str, Any], **client: Any) -> list[httpx.Response]:

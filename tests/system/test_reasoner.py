@@ -26,18 +26,18 @@ def with_model(system: System, llm: ChatModel) -> System:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def module_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture(scope="module")
-def mean(store: Store) -> Callable[[str], float]:
-    datasets = [load(name, store) for name in DATASETS]
-    judges = {dataset.name: ScriptedReasoner(dataset, store) for dataset in datasets}
+def mean(module_store: Store) -> Callable[[str], float]:
+    datasets = [load(name, module_store) for name in DATASETS]
+    judges = {dataset.name: ScriptedReasoner(dataset, module_store) for dataset in datasets}
 
     def one(spec: str, dataset: Dataset) -> float:
-        system = with_model(System.parse(spec, Setup(store=store)), judges[dataset.name])
-        return evaluate(system, dataset, store=store).mean["nDCG@10"]
+        system = with_model(System.parse(spec, Setup(store=module_store)), judges[dataset.name])
+        return evaluate(system, dataset, store=module_store).mean["nDCG@10"]
 
     return lambda spec: sum(one(spec, dataset) for dataset in datasets) / len(datasets)
 
@@ -63,11 +63,11 @@ def test_the_whole_beats_each_of_its_parts(mean: Callable[[str], float]) -> None
     assert whole > max(parts.values()), f"{whole:.4f} of {parts}"
 
 
-def test_its_record_tells_what_every_stage_took(store: Store) -> None:
-    dataset = load("demo/MedQA-Diag", store)
+def test_its_record_tells_what_every_stage_took(module_store: Store) -> None:
+    dataset = load("demo/MedQA-Diag", module_store)
     spec = "reasoner(gpt4, dense=minilm, depth=20, shuffles=1)"
-    system = with_model(System.parse(spec, Setup(store=store)), ScriptedReasoner(dataset, store))
-    record = evaluate(system, dataset, store=store)
+    system = with_model(System.parse(spec, Setup(store=module_store)), ScriptedReasoner(dataset, module_store))
+    record = evaluate(system, dataset, store=module_store)
     expansion, search, rerank = record.stages
     queries = len(dataset.queries)
     assert (expansion.cost.calls, rerank.cost.calls) == (2 * queries, queries)
