@@ -67,31 +67,6 @@ def test_run_as_json_is_data_alone(tmp_path):
     assert all(0 <= row["mean"]["nDCG@10"] <= 1 for row in rows)
 
 
-def test_a_run_of_r2med_scores_the_same_with_score(tmp_path, forked):
-    forked("run", "bm25", "--data", "demo/Biology", "--out", tmp_path)
-    [record] = tmp_path.glob("demo/Biology/*.json")
-    demo = Path(__import__("r2med").__file__).parent / "data" / "demo" / "Biology"
-    done = forked("score", "--qrels", demo / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
-    assert json.loads(done.stdout)["mean"] == pytest.approx(json.loads(record.read_text())["mean"], abs=1e-12)
-
-
-def test_score_prints_json_with_means_and_on_demand_each_query(forked):
-    done = forked("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json")
-    content = json.loads(done.stdout)
-    assert set(content) == {"mean"}
-    assert f"{content['mean']['nDCG@10']:.4f}" == "0.0354"
-    assert {"nDCG@10", "MAP@10", "R@10", "P@10", "MRR", "R@1000"} <= set(content["mean"])
-    full = forked("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", "--json", "--per-query")
-    assert len(json.loads(full.stdout)["per_query"]) == 24
-
-
-def test_score_prints_a_table_for_a_person():
-    done = r2med("score", "--qrels", FACTS / "qrels.txt", "--run", FACTS / "run.txt", COLUMNS="80")
-    assert "mean of 24 queries" in done.stdout
-    assert "0.0354" in done.stdout
-    assert "…" not in done.stdout
-
-
 @pytest.mark.parametrize("arguments", [["data", "list"], ["rnu"], ["run", "--data", "Biolgy"], ["data", "stats"]])
 def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, forked):
     """What the tests that take `forked` rest on."""
@@ -105,13 +80,6 @@ def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, forke
     [path] = tmp_path.glob("results/demo/Biology/*.json")
     record = json.loads((folder / path.relative_to(tmp_path)).read_text())
     assert (row["key"], row["mean"]) == (record["key"], record["mean"])
-
-
-def test_data_list_and_stats_name_every_dataset(forked):
-    listed = forked("data", "list").stdout
-    assert all(name in listed for name in ("Biology", "IIYi-Clinical", "group R2MED", "clinical-evidence"))
-    stats = forked("data", "stats", "demo").stdout
-    assert stats.count("demo/") == 8
 
 
 @pytest.mark.parametrize(
@@ -151,13 +119,6 @@ def test_results_that_cannot_be_written_fail_before_the_work(tmp_path, forked):
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path, forked):
-    (tmp_path / "run").write_text("other Q0 d 1 0.5 t\n")
-    done = forked("score", "--qrels", FACTS / "qrels.txt", "--run", tmp_path / "run")
-    assert done.returncode == 2
-    assert "no query in common" in done.stderr
-
-
 def folder_of(place, query, document):
     place.mkdir(parents=True)
     (place / "query.jsonl").write_text(json.dumps({"id": query, "text": "fever"}) + "\n")
@@ -175,14 +136,6 @@ def test_two_folders_of_one_name_both_count_in_the_average(tmp_path, forked):
     one, two, average = map(float, row.split()[1:])
     assert one != two
     assert average == pytest.approx((one + two) / 2, abs=0.011)
-
-
-def test_score_reads_our_own_encoded_ids_back(tmp_path, forked):
-    folder = folder_of(tmp_path / "odd", "q 1", "d%20x y")
-    forked("run", "bm25", "--data", folder, "--out", tmp_path / "out")
-    [record] = (tmp_path / "out").glob("odd/*.json")
-    done = forked("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
-    assert json.loads(done.stdout)["mean"] == json.loads(record.read_text())["mean"]
 
 
 def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path, forked):

@@ -1,18 +1,24 @@
-"""The command line: one module per verb, each of which parses, calls and renders."""
+"""The command line: one module per verb, each of which parses, calls and renders.
+
+This file is the door. It turns errors and signals into one line and an exit code, and keeps what a terminal cannot
+show, or must not be told, off it. It imports next to nothing, so that Ctrl-C is answered from the first moment.
+"""
 
 from __future__ import annotations
 
+import codecs
 import errno
-import logging
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from r2med.errors import UserError
+if TYPE_CHECKING:
+    from types import FrameType
 
-USER_FAULT, INTERRUPTED = 2, 130
+USER_FAULT = 2
+INTERRUPTED = 130
+TERMINATED = 143
 
-# What the system says when the disk, not the program, is at fault.
 _DISK = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -25,39 +31,67 @@ _DISK = {
     errno.EISDIR: "a folder is in the way",
     errno.ENAMETOOLONG: "a name is too long for the file system",
 }
+"""What the system says when the disk, not the program, is at fault."""
+
+_ASCII = {"→": "->", "–": "-", "—": "-", "─": "-", "━": "-", "×": "x", "·": "-", "…": "...", "≥": ">="}
+"""How signs of ours are written where the output has no Unicode."""
+
+_signals: list[int] = []
+"""The signals that asked this process to end."""
 
 
 def main() -> NoReturn:
-    """Run a verb; an error of the user's making is one line and exit code 2."""
-    logging.getLogger("r2med").addHandler(_Notes())
-    logging.getLogger("r2med").setLevel(logging.INFO)
+    """Run a verb. An error of the user's making is one line and exit code 2; so are signals, with 130 and 143."""
     try:
-        from r2med.cli.app import app  # within reach of Ctrl-C
+        _stop_at_once_on_signals()
+        _write_any_text()
+        from r2med.cli.app import app
 
+        _log_to_stderr()
+        _raise_on_signals()
         code = app(standalone_mode=False)
         if code == INTERRUPTED:  # newer versions of Typer make this of a Ctrl-C, and say nothing
             raise KeyboardInterrupt
         sys.exit(code)
-    except UserError as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _end(error)
+        raise
+
+
+def _end(error: BaseException) -> None:
+    """End the process with one line; return if the error is a fault of the program."""
+    if _is_interrupt(error):
+        _stop_at_once_on_signals()  # a second Ctrl-C does not wait for threads
+        by = " by SIGTERM" if TERMINATED in _signals else ""
+        _stop(f"stopped{by}; the same command goes on from here", TERMINATED if by else INTERRUPTED)
+    from r2med.errors import UserError
+
+    if isinstance(error, UserError):
         _stop(str(error))
-    except (KeyboardInterrupt, EOFError):
-        _stop("stopped; the same command goes on from here", INTERRUPTED)
-    except BrokenPipeError:  # `r2med … | head`
+    if isinstance(error, BrokenPipeError):  # `r2med … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except OSError as error:
-        cause = _disk_fault(error)
-        if cause is None:
-            raise
-        where = f": {error.filename}" if error.filename else ""
-        _stop(f"{cause}{where} (nothing half-written was left; free it or choose another place, then run again)")
-    except Exception as error:
-        # Typer's own errors (a wrong option, say) differ in class between its versions but not in shape.
-        if type(error).__name__ == "Abort":
-            _stop("stopped; the same command goes on from here", INTERRUPTED)
-        if not hasattr(error, "format_message"):
-            raise
-        _stop(f"{error.format_message()} (r2med --help shows what there is)")
+    if isinstance(error, OSError) and (cause := _disk_fault(error)) is not None:
+        path = f": {error.filename}" if error.filename else ""
+        _stop(f"{cause}{path} (nothing half-written was left; free it or choose another place, then run again)")
+    if hasattr(error, "format_message"):
+        # Typer's own errors (a wrong option, say) differ in class between its versions but not in shape. A command
+        # without its verb has printed the help, and is not worth a line.
+        message = error.format_message()
+        if not message:
+            sys.exit(0)
+        _stop(f"{message} (r2med --help shows what there is)")
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind an error: a library may have made another one of it, as imports do."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":  # the latter is Typer's
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _disk_fault(error: OSError) -> str | None:
@@ -71,14 +105,73 @@ def _stop(message: str, code: int = USER_FAULT) -> NoReturn:
     sys.exit(code)
 
 
+def _stop_at_once_on_signals() -> None:
+    """End without ceremony when a signal comes: while modules are imported there is nothing to put in order.
+
+    An exception would be worse: libraries that are being imported make other errors of it, or lose it.
+    """
+    import signal
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if not _signals:
+            os.write(2, b"r2med: stopped\n")
+        os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as in the background, where Ctrl-C is not meant for us
+            signal.signal(number, end)
+
+
+def _raise_on_signals() -> None:
+    """Raise KeyboardInterrupt for both signals; asyncio and servers take over SIGINT where it has Python's handler."""
+    import signal
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        _signals.append(128 + number)
+        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.raise_signal(signal.SIGINT)
+
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, interrupt)
+
+
+def _write_any_text() -> None:
+    """Let output that is ASCII or cp1252 take any text: an arrow must not lose the results of a night."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_ERRORS)
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end]
+    return "".join(_ASCII.get(sign) or sign.encode("ascii", "backslashreplace").decode() for sign in signs), error.end
+
+
+_ERRORS = "r2med-ascii"
+codecs.register_error(_ERRORS, _in_ascii)
+
+
 def printable(text: str) -> str:
-    """Return text that cannot steer a terminal: control characters and lone surrogates are shown escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """Return text that cannot steer a terminal, in signs that it has: what it has not is shown escaped."""
+    if not text.isprintable():
+        text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, _ERRORS).decode(encoding)
 
 
-class _Notes(logging.Handler):
-    """Shows what the library has to say as plain lines, apart from results."""
+def _log_to_stderr() -> None:
+    """Show what the library has to say as plain lines, apart from results."""
+    import logging
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one line."""
-        print(f"note: {printable(record.getMessage())}", file=sys.stderr)
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            print(f"note: {printable(record.getMessage())}", file=sys.stderr)
+
+    logger = logging.getLogger("r2med")
+    logger.addHandler(Notes())
+    logger.setLevel(logging.INFO)

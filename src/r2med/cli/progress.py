@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, now and then a line in a plain log."""
+"""Progress of long work on stderr: bars on a terminal, now and then a line in a plain log."""
 
 from __future__ import annotations
 
@@ -6,68 +6,190 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from r2med.cli import printable
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
     from r2med.engine.progress import Progress
 
 QUIET_SECONDS = 10.0
-"""How often a plain log is told about work that goes on."""
+"""How often work that goes on is told in a plain log."""
+
+INSTANT_SECONDS = 0.5
+"""What took less was read back, and says nothing about the steps to come."""
+
+BAR = 16
+"""Columns of a bar."""
 
 
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that announces the next step; it goes to stderr, so that results can be piped."""
+    """Yield a function that announces the next of `total` steps by name."""
     from r2med.engine.progress import listening
 
     if sys.stderr.isatty():
-        with _bar(total) as (announce, show), listening(show):
-            yield announce
-        return
-    done, told = 0, time.monotonic()
-
-    def announce_line(what: str) -> None:
-        nonlocal done
-        done += 1
-        print(f"[{done}/{total}] {what}", file=sys.stderr, flush=True)
-
-    def show_line(progress: Progress) -> None:
-        nonlocal told
-        if time.monotonic() - told >= QUIET_SECONDS:
-            told = time.monotonic()
-            print(f"[{done}/{total}] {words(progress)}", file=sys.stderr, flush=True)
-
-    with listening(show_line):
-        yield announce_line
+        with _bars() as bars:
+            shown = _OnTerminal(bars, Clock(total))
+            with listening(shown.report):
+                yield shown.announce
+    else:
+        log = _InLog(Clock(total))
+        with listening(log.report):
+            yield log.announce
 
 
-@contextmanager
-def _bar(total: int) -> Iterator[tuple[Callable[[str], None], Callable[[Progress], None]]]:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
+@dataclass
+class Clock:
+    """The steps that are done, the time they took, and the time that all of them will take."""
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("starting", total=total)
-        current, begun = "", False
+    total: int
+    now: Callable[[], float] = time.monotonic
+    done: int = 0
+    _begun: float | None = None
+    _durations: list[float] = field(default_factory=list)
 
-        def announce(what: str) -> None:
-            nonlocal current, begun
-            current = what
-            bars.update(task, advance=int(begun), description=escape(what))
-            begun = True
+    def next(self) -> None:
+        """Begin the next step, which ends the one before it."""
+        now = self.now()
+        if self._begun is not None:
+            self.done += 1
+            self._durations.append(now - self._begun)
+        self._begun = now
 
-        def show(progress: Progress) -> None:
-            bars.update(task, description=escape(f"{current}: {words(progress)}"))
+    @property
+    def number(self) -> int:
+        """The number of the step that is being worked on; 0 before the first."""
+        return self.done + (self._begun is not None)
 
-        yield announce, show
+    def seconds_left(self, part: Progress | None) -> float | None:
+        """Return about how long all steps will still take; `part` is the work of this step. None: not known yet."""
+        if self._begun is None:
+            return None
+        spent = self.now() - self._begun
+        part_left = part.seconds_left if part is not None else None
+        worked = [seconds for seconds in self._durations if seconds >= INSTANT_SECONDS]
+        if part_left is None and not worked:
+            return None
+        usual = sum(worked) / len(worked) if worked else 0.0
+        this = max(part_left or 0.0, usual - spent)
+        return this + max(0, self.total - self.done - 1) * (usual or spent + this)
+
+
+class _OnTerminal:
+    """Two bars: the steps, and below them the work of the current one."""
+
+    def __init__(self, bars: Bars, clock: Clock) -> None:
+        self._bars = bars
+        self._clock = clock
+        self._steps = bars.add_task("starting", total=clock.total, **_fields(_count(0, clock.total)))
+        self._part = bars.add_task("", visible=False, **_fields(""))
+
+    def announce(self, name: str) -> None:
+        """Show the next step."""
+        self._clock.next()
+        self._bars.update(self._part, visible=False)
+        self._show_steps(None, printable(name))
+
+    def report(self, progress: Progress) -> None:
+        """Show the work of a step, and what is left of all of them."""
+        self._bars.update(
+            self._part,
+            visible=True,
+            total=progress.total,
+            completed=progress.done,
+            description=progress.what,
+            **_fields(_count(progress.done, progress.total), pace(progress), _left(progress.seconds_left)),
+        )
+        self._show_steps(progress)
+
+    def _show_steps(self, progress: Progress | None, name: str | None = None) -> None:
+        clock = self._clock
+        left = _left(clock.seconds_left(progress), "about ")
+        counted = _fields(_count(clock.number, clock.total), None, left)
+        self._bars.update(self._steps, completed=clock.done, description=name, **counted)
+
+
+class _InLog:
+    """A line for each step, and one every few seconds for the work within it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._told = clock.now()
+
+    def announce(self, name: str) -> None:
+        """Print the next step."""
+        self._clock.next()
+        self._print(printable(name))
+
+    def report(self, progress: Progress) -> None:
+        """Print how far a step is, if the last line is old enough."""
+        if self._clock.now() - self._told < QUIET_SECONDS:
+            return
+        self._told = self._clock.now()
+        whole = _left(self._clock.seconds_left(progress), "about ") if self._clock.total > 1 else ""
+        self._print(words(progress) + (f"; all steps: {whole}" if whole else ""))
+
+    def _print(self, line: str) -> None:
+        print(f"[{self._clock.number}/{self._clock.total}] {line}", file=sys.stderr, flush=True)
 
 
 def words(progress: Progress) -> str:
-    """Return how far work is, how fast it goes, and how long it will take; slow work by the minute."""
-    left = progress.seconds_left
-    to_go = "" if left is None else f", {int(left // 60)}:{int(left % 60):02d} to go"
-    pace = f"{progress.rate:,.0f}/s" if progress.rate >= 1 else f"{60 * progress.rate:,.0f}/min"
-    return f"{progress.done:,} of {progress.total:,} {progress.what}, {pace}{to_go}"
+    """Return how far work is, how fast it goes, and how long it will take."""
+    parts = (f"{progress.done:,} of {progress.total:,} {progress.what}", pace(progress), _left(progress.seconds_left))
+    return ", ".join(part for part in parts if part)
+
+
+def pace(progress: Progress) -> str:
+    """Return how fast work goes; slow work is told by the minute."""
+    return f"{progress.rate:,.0f}/s" if progress.rate >= 1 else f"{60 * progress.rate:,.0f}/min"
+
+
+def _left(seconds: float | None, about: str = "") -> str:
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{about}{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{about}{minutes}:{rest:02d} left"
+
+
+def _count(done: int, total: int) -> str:
+    return f"{done:,}/{total:,}"
+
+
+def _fields(count: str, pace: str | None = None, left: str = "") -> dict[str, Any]:
+    """Return what the columns beside a bar show; without a pace it is the time since the start."""
+    return {"count": count, "pace": pace, "left": left}
+
+
+@contextmanager
+def _bars() -> Iterator[Bars]:
+    """Yield bars whose last column, the name, is shortened where the terminal is too narrow for all."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class Pace(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            given = task.fields["pace"]
+            return Text(given) if given else TimeElapsedColumn().render(task)
+
+    def column(field: str) -> TextColumn:
+        return TextColumn(f"{{task.{field}}}", markup=False, table_column=Column(no_wrap=True))
+
+    name = TextColumn(
+        "{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    )
+    columns = (
+        BarColumn(BAR, table_column=Column(min_width=BAR)),
+        column("fields[count]"),
+        Pace(table_column=Column(no_wrap=True)),
+        column("fields[left]"),
+        name,
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as bars:
+        yield bars

@@ -18,8 +18,7 @@ def score(
     ] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
-    import json
-
+    from r2med.cli.console import print_json
     from r2med.data.qrels_file import read_qrels
     from r2med.errors import UserError
     from r2med.measure import score as compute
@@ -37,7 +36,7 @@ def score(
     mean = {str(measure): value for measure, value in scores.mean.items()}
     each = {q: {str(m): v for m, v in values.items()} for q, values in scores.per_query.items()}
     if as_json:
-        print(json.dumps({"mean": mean, **({"per_query": each} if per_query else {})}, indent=1))
+        print_json({"mean": mean, **({"per_query": each} if per_query else {})})
         return
     _print_table(f"mean of {len(each)} queries", mean)
     if per_query:
@@ -46,25 +45,19 @@ def score(
 
 
 def _print_table(title: str, values: dict[str, float]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from r2med.cli.console import console, plain
+    from r2med.cli.figures import Figures
 
     families: dict[str, dict[str, float]] = {}
     for name, value in values.items():
         family, _, cutoff = name.partition("@")
         families.setdefault(family, {})[cutoff] = value
     cutoffs = list(families["nDCG"])
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("")
-    for cutoff in cutoffs:
-        table.add_column(f"@{cutoff}", justify="right")
-    for family, by_cutoff in families.items():
-        if "" in by_cutoff:
-            table.add_row(family, f"{by_cutoff['']:.4f}")
-        else:
-            table.add_row(family, *(f"{by_cutoff[cutoff]:.4f}" for cutoff in cutoffs))
-    console = Console()
-    console.print(Text(title, style="bold"))
-    console.print(table)
+    rows = []
+    for by_cutoff in families.values():
+        shown = [by_cutoff[""]] if "" in by_cutoff else [by_cutoff[cutoff] for cutoff in cutoffs]
+        rows.append([plain(f"{value:.4f}") for value in shown] + [plain("")] * (len(cutoffs) - len(shown)))
+    output = console()
+    output.print(plain(title, "bold"))
+    Figures("", [f"@{cutoff}" for cutoff in cutoffs], rows).print(output, list(families))
+    output.print()

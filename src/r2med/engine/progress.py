@@ -1,7 +1,8 @@
-"""Progress of long work: whoever does it reports, whoever shows it listens; neither knows the other."""
+"""Progress of long work: who does the work reports, who shows it listens, and neither knows the other."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,22 +12,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a piece of work is. `before` was done already when it started, so it says nothing of the speed."""
+    """How far a piece of work is."""
 
     what: str
     done: int
     total: int
     before: int
+    """What was done already when the work started: it says nothing about the speed."""
     seconds: float
 
     @property
     def rate(self) -> float:
-        """Items a second."""
+        """The items done a second."""
         return (self.done - self.before) / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds to go at this rate; None while it is not known."""
+        """The seconds left at this rate; None while it is not known."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None
 
 
@@ -35,7 +37,7 @@ _listener: ContextVar[Callable[[Progress], None] | None] = ContextVar("r2med_pro
 
 @contextmanager
 def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
-    """Show the progress of everything done inside to `listener`."""
+    """Call `listener` with the progress of all work that is begun inside."""
     token = _listener.set(listener)
     try:
         yield
@@ -44,16 +46,21 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
 
 
 class Reporter:
-    """Reports one piece of work to whoever listens, if anybody does."""
+    """Reports one piece of work to whoever listened when it began; threads may report parts of it."""
 
     def __init__(self, what: str, total: int, before: int = 0) -> None:
-        self._what, self._total, self._before = what, total, before
+        self._what = what
+        self._total = total
+        self._before = before
         self._done = before
         self._started = time.perf_counter()
+        self._listener = _listener.get()
+        self._lock = threading.Lock()
 
     def advance(self, count: int) -> None:
-        """Tell that so many more are done."""
-        self._done += count
-        if listener := _listener.get():
-            seconds = time.perf_counter() - self._started
-            listener(Progress(self._what, self._done, self._total, self._before, seconds))
+        """Report that so many more are done."""
+        with self._lock:
+            self._done += count
+            if self._listener is not None:
+                seconds = time.perf_counter() - self._started
+                self._listener(Progress(self._what, self._done, self._total, self._before, seconds))

@@ -1,0 +1,73 @@
+"""`r2med data`: every dataset by name, whatever stands in its card or its folder's name."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+import typer
+
+from r2med.cli.data import check, fetch, list_, stats
+
+Forked = Callable[..., CompletedProcess[str]]
+
+
+def folder_of(folder: Path, documents: int = 2) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "query.jsonl").write_text('{"id": "1", "text": "fever"}\n')
+    rows = [{"id": f"d{number}", "text": f"fever {number}"} for number in range(documents)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "d0", "score": 1}\n')
+    return folder
+
+
+def test_the_list_names_every_dataset_and_group(capsys: pytest.CaptureFixture[str]) -> None:
+    list_()
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("Biology", "IIYi-Clinical", "group R2MED", "clinical-evidence"))
+
+
+def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, forked: Forked) -> None:
+    (tmp_path / "datasets").mkdir()
+    card = 'task = "[bold]x[/y]"\nscenario = "[/nothing]"\nkind = "post"\nlicence = "evil\\u001b[31m"\n'
+    (tmp_path / "datasets" / "mine.toml").write_text(card)
+    done = forked("data", "list", R2MED_PLUGINS=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("mine ")]
+    assert "[bold]x[/y]" in line and "[/nothing]" in line and r"evil\x1b[31m" in line
+    assert "\x1b" not in done.stdout
+
+
+def test_sizes_are_whole_on_a_narrow_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    stats(["demo"])
+    printed = capsys.readouterr().out
+    assert printed.count("demo/") == 8
+    assert "…" not in printed
+
+
+def test_the_name_of_a_folder_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = folder_of(tmp_path / "evil\x1b[31m[bold]")
+    for verb in (fetch, check, stats):
+        verb([str(folder)])
+        printed = capsys.readouterr().out
+        assert r"evil\x1b[31m[bold]" in printed
+        assert "\x1b" not in printed
+
+
+def test_problems_of_one_cause_are_one_line_with_their_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = folder_of(tmp_path / "set")
+    rows = "".join(f'{{"q_id": "1", "p_id": "gone{number}", "score": 1}}\n' for number in range(1153))
+    (folder / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "d0", "score": 1}\n' + rows)
+    with pytest.raises(typer.Exit) as ended:
+        check([str(folder)])
+    assert ended.value.exit_code == 2
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 2
+    assert "1,153 × unknown document: not in the corpus, first in line 2" in printed[0]
+    assert printed[1].endswith(": 1,153 problems")

@@ -1,0 +1,127 @@
+"""The door of the command line: signals and errors are one line, and any output can be written anywhere."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from r2med.cli import printable
+from support.processes import PATIENCE, python, r2med
+
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+STOPPED = {
+    130: "r2med: stopped; the same command goes on from here",
+    143: "r2med: stopped by SIGTERM; the same command goes on from here",
+}
+
+INTERRUPTED_IMPORT = """
+import os, sys
+
+def send(event, arguments):
+    if event == "import" and arguments[0] == "typer" and not sent:
+        sent.append(event)
+        os.kill(os.getpid(), {number})
+
+sent = []
+sys.addaudithook(send)
+from r2med.cli import main
+main()
+"""
+
+VERB = """
+import os, signal, sys, time, types
+
+def app(standalone_mode):
+    {body}
+
+sys.modules["r2med.cli.app"] = types.SimpleNamespace(app=app)
+{before}
+from r2med.cli import main
+main()
+"""
+
+
+def verb(body: str, before: str = "", **changes: str) -> CompletedProcess[str]:
+    """Run the command line with a verb of the test's own."""
+    return python(VERB.format(body=body, before=before), **changes)
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_during_imports_is_one_line(number: signal.Signals, code: int) -> None:
+    done = python(INTERRUPTED_IMPORT.format(number=int(number)), "data", "list")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "r2med: stopped\n")
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_during_work_is_one_line_and_its_exit_code(number: signal.Signals, code: int) -> None:
+    done = verb(f"os.kill(os.getpid(), {int(number)}); time.sleep({PATIENCE})")
+    assert (done.returncode, done.stderr.splitlines()) == (code, [STOPPED[code]])
+
+
+def test_sigterm_stops_work_in_the_background_where_ctrl_c_is_ignored() -> None:
+    done = verb(
+        "os.kill(os.getpid(), signal.SIGINT); print('goes on', flush=True); "
+        f"os.kill(os.getpid(), signal.SIGTERM); time.sleep({PATIENCE})",
+        before="signal.signal(signal.SIGINT, signal.SIG_IGN)",
+    )
+    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (143, "goes on\n", [STOPPED[143]])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "try: raise KeyboardInterrupt\n    except BaseException as stop: raise ImportError('numpy') from stop",
+        "try: raise KeyboardInterrupt\n    except BaseException: raise RuntimeError('torch')",
+    ],
+)
+def test_a_ctrl_c_of_which_a_library_made_another_error_is_one_line(fault: str) -> None:
+    done = verb(fault)
+    assert (done.returncode, done.stderr.splitlines()) == (130, [STOPPED[130]])
+
+
+def test_a_fault_of_the_program_keeps_its_traceback() -> None:
+    done = verb("raise ValueError('a fault')")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback") and done.stderr.endswith("ValueError: a fault\n")
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "a -> b x ..."), ("cp1252", "a -> b × …")])
+def test_any_text_is_printed_where_the_output_has_no_unicode(encoding: str, shown: str, tmp_path: Path) -> None:
+    body = (
+        "from r2med.cli.console import console, plain; text = 'a → b × …'; print(text); console().print(plain(text)); "
+        "print('愛', file=sys.stderr)"
+    )
+    done = verb(body, before=f"sys.stdout = open({str(tmp_path / 'out')!r}, 'w', encoding={encoding!r})")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out").read_text(encoding).splitlines() == [shown, shown]
+
+
+def test_a_run_ends_with_its_table_where_the_output_is_ascii(tmp_path: Path) -> None:
+    words = ("run", "hyde(author) → bm25", "--data", "demo/Biology", "--out", tmp_path / "out")
+    done = r2med(*words, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "hyde(author) -> bm25" in done.stdout
+    assert "hyde(author) -> bm25" in done.stderr
+
+
+def test_a_command_without_a_verb_prints_its_help(forked: Callable[..., CompletedProcess[str]]) -> None:
+    for words in ([], ["data"]):
+        done = forked(*words)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Usage:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hyde(author) → bm25", "hyde(author) → bm25"),
+        ("a\x1b[31mb", r"a\x1b[31mb"),
+        ("a\nb\tc", r"a\nb\tc"),
+        ("\x9b31m\u202e", r"\x9b31m\u202e"),
+        ("\udcff", r"\udcff"),
+    ],
+)
+def test_nothing_printed_can_steer_a_terminal(text: str, shown: str) -> None:
+    assert printable(text) == shown
