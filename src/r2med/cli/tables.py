@@ -1,117 +1,162 @@
-"""Tables a person enjoys: systems down, datasets across, the best in bold."""
+"""The report of a run: systems down, datasets across, the best in bold; then what it took and what went wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from r2med.cli.labels import labelled
+from r2med.cli import printable
+from r2med.cli.console import console, plain
+from r2med.cli.figures import Figures, labelled
+from r2med.cost import Cost, total
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure.groups import group_means
 from r2med.results import Record
 from r2med.results.batch import Cell, Results
 
-Rows = Sequence[Sequence[Cell]]
+Row = Sequence[Cell]
+
+MISSING = "–"
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, searched without one"),
     "rerank": ("call", "calls", "failed, the order left as it was"),
 }
 
+BM25_CAPTION = "bm25: the benchmark's published scorer; Lucene's, which most others use, is bm25(scorer=lucene)."
+PRICE_CAPTION = "dollars: unknown where an LLM has no card with a price, ≥ where that is so for some of the calls."
+DEMO_CAPTION = (
+    "The demo is small and written to show one thing: the words of a clinical question mislead, and a text that "
+    "reasons first (here a hand-written one, no model's) finds the evidence. Its figures mean nothing beyond that."
+)
+
 
 def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
-    """Print what `r2med run` found: a row per system, a column per dataset, means, what it took, where records are."""
-    cells = results.rows
-    console = Console()
-    console.print()
-    console.print(Text(f"{measure} × 100", style="bold"), Text(_described(cells), style="dim"))
-    names = [row[0].system for row in cells]
-    values = [[cell.record.mean[measure] if cell.record else None for cell in row] for row in cells]
-    heads = [_short(cell.dataset) for cell in cells[0]]
-    means = [_means(row, measure) for row in cells]
+    """Print the scores of a run, its averages, what it took, what failed, and where the records are."""
+    output = console()
+    output.print()
+    if results.records:
+        _print_scores(output, results, measure)
+        output.print()
+    for line in _failures(results.records):
+        output.print(plain(line, "yellow"), soft_wrap=True)
+    for line in _errors(results):
+        output.print(plain(line, "red"), soft_wrap=True)
+    if results.records:
+        reused = sum(cell.reused for cell in results)
+        again = f", {reused} of them reused (--fresh redoes)" if reused else ""
+        # Not wrapped: a path that is broken over two lines cannot be copied.
+        line = f"{_count(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
+        output.print(plain(line), soft_wrap=True)
+    if demo:
+        output.print(plain(DEMO_CAPTION))
+        output.print(plain("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED"))
+
+
+def _print_scores(output: Console, results: Results, measure: str) -> None:
+    """Print the tables, and below them what a reader has to know about their words."""
+    means = [_means(row, measure) for row in results.rows]
+    tables = [_scores(results, measure, means)]
+    tasks = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
+    if tasks:
+        tables.append(_figures("average by task", tasks, [[mean.get(task) for task in tasks] for mean in means]))
+    costs = [total(cell.record.cost for cell in row if cell.record) for row in results.rows]
+    if any(cost.llm_tokens or cost.encoder_seconds or cost.dollars for cost in costs):
+        tables.append(_costs(results, costs))
+    # Printable first: how long a name is depends on it.
+    names = [printable(row[0].system) for row in results.rows]
+    names, legend = labelled(names, tables[0].room(names, output.width))
+    output.print(plain(f"{measure} × 100", "bold"), plain(_sizes(results), "dim"))
+    for line in legend:
+        output.print(plain(line))
+    for number, table in enumerate(tables):
+        if number:
+            output.print()
+        table.print(output, names)
+    for caption in _captions(results.records, costs):
+        output.print(plain(caption, "dim"))
+
+
+def _scores(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Figures:
+    heads = [printable(_short(cell.dataset)) for cell in results.rows[0]]
+    rows = [[cell.record.mean[measure] if cell.record else None for cell in row] for row in results.rows]
     if len(heads) > 1:
-        values = [[*line, mean.get("average")] for line, mean in zip(values, means, strict=True)]
         heads.append("Avg")
-    names, told = labelled(names, heads, console.width)
-    for line in told:
-        console.print(Text(line))
-    console.print(_table("system", heads, names, values))
-    extra = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
-    if extra:
-        lines = [[mean.get(label) for label in extra] for mean in means]
-        console.print()
-        console.print(_table("average by task", extra, names, lines))
-    if any(_has_cost(cell.record) for row in cells for cell in row if cell.record):
-        console.print()
-        console.print(_costs(cells, names))
-    console.print()
-    _closing(console, cells, out, demo)
+        rows = [[*row, mean.get("average")] for row, mean in zip(rows, means, strict=True)]
+    return _figures("system", heads, rows)
 
 
-def _table(corner: str, heads: Sequence[str], names: Sequence[str], values: Sequence[Sequence[float | None]]) -> Table:
-    table = _plain(corner, heads)
-    best = [max((value for value in column if value is not None), default=None) for column in zip(*values, strict=True)]
-    for name, line in zip(names, values, strict=True):
-        cells = [
-            Text("–", style="dim")
-            if value is None
-            else Text(f"{100 * value:.2f}", style="bold" if value == top and len(values) > 1 else "")
-            for value, top in zip(line, best, strict=True)
-        ]
-        table.add_row(Text(name), *cells)
-    return table
+def _figures(corner: str, heads: Sequence[str], rows: Sequence[Sequence[float | None]]) -> Figures:
+    """Return a table of scores × 100, the best of each column in bold."""
+    best = [max((value for value in column if value is not None), default=None) for column in zip(*rows, strict=True)]
+
+    def shown(value: float | None, top: float | None) -> Text:
+        if value is None:
+            return plain(MISSING, "dim")
+        return plain(f"{100 * value:.2f}", "bold" if value == top and len(rows) > 1 else "")
+
+    return Figures(corner, heads, [list(map(shown, row, best)) for row in rows])
 
 
-def _plain(corner: str, heads: Sequence[str]) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    table.add_column(corner, overflow="fold")
-    for head in heads:
-        table.add_column(Text(head), justify="right")  # a name may look like markup
-    return table
-
-
-def _has_cost(record: Record) -> bool:
-    return bool(record.cost.llm_tokens or record.cost.encoder_seconds or record.cost.dollars)
-
-
-def _costs(cells: Rows, names: Sequence[str]) -> Table:
+def _costs(results: Results, costs: Sequence[Cost]) -> Figures:
     """Return what each system took over all datasets: quality has its price, and it belongs beside it."""
-    table = _plain("what it took", ["LLM tokens", "dollars", "encoder s", "s a query", "failed"])
-    for name, row in zip(names, cells, strict=True):
+    rows = []
+    for row, cost in zip(results.rows, costs, strict=True):
         records = [cell.record for cell in row if cell.record]
         queries = sum(record.dataset.queries for record in records)
         seconds = sum(record.seconds_per_query * record.dataset.queries for record in records)
-        values = [
-            f"{sum(record.cost.llm_tokens for record in records):,}",
-            _dollars(records),
-            f"{sum(record.cost.encoder_seconds for record in records):.1f}",
-            f"{seconds / queries:.3f}" if queries else "–",
+        figures = (
+            f"{cost.llm_tokens:,}",
+            _dollars(cost),
+            f"{cost.encoder_seconds:.1f}",
+            f"{seconds / queries:.3f}" if queries else MISSING,
             f"{sum(record.failures + record.unordered for record in records):,}",
-        ]
-        table.add_row(Text(name), *map(Text, values))
-    return table
+        )
+        rows.append(list(map(plain, figures)))
+    return Figures("what it took", ("LLM tokens", "dollars", "encoder s", "s a query", "failed"), rows)
 
 
-def _dollars(records: Sequence[Record]) -> str:
-    """Return what a system cost; a question mark after it where an LLM's card does not say its price."""
-    unknown = any(record.cost.unpriced for record in records)
-    return f"{sum(record.cost.dollars for record in records):.2f}{'?' if unknown else ''}"
+def _dollars(cost: Cost) -> str:
+    if not cost.unpriced:
+        return f"{cost.dollars:.2f}"
+    return f"≥ {cost.dollars:.2f}" if cost.dollars else "unknown"
 
 
-def _means(row: Sequence[Cell], measure: str) -> dict[str, float]:
+def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
+    if any(
+        stage.get("stage") == "bm25" and stage.get("scorer") == "published"
+        for record in records
+        for stage in _declared(record.settings)
+    ):
+        yield BM25_CAPTION
+    if any(cost.unpriced for cost in costs):
+        yield PRICE_CAPTION
+
+
+def _declared(settings: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every stage in the settings of a system, those within others too."""
+    if isinstance(settings, Mapping):
+        if "stage" in settings:
+            yield settings
+        settings = list(settings.values())
+    if isinstance(settings, list | tuple):
+        for part in settings:
+            yield from _declared(part)
+
+
+def _means(row: Row, measure: str) -> dict[str, float]:
     """Return the averages; none where a dataset is missing, since an average over others would look like one."""
     records = [cell.record for cell in row if cell.record]
     if len(records) < len(row):
         return {}
     names = [record.dataset.name for record in records]
     # Two folders may bear one name: each counts.
-    keys = [name if names.count(name) == 1 else f"{name} #{place}" for place, name in enumerate(names)]
+    keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
     values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
     known = {key: cards().get(name.split("/")[-1]) for key, name in zip(keys, names, strict=True)}
     means = group_means(values, known)
@@ -120,65 +165,39 @@ def _means(row: Sequence[Cell], measure: str) -> dict[str, float]:
     return means
 
 
-def _closing(console: Console, cells: Rows, out: Path, demo: bool) -> None:
-    every = [cell for row in cells for cell in row]
-    records = [cell.record for cell in every if cell.record]
-    for line in _failures(records):
-        console.print(Text(line, style="yellow"), soft_wrap=True)
-    for line in _errors(every):
-        console.print(Text(line, style="red"), soft_wrap=True)
-    reused = sum(cell.reused for cell in every)
-    told = f", {reused} of them reused (--fresh redoes)" if reused else ""
-    # Not wrapped: a path that is broken over two lines cannot be copied.
-    line = f"{_count(len(records), 'record')} with per-query scores and runs in {out}/{told}."
-    console.print(Text(line), soft_wrap=True)
-    if demo:
-        console.print(
-            "The demo is small and written to show one thing: the words of a clinical question mislead, and a text "
-            "that reasons first (here a hand-written one, no model's) finds the evidence. "
-            "Its figures mean nothing beyond that."
-        )
-        console.print(Text("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED"))
-
-
-def _failures(records: Sequence[Record]) -> list[str]:
-    """Return a line for each stage that had failures, over all datasets; a stage that systems share counts once."""
-    found: dict[tuple[str, str, str], tuple[int, str]] = {}
+def _failures(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a line for each stage that had failures, over all datasets; a stage that systems share counts once."""
+    failures: dict[tuple[str, str, str], tuple[int, str]] = {}
     for record in records:
         before = ""
         for stage in record.stages:
             before += f" {stage.name}"  # what a reranker saw depends on all before it
             if stage.failures:
-                found[record.dataset.name, before, stage.name] = (stage.failures, stage.stage)
+                failures[record.dataset.name, before, stage.name] = (stage.failures, stage.stage)
     totals: Counter[tuple[str, str]] = Counter()
-    for (_, _, name), (failures, kind) in found.items():
-        totals[name, kind] += failures
-    return [
-        f"{name}: {_count(failures, *FAILED[kind][:2])} {FAILED[kind][2]}." for (name, kind), failures in totals.items()
-    ]
+    for (_, _, name), (number, kind) in failures.items():
+        totals[name, kind] += number
+    for (name, kind), number in totals.items():
+        one, many, outcome = FAILED[kind]
+        yield f"{name}: {_count(number, one, many)} {outcome}."
 
 
-def _errors(cells: Sequence[Cell]) -> list[str]:
-    """Return a line for each distinct error: a model that is not here is missing in many systems on many datasets."""
-    by_error: dict[str, list[Cell]] = {}
-    for cell in cells:
-        if not cell.record:
-            by_error.setdefault(cell.error, []).append(cell)
-    lines = []
-    for error, of in by_error.items():
-        systems, datasets = list(dict.fromkeys(c.system for c in of)), list(dict.fromkeys(c.dataset for c in of))
-        who = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
-        where = datasets[0] if len(datasets) == 1 else _count(len(datasets), "dataset")
-        lines.append(f"not evaluated: {who}, on {where}: {error}")
-    return lines
+def _errors(results: Results) -> Iterator[str]:
+    """Yield a line for each distinct error: a model that is not here is missing in many systems on many datasets."""
+    for error, cells in results.errors.items():
+        systems = list(dict.fromkeys(cell.system for cell in cells))
+        datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+        system = systems[0] if len(systems) == 1 else f"{len(systems)} systems, such as {systems[0]}"
+        dataset = datasets[0] if len(datasets) == 1 else _count(len(datasets), "dataset")
+        yield f"not evaluated: {system}, on {dataset}: {error}"
 
 
-def _described(cells: Rows) -> str:
-    complete = next((row for row in cells if all(cell.record for cell in row)), cells[0])
-    records = [cell.record for cell in complete if cell.record]
-    queries = sum(record.dataset.judged_queries for record in records)
-    documents = sum(record.dataset.documents for record in records)
-    sizes = _count(len(records), "dataset"), _count(queries, "query", "queries"), _count(documents, "document")
+def _sizes(results: Results) -> str:
+    complete = next((row for row in results.rows if all(cell.record for cell in row)), results.rows[0])
+    facts = [cell.record.dataset for cell in complete if cell.record]
+    queries = sum(dataset.judged_queries for dataset in facts)
+    documents = sum(dataset.documents for dataset in facts)
+    sizes = _count(len(facts), "dataset"), _count(queries, "query", "queries"), _count(documents, "document")
     return f"· {', '.join(sizes)}"
 
 
@@ -187,5 +206,6 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 
 def _short(name: str) -> str:
-    card = cards().get(name.split("/")[-1])
-    return card.short if card and card.short else name.split("/")[-1]
+    last = name.rstrip("/").split("/")[-1]
+    card = cards().get(last)
+    return card.short if card and card.short else last or name
