@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.encoders.api import requests
+from r2med.encoders.api import api_encoder
 
 
 @pytest.fixture(params=["openai", "voyage"])
@@ -13,4 +13,4 @@ def provider(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """One text a request."""
-    monkeypatch.setattr(requests, "batches", lambda parcels, _: [[parcel] for parcel in parcels])
+    monkeypatch.setattr(api_encoder, "batches", lambda pending, _: [[text] for text in pending])

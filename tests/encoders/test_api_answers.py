@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.encoders.api import ApiEncoder
+from r2med.encoders.api.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import MODELS, Side
 from r2med.net.retry import Policy
 from r2med.setup import Setup
@@ -29,15 +29,13 @@ def server(embedding_server: Server) -> Server:
 
 def test_a_row_per_text_in_the_texts_order(server: Server, home: Path, provider: str) -> None:
     texts = [f"text {i} " + "word " * (i % 90) for i in range(500)]
-    encoder = opened(server, home, provider)
-    rows = encoder.encode(texts, "document").vectors
-    assert rows.dtype == np.float32
-    np.testing.assert_array_equal(rows, expected(texts))
+    encoded = opened(server, home, provider).encode(texts, "document")
+    assert encoded.vectors.dtype == np.float32
+    np.testing.assert_array_equal(encoded.vectors, expected(texts))
     assert all(len(r.texts) <= 256 for r in server.requests) and len(server.requests) > 1
     assert sorted(t for r in server.requests for t in r.texts) == sorted(texts)
-    usage = encoder.usage()
-    assert (usage["texts"], usage["cached"], usage["retries"], usage["truncated"]) == (500, 0, 0, 0)
-    assert usage["tokens"] == sum(map(api.tokens, texts)) == usage["cost_usd"]
+    assert (encoded.cost.texts, encoded.cost.cut, encoded.cost.unpriced) == (500, 0, 0)
+    assert encoded.cost.tokens == sum(map(api.tokens, texts)) == encoded.cost.dollars
 
 
 def test_rows_are_ordered_by_their_index(server: Server, home: Path, provider: str) -> None:
@@ -61,6 +59,22 @@ def test_prefix_and_input_type_go_with_the_role(server: Server, home: Path, prov
     )  # OpenAI knows no roles: the bare generated text is the document, and cached
     assert all(r.path == "/v1/embeddings" and r.body["model"] == f"{provider}-model" for r in server.requests)
     assert all(r.body.get("truncation", False) is False for r in server.requests)
+
+
+def test_a_published_variant_sends_each_text_as_a_json_string(server: Server, home: Path, provider: str) -> None:
+    texts = ['a "large"\nnaïve heart', "", "b"]
+    rows = opened(server, home, provider, as_json=True).encode(texts, "document").vectors
+    sent = [json.dumps(text.replace("\n", " ")) for text in texts]
+    assert [request.texts for request in server.requests] == [sent]
+    assert sent[0] == '"a \\"large\\" na\\u00efve heart"'
+    np.testing.assert_array_equal(rows, expected(sent))
+    plain, published = (MODELS[f"{provider}{variant}"] for variant in ("", ":published"))
+    assert (plain.as_json, published.as_json) == (False, True)
+
+
+def test_generated_text_is_a_query_to_voyage_as_published(server: Server, home: Path) -> None:
+    sides = MODELS["voyage"].side("generated"), MODELS["voyage:published"].side("generated")
+    assert [side.input_type for side in sides] == ["document", "query"]
 
 
 def test_identical_texts_are_sent_once(server: Server, home: Path) -> None:

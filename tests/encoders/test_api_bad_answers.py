@@ -82,7 +82,7 @@ def test_a_failure_stops_new_requests_and_keeps_those_under_way(
         encoder.encode([f"text {i}" for i in range(20)], "document")
     assert time.monotonic() - started < 60, "nobody waits to try again"
     assert len(server.requests) <= 4
-    assert encoder.usage()["cost_usd"] == sum(map(api.tokens, server.served.elements()))
+    assert encoder._budget.spent == sum(map(api.tokens, server.served.elements()))
     before = set(server.served)
     server.otherwise = None
     encoder.encode([f"text {i}" for i in range(20)], "document")

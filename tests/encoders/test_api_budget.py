@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from r2med.encoders.api import ApiEncoder
+from r2med.encoders.api.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
 from r2med.net.budget import Budget
 from r2med.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
-from support.api_encoders import FAST, TEXTS, WORDS, card, opened
+from support.api_encoders import TEXTS, WORDS, card, opened
 from support.embedding_server import Server
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -31,7 +31,7 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home:
         encoder.encode(texts, "document")
     paid = len(server.requests)
     assert f"{20 - paid} texts remain" in str(error.value)
-    assert encoder.usage()["cost_usd"] == 3 * paid <= 40
+    assert encoder._budget.spent == 3 * paid <= 40
     assert paid >= 8, "reservations by bytes ($13 to $14 each) are settled by the bill"
     opened(server, home, budget=1000.0).encode(texts, "document")
     assert set(server.served.values()) == {1}
@@ -46,10 +46,10 @@ def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
 
 def test_a_budget_is_shared_by_all_encoders_of_a_run(server: Server, home: Path) -> None:
     options = Setup(endpoints=(("openai", server.address), ("voyage", server.address)), budget=Budget(70.0))
-    one = ApiEncoder(card("openai"), WORDS, options, Store(home), policy=FAST)
-    one.encode(["one two three four five six"] * 2 + ["a b c d e f g h i"], "document")
-    assert one.usage()["cost_usd"] == 15
-    two = ApiEncoder(card("voyage"), WORDS, options, Store(home), policy=FAST)
+    one = ApiEncoder(card("openai"), WORDS, options, Store(home))
+    cost = one.encode(["one two three four five six"] * 2 + ["a b c d e f g h i"], "document").cost
+    assert cost.dollars == options.budget.spent == 15
+    two = ApiEncoder(card("voyage"), WORDS, options, Store(home))
     with pytest.raises(UserError, match=r"\$15\.0+ spent, 1 texts remain"):
         two.encode(["0123456789" * 4], "document")
     assert len(server.requests) == 1

@@ -28,15 +28,16 @@ def server(embedding_server: Server) -> Server:
 def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = opened(server, home, provider).encode(TEXTS, "document").vectors
+    first = opened(server, home, provider).encode(TEXTS, "document")
     count = len(server.requests)
     monkeypatch.delenv(f"{provider.upper()}_API_KEY")
     encoder = opened(server, home, provider, budget=0.0)
-    np.testing.assert_array_equal(encoder.encode([*TEXTS, TEXTS[0]], "document").vectors, [*first, first[0]])
+    again = encoder.encode([*TEXTS, TEXTS[0]], "document")
+    np.testing.assert_array_equal(again.vectors, [*first.vectors, first.vectors[0]])
     assert len(server.requests) == count
-    usage = encoder.usage()
-    assert (usage["texts"], usage["cached"], usage["tokens"], usage["cost_usd"]) == (4, 4, 0, 0)
-    assert usage["cached_tokens"] == sum(map(api.tokens, [*TEXTS, TEXTS[0]]))
+    assert again.cost.texts == 4
+    assert (again.cost.tokens, again.cost.dollars) == (first.cost.tokens, first.cost.dollars), "as when it was paid for"
+    assert encoder._budget.spent == 0
 
 
 def test_only_what_is_missing_is_sent(server: Server, home: Path) -> None:
@@ -44,7 +45,6 @@ def test_only_what_is_missing_is_sent(server: Server, home: Path) -> None:
     encoder = opened(server, home)
     np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
     assert server.requests[-1].texts == TEXTS[2:]
-    assert encoder.usage()["cached"] == 2
 
 
 def test_answers_of_another_model_role_or_server_are_not_taken(server: Server, home: Path) -> None:
@@ -90,22 +90,20 @@ import sys
 import numpy as np
 from support.embedding_server import vector
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api import ApiEncoder, requests
-from r2med.net.retry import Policy
+from r2med.encoders.api import api_encoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.setup import Setup
 from r2med.store import Store
 
 card, address, home = ModelCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
-requests.batches = lambda parcels, _: [list(parcels[i : i + 2]) for i in range(0, len(parcels), 2)]
-options, words = Setup(endpoints=((card.loader, address),)), Instruction(kind="", what="", domain="")
-encoder = ApiEncoder(card, words, options, Store(home), policy=Policy(concurrency=4))
+api_encoder.batches = lambda pending, _: [list(pending[i : i + 2]) for i in range(0, len(pending), 2)]
+setup = Setup(endpoints=((card.loader, address),), concurrency=4)
+encoder = api_encoder.ApiEncoder(card, Instruction(kind="", what="", domain=""), setup, Store(home))
 texts = [f"text {i}" for i in range(60)]
 try:
     np.testing.assert_array_equal(encoder.encode(texts, "document").vectors, [vector(text) for text in texts])
 except KeyboardInterrupt:
     sys.exit(77)
-print(int(encoder.usage()["cached"]))
 """
 
 
@@ -130,8 +128,7 @@ def test_a_run_that_is_killed_is_not_paid_for_twice(
     server.otherwise = None
     second, texts = opened(server, home, provider), [f"text {i}" for i in range(60)]
     np.testing.assert_array_equal(second.encode(texts, "document").vectors, expected(texts))
-    assert second.usage()["cached"] == len(before)
-    assert len(server.served) == 60 and set(server.served.values()) == {1}
+    assert before and len(server.served) == 60 and set(server.served.values()) == {1}
 
 
 def test_two_processes_share_a_cache(server: Server, home: Path) -> None:

@@ -1,4 +1,4 @@
-"""Encoders behind an API: keys that are shown nowhere, base URLs, missing SDKs, wrong cards."""
+"""Encoders behind an API: keys that are shown nowhere, base URLs, missing libraries, wrong cards."""
 
 import logging
 import sys
@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.encoders.api import ApiEncoder
+from r2med.encoders.api.api_encoder import ApiEncoder
+from r2med.encoders.api.providers import PROVIDERS
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
-from support.api_encoders import FAST, TEXTS, WORDS, card, expected, opened
+from support.api_encoders import TEXTS, WORDS, card, expected, opened
 from support.embedding_server import Server
 from support.keys import KEY
 
@@ -38,7 +39,7 @@ def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
     assert server.requests[0].key == f"Bearer {KEY}"
     server.otherwise = None
     encoder.encode(TEXTS, "document")
-    shown: list[object] = [caplog.text, *capfd.readouterr(), repr(encoder), vars(encoder), encoder.usage()]
+    shown: list[object] = [caplog.text, *capfd.readouterr(), repr(encoder), vars(encoder)]
     shown += [encoder.describe("query")]
     link: BaseException | None = error.value
     while link is not None:
@@ -72,7 +73,7 @@ def test_the_base_url_may_come_from_the_environment(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.address + "/")
-    encoder = ApiEncoder(card(provider), WORDS, Setup(), Store(home), policy=FAST)
+    encoder = ApiEncoder(card(provider), WORDS, Setup(), Store(home))
     np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
     assert encoder.describe("query") == opened(server, home, provider).describe("query")
     assert "127.0.0.1" not in str(encoder.describe("query"))
@@ -87,13 +88,18 @@ def test_a_base_url_that_is_none_or_has_secrets_in_it(home: Path, url: str) -> N
     assert "pw-9" not in str(error.value)
 
 
-@pytest.mark.parametrize("module", ["openai", "voyageai"])
-def test_a_missing_sdk_names_the_extra(
-    server: Server, home: Path, module: str, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_http_library_names_the_extra(
+    server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"r2med\[api\]"):
-        opened(server, home, "openai" if module == "openai" else "voyage").encode(TEXTS, "document")
+        opened(server, home, provider).encode(TEXTS, "document")
+
+
+def test_the_providers_own_address_is_that_of_the_key() -> None:
+    voyage = PROVIDERS["voyage"]
+    assert voyage.url("pa-1") == "https://api.voyageai.com/v1"
+    assert voyage.url("al-1") == "https://ai.mongodb.com/v1"
 
 
 def test_a_card_of_another_kind_is_refused(home: Path) -> None:

@@ -50,14 +50,68 @@ def test_medcpt_has_two_towers_and_pairs():
         ("sfr", TASK),
         ("nv", TASK),
         ("bmr-2b", TASK.removeprefix("Instruct: ")),
-        ("grit", f"<|user|>\n{TASK}\n<|embed|>\n"),
+        ("grit", "<|user|>\nGiven a Medical Exam, retrieve relevant passages that help answer the exam\n<|embed|>\n"),
         ("bge", "Represent this sentence for searching relevant passages: "),
-        ("inst-l", "Represent the Medical Exam for retrieving relevant paragraphs: "),
+        ("inst-l", "Represent the Medical Exam for retrieving relevant paragraphs that help answer the exam: "),
         ("contriever", ""),
     ],
 )
 def test_prefixes_hold_the_dataset_s_words(name, prefix):
     assert MODELS.card(name).query.prefix_for(EXAM) == prefix
+
+
+INSTRUCTOR = {
+    "Biology": ("Biology post for retrieving relevant paragraphs", "Biology paragraph"),
+    "Bioinformatics": ("Bioinformatics post for retrieving relevant paragraphs", "Bioinformatics paragraph"),
+    "Medical-Sciences": ("Medical Science post for retrieving relevant paragraphs", "Medical Science paragraph"),
+    "MedXpertQA-Exam": (
+        "Medical Exam for retrieving relevant paragraphs that help answer the exam",
+        "Medical paragraph",
+    ),
+    "MedQA-Diag": ("Medical Exam for retrieving relevant paragraphs that help answer the exam", "Medical paragraph"),
+    "PMC-Treatment": (
+        "Clinical Case for retrieving relevant paragraphs that help answer the case",
+        "Medical paragraph",
+    ),
+    "PMC-Clinical": ("Clinical Case for retrieving similar cases that help diagnose the case", "Clinical Case"),
+    "IIYi-Clinical": ("Clinical Case for retrieving similar cases that help diagnose the case", "Clinical Case"),
+}
+
+
+@pytest.mark.parametrize("dataset", INSTRUCTOR)
+@pytest.mark.parametrize("model", ["inst-l", "inst-xl", "inst-l:published"])
+def test_instructor_is_told_what_the_benchmark_told_it(model, dataset):
+    instruction, (query, document) = cards()[dataset].instruction, INSTRUCTOR[dataset]
+    card = MODELS.card(model)
+    assert card.query.prefix_for(instruction) == f"Represent the {query}: "
+    assert card.document.prefix_for(instruction) == f"Represent the {document} for retrieval: "
+
+
+# name: max tokens and prefix of a query, and those of generated text: by default, and as published
+GENERATED = {
+    "nv": ((4096, ""), (4096, TASK)),
+    "inst-l": ((512, ""), (512, INSTRUCTOR["MedQA-Diag"][0])),
+    "inst-xl": ((512, ""), (512, INSTRUCTOR["MedQA-Diag"][0])),
+    "grit": ((2048, "<|embed|>"), (512, "<|user|>\nGiven a Medical Exam")),
+    "medcpt": ((512, ""), (512, "")),
+    "voyage": ((16000, ""), (16000, "")),
+}
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_as_published_generated_text_gets_the_query_s_whole_treatment(name):
+    for card, (limit, prefix) in zip((MODELS[name], MODELS[f"{name}:published"]), GENERATED[name], strict=True):
+        side = card.side("generated")
+        assert side.max_tokens == limit
+        assert prefix in side.prefix_for(EXAM) if prefix else not side.prefix
+    published = MODELS[f"{name}:published"]
+    assert published.side("generated") == published.side("query") != MODELS[name].side("generated")
+
+
+def test_medcpt_as_published_reads_generated_text_alone_and_not_as_a_pair():
+    assert MODELS["medcpt"].side("generated").pair_with_empty
+    side = MODELS["medcpt:published"].side("generated")
+    assert (side.repository, side.pair_with_empty) == ("ncbi/MedCPT-Article-Encoder", False)
 
 
 def test_published_variants_stand_beside_the_right_defaults():

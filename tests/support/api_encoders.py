@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api import ApiEncoder
-from r2med.encoders.encoder import Encoder
+from r2med.encoders.api.api_encoder import ApiEncoder
+from r2med.encoders.api.token_limits import TokenLimiter
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.net.budget import Budget
 from r2med.net.retry import Policy
@@ -53,9 +53,16 @@ def opened(
     policy: Policy = FAST,
     budget: float | None = None,
     **changes: Any,
-) -> Encoder:
-    options = Setup(endpoints=((provider, server.address),), budget=Budget(budget))
-    return ApiEncoder(card(provider, **changes), WORDS, options, Store(home), policy=policy, tokenizer=Words())
+) -> ApiEncoder:
+    setup = Setup(endpoints=((provider, server.address),), budget=Budget(budget))
+    return patient(ApiEncoder(card(provider, **changes), WORDS, setup, Store(home)), policy)
+
+
+def patient(encoder: ApiEncoder, policy: Policy = FAST) -> ApiEncoder:
+    """Return the encoder with another patience, and with a tokenizer that need not be downloaded."""
+    encoder._policy = policy
+    encoder._limiter = TokenLimiter(Words, encoder._provider.overhead)
+    return encoder
 
 
 def expected(texts: list[str]) -> Any:

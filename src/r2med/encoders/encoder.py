@@ -55,19 +55,13 @@ LOADERS = {
     "sentence-transformers": "r2med.encoders.sentence:SentenceEncoder",
     "remote-code": "r2med.encoders.remote_code:RemoteCodeEncoder",
     "custom": "r2med.encoders.custom:CustomEncoder",
-    "openai": "r2med.encoders.api:ApiEncoder",
-    "voyage": "r2med.encoders.api:ApiEncoder",
+    "openai": "r2med.encoders.api.api_encoder:ApiEncoder",
+    "voyage": "r2med.encoders.api.api_encoder:ApiEncoder",
 }
 """What a card's `loader` means: "module:Class", imported when it is used."""
 
-EXTRAS = {
-    "torch": "dense",
-    "transformers": "dense",
-    "sentence_transformers": "dense",
-    "openai": "api",
-    "voyageai": "api",
-    "tiktoken": "api",
-}
+EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "dense"}
+"""The optional part of r2med that brings a module."""
 
 
 def open_encoder(card: ModelCard, instruction: Instruction, setup: Setup, store: Store | None = None) -> Encoder:
@@ -139,8 +133,8 @@ def normalised(rows: Vectors) -> Vectors:
     return unit_rows
 
 
-Receiver = Callable[[Sequence[int], Encoded], None]
-"""Takes the positions of some texts and their vectors."""
+Receiver = Callable[[Sequence[int], Encoded | None], None]
+"""Takes the positions of some texts that are encoded, and their vectors; None if the encoder keeps them itself."""
 
 _receiver: ContextVar[Receiver | None] = ContextVar("r2med_batches", default=None)
 

@@ -62,6 +62,8 @@ class ModelCard(_Part):
     parameters: str = ""
     licence: str = ""
     price_per_million_tokens: float = 0.0
+    as_json: bool = False
+    """Send an API each text as a JSON string, quotes and escapes included, line ends replaced by spaces."""
     notes: tuple[str, ...] = ()
     query: Side = Side()
     document: Side = Side()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Protocol
 
 from r2med.errors import MissingExtraError, UserError
@@ -20,14 +18,15 @@ class Tokenizer(Protocol):
         """Return about the first `tokens` tokens of a text as text."""
 
 
-class Ruler:
-    """Measures texts: by the tokenizer once one was needed, before that by their bytes.
+class TokenLimiter:
+    """Cuts texts at a limit: by the tokenizer once one was needed, before that by their bytes.
 
     The tokenizers here make no more tokens than a text has bytes, and their vocabularies are downloads. So short
     texts are never worth loading one: they pass, and their bytes are the bound that batches and budgets go by.
     """
 
     def __init__(self, load: Callable[[], Tokenizer], overhead: int = 0) -> None:
+        """Take what loads the tokenizer; `overhead` are tokens that the provider may add to a text."""
         self._load = load
         self._overhead = overhead
         self._tokenizer: Tokenizer | None = None
@@ -53,7 +52,7 @@ class Ruler:
 
 
 def load_tiktoken(model: str) -> Tokenizer:
-    """Return the tokenizer of OpenAI's embedding models."""
+    """Return the tokenizer of OpenAI's embedding models. Raises UserError if it cannot be downloaded."""
     try:
         import tiktoken
     except ImportError:
@@ -69,21 +68,21 @@ def load_tiktoken(model: str) -> Tokenizer:
 
 
 def load_voyage(model: str) -> Tokenizer:
-    """Return the tokenizer of one of Voyage's models, from the hub or its cache."""
+    """Return the tokenizer of one of Voyage's models, from the hub or its cache. Raises UserError if it has none."""
     try:
-        voyageai: Any = import_module("voyageai")
+        import tokenizers
     except ImportError:
         raise MissingExtraError(f"cutting texts for {model}", "api") from None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns and raises
-            return _HubTokenizer(voyageai.Client(api_key="none").tokenizer(model))
-    except Exception as error:
+        tokenizer = tokenizers.Tokenizer.from_pretrained(f"voyageai/{model}")
+    except Exception as error:  # whatever the hub's client raises
         raise UserError(
             f"a text may be over {model}'s limit, and the tokenizer that would tell (voyageai/{model} on the hub) "
             f"cannot be loaded ({type(error).__name__}): where there is a network, run HF_HOME=DIR hf download "
             f"voyageai/{model}, then set HF_HOME to that folder here"
         ) from None
+    tokenizer.no_truncation()  # its file has a limit of its own, by which nothing would ever be over another
+    return _HubTokenizer(tokenizer)
 
 
 class _TikToken:

@@ -1,0 +1,305 @@
+"""An encoder whose model is behind an API: texts are cut, looked up, sent in batches, and kept as they come back."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from r2med.cost import Cost
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders.api.providers import (
+    PATH,
+    PROVIDERS,
+    Provider,
+    billed_tokens,
+    check_dimension,
+    read_answer,
+    read_json,
+)
+from r2med.encoders.api.token_limits import TokenLimiter
+from r2med.encoders.api.vector_cache import PaidVector, VectorCache
+from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, normalised, timed
+from r2med.encoders.model_cards import ModelCard
+from r2med.errors import UserError
+from r2med.net.budget import Budget
+from r2med.net.endpoint import endpoint_at
+from r2med.net.http import Client, run_sync
+from r2med.net.retry import Policy, send
+from r2med.net.throttle import AdaptiveLimiter
+from r2med.setup import Setup
+from r2med.store import Store, default_store, digest
+from r2med.store.files import exclusive
+from r2med.text.unicode import to_unicode
+
+
+class ApiEncoder:
+    """Encodes with a provider's model.
+
+    Nothing is sent and no key is needed until a text is not in the cache. Answers that were paid for are used even
+    by a run that starts over: they depend on nothing that is made here.
+    """
+
+    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: Store | None = None) -> None:
+        if card.loader not in PROVIDERS:
+            raise UserError(f"{card.spec} is no API model: its loader is {card.loader!r}")
+        has_price = "price_per_million_tokens" in card.model_fields_set
+        if setup.budget.limit is not None and not has_price:
+            raise UserError(
+                f"{card.spec} has no price_per_million_tokens in its card, so no budget can be kept: "
+                "add it (0 where it is free), or run without a budget"
+            )
+        self._card = card
+        self._instruction = instruction
+        self._provider = provider = PROVIDERS[card.loader]
+        url = dict(setup.endpoints).get(provider.name) or os.environ.get(provider.url_variable, "").strip()
+        self._endpoint = endpoint_at(url, provider.name, provider.key_variable)
+        self._policy = _policy(setup)
+        self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
+        self._store = store  # None where only a description is wanted
+        self._budget = setup.budget
+        self._has_price = has_price
+        self._lock = threading.Lock()  # one call at a time: the budget belongs to all
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return all that the vectors of a role depend on; the server only as a hash, since a URL may hold secrets."""
+        side = self._card.side(role)
+        return {
+            **self._identity(role),
+            "prefix": side.prefix_for(self._instruction),
+            "as_json": self._card.as_json,
+            "max_tokens": side.max_tokens,
+            "dimension": self._card.dimension,
+            "normalise": self._card.normalise,
+        }
+
+    @timed
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Return one finite row per text, in order; what is not in the cache is sent, each distinct text once.
+
+        The cost is that of all distinct texts, also of those that were paid for by an earlier run.
+        """
+        side = self._card.side(role)
+        whole = [self._written(side.prefix_for(self._instruction) + text) for text in texts]
+        sent = [self._limiter.cut(text, side.max_tokens) for text in whole]
+        keys = self._keys(sent, role)
+        text_of = dict(zip(keys, sent, strict=True))
+        report = _reporting(keys)
+        with self._lock, VectorCache(self._folder() / f"{self._provider.name}.sqlite") as cache:
+            vectors = self._sound(cache.get(list(text_of)))
+            report(vectors)
+            if len(vectors) < len(text_of):
+                # One process at a time: what two would ask for at once, both would pay, and their account's rate
+                # limit is one. A process that is killed lets go of the lock.
+                with exclusive(self._folder() / f"{digest(self._identity(role))}.lock"):
+                    vectors |= self._sound(cache.get([key for key in text_of if key not in vectors]))
+                    missing = {key: text for key, text in text_of.items() if key not in vectors}
+                    vectors |= self._fetch(missing, role, cache, report)
+        cut = sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
+        return Encoded(self._matrix([vectors[key].vector for key in keys]), self._cost(vectors, len(texts), cut))
+
+    def _cost(self, vectors: Mapping[bytes, PaidVector], texts: int, cut: int) -> Cost:
+        tokens = sum(paid.tokens for paid in vectors.values())
+        dollars = tokens * self._card.price_per_million_tokens / 1e6
+        unpriced = 0 if self._has_price else len(vectors)
+        return Cost(texts=texts, tokens=tokens, cut=cut, dollars=dollars, unpriced=unpriced)
+
+    def _fetch(
+        self, texts: Mapping[bytes, str], role: Role, cache: VectorCache, report: Callable[[Iterable[bytes]], None]
+    ) -> dict[bytes, PaidVector]:
+        if not texts:
+            return {}
+        pending = [PendingText(key, text, self._limiter.bound(text)) for key, text in texts.items()]
+        side = self._card.side(role)
+        key = self._endpoint.key()
+        endpoint = replace(self._endpoint, url=self._endpoint.url or self._provider.url(key))
+
+        async def fetch() -> dict[bytes, PaidVector]:
+            async with Client(endpoint, self._policy.idle, key=key, extra="api") as client:
+
+                async def ask(batch: Sequence[str]) -> Any:
+                    body = self._provider.body(self._model(role), side.input_type, batch)
+                    return read_json(await client.post(PATH, body), endpoint.server)
+
+                run = _Fetch(ask, self._provider, self._policy, self._budget, self._card, cache, report)
+                return await run.all(pending)
+
+        return run_sync(fetch())
+
+    def _written(self, text: str) -> str:
+        """Return a text as it is sent: lone surrogates have no UTF-8, and an empty input is refused."""
+        text = to_unicode(text)
+        return json.dumps(text.replace("\n", " ")) if self._card.as_json else text or " "
+
+    def _identity(self, role: Role) -> dict[str, str]:
+        """Return what a provider's answer depends on besides the text."""
+        return {
+            "provider": self._provider.name,
+            "model": self._model(role),
+            "endpoint": self._endpoint.identity,
+            "input_type": self._card.side(role).input_type,
+        }
+
+    def _keys(self, sent: Sequence[str], role: Role) -> list[bytes]:
+        settings = digest(self._identity(role)).encode()
+        return [hashlib.sha256(settings + hashlib.sha256(text.encode()).digest()).digest() for text in sent]
+
+    def _model(self, role: Role) -> str:
+        return self._card.side(role).repository or self._card.repository or self._card.name
+
+    def _sound(self, vectors: Mapping[bytes, PaidVector]) -> dict[bytes, PaidVector]:
+        """Leave out rows of another dimension: they were kept when the card said something else."""
+        expected = self._card.dimension
+        return {key: paid for key, paid in vectors.items() if not expected or len(paid.vector) == expected}
+
+    def _matrix(self, rows: list[Vectors]) -> Vectors:
+        dimension = check_dimension(rows, self._card.dimension, self._provider.name, self._card.spec)
+        matrix = np.array(rows, dtype=np.float32).reshape(len(rows), dimension)
+        return normalised(matrix) if self._card.normalise else matrix
+
+    def _folder(self) -> Path:
+        return (self._store or default_store()).root / "api"
+
+
+def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
+    """Return what tells the receiver of batches which texts have a vector, given their keys."""
+    receiver = batch_receiver()
+    positions: dict[bytes, list[int]] = {}
+    for position, key in enumerate(keys):
+        positions.setdefault(key, []).append(position)
+
+    def report(finished: Iterable[bytes]) -> None:
+        if receiver is not None:
+            receiver([position for key in finished for position in positions[key]], None)
+
+    return report
+
+
+def _policy(setup: Setup) -> Policy:
+    """Return how patient we are: embeddings come back sooner than what an LLM writes."""
+    usual = Policy()
+    return Policy(
+        concurrency=min(usual.concurrency, setup.concurrency),
+        deadline=min(usual.deadline, setup.deadline),
+        idle=min(usual.idle, setup.idle),
+    )
+
+
+@dataclass(frozen=True)
+class PendingText:
+    """A text to send, the key its vector is kept under, and how many tokens it has at most."""
+
+    key: bytes
+    text: str
+    tokens: int
+
+
+@dataclass
+class _Fetch:
+    """The requests of one call of `encode`: several at once, each kept the moment its answer arrives."""
+
+    ask: Callable[[Sequence[str]], Any]
+    provider: Provider
+    policy: Policy
+    budget: Budget
+    card: ModelCard
+    cache: VectorCache
+    report: Callable[[Iterable[bytes]], None]
+
+    def __post_init__(self) -> None:
+        self._vectors: dict[bytes, PaidVector] = {}
+        self._dimension = self.card.dimension
+
+    async def all(self, pending: Sequence[PendingText]) -> dict[bytes, PaidVector]:
+        """Return the vectors of all texts.
+
+        On an error or an empty budget nothing new is sent, what is under way comes in and is kept, and then the error
+        is raised.
+        """
+        waiting = deque(batches(pending, self.provider))
+        limiter = AdaptiveLimiter(self.policy.concurrency)
+        running: set[asyncio.Task[None]] = set()
+        failure: BaseException | None = None
+        try:
+            while True:
+                while waiting and failure is None and len(running) < limiter.limit:
+                    if not self.budget.reserve(self._price(waiting[0])):
+                        break  # for now: what is under way may cost less than was set aside for it
+                    running.add(asyncio.create_task(self._request(waiting.popleft(), limiter)))
+                if not running:
+                    break
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for error in filter(None, [task.exception() for task in done]):
+                    failure = failure or error
+                    limiter.stop()
+        finally:
+            for task in running:  # only after Ctrl-C
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        if failure is not None:
+            raise failure
+        if waiting:
+            raise self.budget.exceeded(sum(map(len, waiting)))
+        return self._vectors
+
+    async def _request(self, batch: list[PendingText], limiter: AdaptiveLimiter) -> None:
+        reserved = self._price(batch)
+        cost = 0.0
+        try:
+            texts = [pending.text for pending in batch]
+            body = await send(lambda: self.ask(texts), self.provider.name, self.policy, limiter)
+            # From here to the last line nothing waits, so that Ctrl-C finds an answer kept or not yet come.
+            tokens = billed_tokens(body, sum(pending.tokens for pending in batch))
+            cost = tokens * self.card.price_per_million_tokens / 1e6
+        finally:
+            self.budget.settle(reserved, cost)
+        answer = read_answer(body, len(batch), self.provider.name)
+        good = [index for index in range(len(batch)) if index not in answer.bad]
+        rows = [answer.rows[index] for index in good]
+        self._dimension = check_dimension(rows, self._dimension, self.provider.name, self.card.spec)
+        shares = _shares(tokens, [pending.tokens for pending in batch])
+        vectors = {batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good}
+        self.cache.put(vectors)
+        self._vectors |= vectors
+        self.report(vectors)
+        if answer.bad:
+            text = batch[answer.bad[0]].text
+            raise UserError(
+                f"{self.provider.name}: the embedding of {text[:60]!r} that came back is not finite numbers"
+            )
+
+    def _price(self, batch: Sequence[PendingText]) -> float:
+        return sum(pending.tokens for pending in batch) * self.card.price_per_million_tokens / 1e6
+
+
+def batches(pending: Sequence[PendingText], provider: Provider) -> list[list[PendingText]]:
+    """Return the texts in order, in batches within a provider's limits."""
+    groups: list[list[PendingText]] = []
+    tokens = 0
+    for text in pending:
+        tokens += text.tokens
+        if not groups or len(groups[-1]) >= provider.texts_per_request or tokens > provider.tokens_per_request:
+            groups.append([])
+            tokens = text.tokens
+        groups[-1].append(text)
+    return groups
+
+
+def _shares(total: int, weights: Sequence[int]) -> list[int]:
+    """Return whole shares of a bill, by weight, that add up to it."""
+    whole = max(1, sum(weights))
+    before = 0
+    shares = []
+    for weight in weights:
+        shares.append((before + weight) * total // whole - before * total // whole)
+        before += weight
+    return shares
