@@ -230,7 +230,7 @@ def test_one_text_is_written_as_the_original_reads_it(tmp_path):
     path = write_generations(Expansion.of(queries), dataset_in(None), tmp_path, "hyde", "gpt4")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert rows == [
-        {"id": "0", "text": "Tired after bread?", "hy_doc": "coeliac", "doc_id": ["x"]},
+        {"id": "0", "text": "Tired after bread?", "hy_doc": "coeliac", "excluded_ids": ["x"]},
         {"id": "1", "text": "Why is she pale?", "hy_doc": ""},
     ]
 

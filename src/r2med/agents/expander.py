@@ -137,7 +137,7 @@ class AgentExpander:
         agent, dialogue, _ = self._open(dataset)
         openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
         requests = [request for request in openings if request is not None]
-        note = f"each begins a conversation of up to {self.stage.most_calls} calls, whose prompts grow"
+        note = f"for the first calls alone: each begins a conversation of up to {self.stage.most_calls} calls"
         return Preview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:

@@ -158,4 +158,4 @@ def _row(search: SearchQuery) -> dict[str, Any]:
     # whoever joins this file with the queries line by line would otherwise pair the wrong ones.
     texts: str | list[str] = list(search.generated) if len(search.generated) > 1 else "".join(search.generated)
     row: dict[str, Any] = {"id": search.query.id, "text": search.query.text, "hy_doc": texts}
-    return {**row, "doc_id": list(search.query.excluded)} if search.query.excluded else row
+    return {**row, "excluded_ids": list(search.query.excluded)} if search.query.excluded else row
