@@ -12,6 +12,8 @@ from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from r2med.errors import UserError
+
 GROUP = "r2med.plugins"
 
 BUILT_IN = {
@@ -32,8 +34,11 @@ def folders(kind: str) -> Iterator[Traversable]:
     yield resources.files("r2med").joinpath(BUILT_IN[kind])
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
         yield resources.files(entry.value).joinpath(kind)
-    for place in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
-        yield Path(place).expanduser() / kind
+    for folder in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
+        try:
+            yield Path(folder).expanduser() / kind
+        except RuntimeError:
+            raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of nobody") from None
 
 
 def files(kind: str, suffix: str) -> dict[str, Traversable]:

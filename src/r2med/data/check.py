@@ -1,4 +1,4 @@
-"""Checking a dataset: every problem at once, then whether its parts fit each other and its card."""
+"""Check a dataset: every problem at once, then whether its parts fit each other and its card."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def _check_counts(dataset: Dataset, document_rows: int, folder: Path, problems: 
     if card is None or card.counts is None:
         return
     per_query = [sum(grade > 0 for grade in grades.values()) for grades in dataset.qrels.values()]
-    found = {
+    counts = {
         "queries": len(dataset.queries),
         "documents": document_rows,
         "positives": dataset.qrels.positives,
         "most_positives": max(per_query, default=0),
     }
-    for what, number in found.items():
-        expected = getattr(card.counts, what)
+    for field, number in counts.items():
+        expected = getattr(card.counts, field)
         if number != expected:
-            word = what.replace("_", " ")
-            problems.flaw(folder, None, f"{number} {word}, but the card of {card.name} says {expected}")
+            noun = field.replace("_", " ")
+            problems.flaw(folder, None, f"{number} {noun}, but the card of {card.name} says {expected}")

@@ -1,4 +1,4 @@
-"""Writing a corpus to disk: one pass over the source, repeated rows merged, ids sorted for look-up.
+"""Write a corpus to disk: one pass over the source, repeated rows merged, ids sorted for look-up.
 
 Memory is a few dozen bytes a document (ids, a hash of each text, the order), whatever the texts weigh.
 """

@@ -100,7 +100,7 @@ def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, 
 
 
 def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels) -> list[str]:
-    """Tell what the qrels name that is not there: it counts as never found, which lowers every score."""
+    """Return a notice of what the qrels name that is not there: it counts as never found, which lowers every score."""
     lost = len(set(qrels) - {query.id for query in queries})
     judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
     missing = int((corpus.rows(judged) < 0).sum()) if judged else 0
@@ -149,19 +149,19 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
     known = store.recall(note)
     artefact = store.get("corpus", known["fingerprint"]) if known else None
     if known is None or artefact is None:
-        found = Problems()
+        new = Problems()
         scratch = store.scratch()
-        written = write_corpus(layout.documents(found), scratch, found)
+        written = write_corpus(layout.documents(new), scratch, new)
         known = {
             "fingerprint": written.fingerprint,
             "rows": written.rows,
-            "notices": found.notices,
-            "flaws": [(layout.corpus_files.index(f.path), f.line, f.message, f.cause) for f in found.flaws],
+            "notices": new.notices,
+            "flaws": [(layout.corpus_files.index(f.path), f.line, f.message, f.cause) for f in new.flaws],
         }
         artefact = store.add("corpus", written.fingerprint, scratch, {})
-        if not found.problems and not found.dropped:  # else it is read again next time, so that all is told again
+        if not new.problems and not new.dropped:  # else it is read again next time, so that all is told again
             store.remember(note, known)
-        problems.take(found)
+        problems.take(new)
     else:
         for file, line, message, cause in known["flaws"]:
             problems.flaw(layout.corpus_files[file], line, message, cause)

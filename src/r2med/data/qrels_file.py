@@ -70,7 +70,7 @@ def gather(judgements: Iterator[Judgement], path: Path, problems: Problems) -> Q
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Read a qrels file by itself, for scoring a run; the first fault is an error."""
+    """Read a qrels file by itself, for scoring a run. Raises UserError for its first fault."""
     problems = Problems()
     qrels = gather(read_judgements(path, problems), path, problems)
     problems.raise_first(str(path))

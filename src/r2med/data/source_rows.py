@@ -152,7 +152,7 @@ class Judgement:
 
 
 def where(path: Path, line: int, seen_from: Path) -> str:
-    """Return where a row stands, in words for a message about a row of the file `seen_from`."""
+    """Return where a row stands, for a message about a row of the file `seen_from`."""
     return f"line {line}" if path == seen_from else f"{path.name}:{line}"
 
 

@@ -1,4 +1,4 @@
-"""Work on this machine's cores by threads: NumPy, SciPy and Arrow let go of the interpreter lock in their loops.
+"""Run work on this machine's cores by threads: NumPy, SciPy and Arrow let go of the interpreter lock in their loops.
 
 Threads rather than processes: nothing is copied, a script needs no `if __name__ == "__main__"`, Ctrl-C works.
 """
@@ -17,8 +17,9 @@ Result = TypeVar("Result")
 
 def cores() -> int:
     """Return how many cores this process may use; R2MED_THREADS overrides."""
-    if (wanted := os.environ.get("R2MED_THREADS", "")).isdecimal():
-        return max(1, int(wanted))
+    wanted = os.environ.get("R2MED_THREADS", "")
+    if wanted.isdecimal():
+        return max(1, int(wanted[:6]))
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Computing measures for a whole run at once, exact to pytrec_eval and to trec_eval -c built with floats.
+"""Compute measures for a whole run at once, exact to pytrec_eval and to trec_eval -c built with floats.
 
 trec_eval 9.0.8 and 10 compare doubles: for a run that was read as doubles the figures are theirs.
 

@@ -1,6 +1,6 @@
 """The store: folders of files keyed by all they depend on, complete or absent, noticed when damaged.
 
-An artefact is built in a temporary folder beside its final place, sealed with a manifest (size and SHA-256 of
+An artefact is built in a temporary folder beside its final path, sealed with a manifest (size and SHA-256 of
 every file), flushed and renamed. Whoever finds it under its final name may trust it; whoever is killed
 half-way leaves only a temporary folder that the next to ask for the same key removes.
 

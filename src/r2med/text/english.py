@@ -14,12 +14,12 @@ _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
 
 
 def english(text: str) -> list[str]:
-    """The index terms of `text`, in order: those of Lucene's EnglishAnalyzer with its default stop words."""
+    """Return the index terms of `text`, in order: those of Lucene's EnglishAnalyzer with its default stop words."""
     return [term for chunk in _CHUNK.findall(text) for term in _remembered(chunk)]
 
 
 def terms(chunk: str) -> tuple[str, ...]:
-    """The index terms of one chunk of text without white space, computed afresh."""
+    """Return the index terms of one chunk of text without white space."""
     if is_plain(chunk):
         tokens = blank_outside_tokens(chunk).split()
     else:
@@ -31,12 +31,12 @@ _remembered = lru_cache(maxsize=1 << 16)(terms)
 
 
 def is_plain(chunk: str) -> bool:
-    """Whether the short way of `plain.py` is right for the chunk."""
+    """Return whether the short way of `plain.py` is right for the chunk."""
     return chunk.isascii() and len(chunk) <= MAX_UNITS
 
 
 def term_of(token: str) -> str:
-    """The index term of a lower-case token; empty for a stop word."""
+    """Return the index term of a lower-case token; empty for a stop word."""
     if token[-1] == "s" and token[-2:-1] in ("'", "\u2019", "\uff07"):
         token = token[:-2]
     if token in STOP_WORDS:
@@ -49,7 +49,7 @@ def term_of(token: str) -> str:
 
 
 def _lower(token: str) -> str:
-    """Each character in lower case by itself, as Java does: no final sigma, no dot left over from U+0130."""
+    """Return each character in lower case by itself, as Java does: no final sigma, no dot left over from U+0130."""
     return token.replace("\u0130", "i").replace("\u03a3", "\u03c3").lower()
 
 

@@ -14,7 +14,7 @@ _LOOSE = re.compile(
 
 
 def blank_outside_tokens(text: str) -> str:
-    """ASCII `text` in lower case, with blanks for all that is outside tokens: `split()` gives the tokens.
+    """Return ASCII `text` in lower case, with blanks for all that is outside tokens: `split()` gives the tokens.
 
     Right only where no token is so long that Lucene cuts it.
     """

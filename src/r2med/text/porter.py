@@ -64,7 +64,7 @@ _CHANGING = frozenset("degyl").union(ending[-1] for ending in _SUFFIXED)  # a wo
 
 
 def stem(word: str) -> str:
-    """The stem of a lower-case word. Characters other than a, e, i, o, u and y count as consonants."""
+    """Return the stem of a lower-case word. Characters other than a, e, i, o, u and y count as consonants."""
     if len(word) < 3:
         return word
     last = word[-1]
@@ -110,7 +110,7 @@ def _without_participle(word: str) -> str:
 
 
 def _ends_in_consonant(word: str) -> bool:
-    """Whether a word that does not end in a, e, i, o or u ends in a consonant."""
+    """Return whether a word that does not end in a, e, i, o or u ends in a consonant."""
     return word[-1] != "y" or _ends_in_y_consonant(word) is not None
 
 

@@ -1,4 +1,4 @@
-"""Cuts text into the tokens of Lucene's StandardTokenizer: UAX #29 words and emoji sequences."""
+"""Cut text into the tokens of Lucene's StandardTokenizer: UAX #29 words and emoji sequences."""
 
 import re
 from bisect import bisect_right
@@ -38,7 +38,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def segment(text: str) -> list[str]:
-    """The tokens of `text`, as written, in order.
+    """Return the tokens of `text`, as written, in order.
 
     One difference from Lucene is left: half a surrogate pair at the very end of a text makes its buffer
     report the end early, and up to 255 units before it are lost or cut, depending on where the buffer fell in
@@ -53,12 +53,12 @@ def segment(text: str) -> list[str]:
 
 
 def _unit_offsets(text: str) -> list[int]:
-    """Where each character, and the end, lies in UTF-16 units."""
+    """Return where each character, and the end, lies in UTF-16 units."""
     return list(accumulate((1 + (character > "\uffff") for character in text), initial=0))
 
 
 def _spans(classes: str, offsets: list[int]) -> Iterator[tuple[int, int]]:
-    """The token spans of a text that may overflow the buffer or hold characters of two grammars."""
+    """Yield the token spans of a text that may overflow the buffer or hold characters of two grammars."""
     first = 0
     while first < len(classes):
         window = bisect_right(offsets, offsets[first] + MAX_UNITS) - 1

@@ -47,8 +47,8 @@ class _Classes(dict[int, str]):
         self._symbols = [SYMBOLS[name] for _, _, name in rows]
 
     def __missing__(self, code_point: int) -> str:
-        at = bisect_right(self._firsts, code_point) - 1
-        symbol = self._symbols[at] if at >= 0 and code_point <= self._lasts[at] else OTHER
+        index = bisect_right(self._firsts, code_point) - 1
+        symbol = self._symbols[index] if index >= 0 and code_point <= self._lasts[index] else OTHER
         self[code_point] = symbol
         return symbol
 
@@ -59,5 +59,5 @@ def _classes() -> _Classes:
 
 
 def symbols(text: str) -> str:
-    """The class symbol of each character of `text`."""
+    """Return the class symbol of each character of `text`."""
     return text.translate(_classes())

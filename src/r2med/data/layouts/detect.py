@@ -45,22 +45,22 @@ LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
 
 
 def is_dataset(folder: Path) -> bool:
-    """Tell whether a folder looks like a dataset."""
+    """Return whether a folder looks like a dataset."""
     return any(any(folder.glob(sign)) for sign, _ in LAYOUTS)
 
 
 def detect(folder: Path) -> Layout:
-    """Return the layout of a folder; its files must be there."""
+    """Return the layout of a folder. Raises UserError if it has none, or files are missing."""
     for sign, layout in LAYOUTS:
         if any(folder.glob(sign)):
-            found = layout(folder)
+            dataset = layout(folder)
             break
     else:
         raise UserError(
             f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
             "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv)"
         )
-    needed = (*found.corpus_files, found.query_file, found.qrels_file)
+    needed = (*dataset.corpus_files, dataset.query_file, dataset.qrels_file)
     if missing := [str(path.relative_to(folder)) for path in needed if not path.is_file()]:
         raise UserError(f"{folder}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
-    return found
+    return dataset

@@ -87,8 +87,8 @@ def config_files(root: Path, config: str, split: str | None = None) -> list[Path
     if not files:
         raise UserError(f"{root}: no files for config {config!r}, split {split!r}: is the download complete?")
     if (shard := _SHARD.search(files[-1].name)) and len(files) < int(shard[1]):
-        found = f"{len(files)} of {int(shard[1])} files"
-        raise UserError(f"{root}: {found} for config {config!r}, split {split!r}: is the download complete?")
+        count = f"{len(files)} of {int(shard[1])} files"
+        raise UserError(f"{root}: {count} for config {config!r}, split {split!r}: is the download complete?")
     return files
 
 

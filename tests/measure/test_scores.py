@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.data.qrels_file import read_qrels
-from r2med.errors import UserError
 from r2med.measure import DEFAULT, Measure, score
 from r2med.retrieve import Run, read_run
 from r2med.retrieve.run import IdTable
@@ -103,40 +102,6 @@ def test_a_run_of_many_queries_is_scored_as_each_query_alone():
     for query in [*list(rankings)[:3], "q1023", "q1024", "q2099", "unseen"]:
         alone = score({query: qrels[query]}, ranked(**{query: rankings.get(query, [])}), MEASURES)
         assert whole.per_query[query] == pytest.approx(alone.per_query[query], abs=1e-12)
-
-
-@given(st.sampled_from(["nDCG", "MAP", "R", "P", "MRR"]), st.integers(1, 10_000))
-def test_a_measure_prints_as_it_is_typed_and_parses_back(family, cutoff):
-    measure = Measure(family, cutoff)
-    assert Measure.parse(str(measure)) == measure
-    assert Measure.parse(str(measure).lower()) == measure
-
-
-def test_measures_without_a_cutoff_print_bare():
-    assert str(Measure.parse("mrr")) == "MRR"
-    assert Measure.parse("MAP") == Measure("MAP")
-
-
-def test_recall_and_precision_may_be_written_out():
-    assert Measure.parse("Recall@100") == Measure("R", 100)
-    assert Measure.parse("precision@5") == Measure("P", 5)
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("nDGC@10", r"did you mean nDCG@10\?"),
-        ("nDGC@100", r"did you mean nDCG@100\?"),
-        ("P", "cutoff"),
-        ("R@0", "cutoff"),
-        ("recall", "cutoff"),
-        ("", "nDCG"),
-        ("R@" + "9" * 5000, "no measure"),
-    ],
-)
-def test_a_measure_that_does_not_exist_is_one_line_with_the_nearest(text, says):
-    with pytest.raises(UserError, match=says):
-        Measure.parse(text)
 
 
 @given(st.data())

@@ -169,6 +169,12 @@ def test_a_card_may_name_a_folder_from_where_it_lies(tmp_path: Path, monkeypatch
         load("Tenth")
 
 
+def test_a_plugin_folder_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("R2MED_PLUGINS", "~nobody-of-this-name/mine")
+    with pytest.raises(UserError, match="R2MED_PLUGINS: ~nobody-of-this-name/mine names the home folder of nobody"):
+        list(cards())
+
+
 @pytest.mark.parametrize("group", ["R2MED", "clinical-evidence"])
 def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str) -> None:
     failed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
