@@ -91,3 +91,16 @@ def test_help_comes_from_the_declaration(monkeypatch: pytest.MonkeyPatch) -> Non
     assert shown["size"].values == "whole number from 2 to 100"
     assert shown["order"].values == "best or worst"
     assert shown["weight"].meaning == "what the LLM counts"
+    assert shown["shares"].values == "numbers joined by :"
+    assert shown["llm"].values == "the name of an LLM"
+    assert {name: (setting.at, setting.required) for name, setting in shown.items() if setting.at} == {
+        "llm": ("argument", True),
+        "depth": ("depth", False),
+    }
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for kind in stages.KINDS for name in stages.names(kind)])
+def test_every_setting_of_every_stage_has_a_meaning_and_says_what_may_be_typed(name: str, kind: stages.Kind) -> None:
+    for setting in stages.help_of(name, kind):
+        assert setting.meaning and setting.values.strip()
+        assert not setting.values.startswith(" ") and setting.default != "None"

@@ -296,6 +296,9 @@ class Setting:
     values: str
     """What may be typed: a choice of words, or a type with its bounds."""
     meaning: str
+    at: str = ""
+    """Where it is typed: "argument" stands first and without its name, "depth" after an @, all others as KEY=VALUE."""
+    required: bool = False
 
 
 def help_of(name: str, kind: Kind) -> Iterator[Setting]:
@@ -304,17 +307,19 @@ def help_of(name: str, kind: Kind) -> Iterator[Setting]:
     defaults = declared.defaults(name)
     for key, field in declared.model_fields.items():
         if key != "name" and _at(field) != "derived":
-            default = defaults.get(key, field.get_default(call_default_factory=True))
-            shown = "" if field.is_required() and key not in defaults else printed(default)
-            yield Setting(key, shown, _values(field), field.description or "")
+            required = field.is_required() and key not in defaults
+            default = None if required else defaults.get(key, field.get_default(call_default_factory=True))
+            values = "the name of an LLM" if declared.needs == "llm" and _at(field) == "argument" else _values(field)
+            shown = "" if default is None else printed(default)
+            yield Setting(key, shown, values, field.description or "", _at(field), required)
 
 
 def _values(field: FieldInfo) -> str:
-    annotation = field.annotation
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
+    annotation = _bare(field.annotation)
     if get_origin(annotation) is Literal:
-        return " or ".join(map(str, get_args(annotation)))
+        return " or ".join(str(choice) for choice in get_args(annotation) if choice != "")
+    if get_origin(annotation) is tuple:
+        return _JOINED[_bare(get_args(annotation)[0])]
     word = _WORDS.get(annotation, "text")
     low = next((getattr(rule, "ge", None) for rule in field.metadata if hasattr(rule, "ge")), None)
     high = next((getattr(rule, "le", None) for rule in field.metadata if hasattr(rule, "le")), None)
@@ -322,12 +327,11 @@ def _values(field: FieldInfo) -> str:
     return word + (bounds or (f" from {printed(low)}" if low is not None else ""))
 
 
-_WORDS: Mapping[Any, str] = {
-    int: "whole number",
-    float: "number",
-    bool: "yes or no",
-    Stage: "a retriever",
-    tuple[Stage, ...]: "retrievers joined by +",
+_WORDS: Mapping[Any, str] = {int: "whole number", float: "number", bool: "yes or no", Stage: "a retriever"}
+_JOINED: Mapping[Any, str] = {
+    float: "numbers joined by :",
+    str: "words joined by :",
+    Stage: "retrievers joined by +",
 }
 
 
@@ -358,9 +362,15 @@ def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
 
 
 def _bare(annotation: Any) -> Any:
-    while get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
-    return annotation
+    """Return a type without what is annotated to it, and without None as its alternative."""
+    while True:
+        arguments = get_args(annotation)
+        if get_origin(annotation) is Annotated:
+            annotation = arguments[0]
+        elif type(None) in arguments:
+            annotation = next(argument for argument in arguments if argument is not type(None))
+        else:
+            return annotation
 
 
 _NOT_A = {

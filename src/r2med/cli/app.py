@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from r2med.cli.cache import cache
 from r2med.cli.data import data
 from r2med.cli.generate import generate
 from r2med.cli.llms import llms
@@ -11,6 +12,7 @@ from r2med.cli.models import models
 from r2med.cli.run import run
 from r2med.cli.score import score
 from r2med.cli.serve import serve
+from r2med.cli.stage_help import stages
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -43,3 +45,5 @@ app.command()(serve)
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")
 app.add_typer(llms, name="llms")
+app.add_typer(stages, name="stages")
+app.add_typer(cache, name="cache")

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from r2med.crossencoders.pair_scorer import PairScorer, cost_of, open_scorer
-from r2med.crossencoders.reranker_cards import RerankerCard, resolve_reranker
+from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.rerank.order import candidates, query_text, reranked
@@ -30,6 +30,12 @@ class CrossEncoder(Stage, kind="rerank"):
         "original", description="expanded: documents are scored against the query with what was generated for it"
     )
     depth: int = depth_field()
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return what the model of a card is."""
+        card = RERANKERS.get(name)
+        return f"Scores of the cross-encoder {card.repository}." if card else super().summary(name)
 
     def open(self, setup: Setup) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME; no weights are loaded yet."""

@@ -32,7 +32,9 @@ class Dense(Stage, kind="retrieve"):
     def summary(cls, name: str) -> str:
         """Return what the model of a card is."""
         card = MODELS.get(name)
-        return f"Embeddings of {card.repository or card.package or card.name}." if card else super().summary(name)
+        if card is None:
+            return super().summary(name)
+        return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
     def open(self, setup: Setup) -> DenseRetriever:
         """Return the retriever; the model is loaded when it encodes."""

@@ -1,0 +1,129 @@
+"""`r2med stages`: every stage that a system can be made of, and its settings, from the declarations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from r2med.stages import Kind, Setting
+
+stages = typer.Typer(help="List and show stages: what systems are made of.", no_args_is_help=True)
+
+AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}"}
+"""How a system with a stage of each kind is typed."""
+
+PURPOSE = {
+    "expand": "change the query before it is searched, as in hyde(o3-mini) → bm25",
+    "retrieve": "search; several are joined by +, as in bm25+bge",
+    "rerank": "put what was found into a better order, as in bm25 → bge-reranker@100",
+}
+
+FORMS = {
+    "hf:": ("hf:ORG/NAME", "A model of the hub that has no card."),
+    "path:": ("path:DIR", "A model in a folder."),
+    "py:": ("py:MODULE:NAME", "A Python object of your own."),
+    "run:": ("run:FILE", "The documents of a run file."),
+}
+"""Stages that have no name of their own."""
+
+
+@stages.command("list")
+def list_(as_json: AsJSON = False) -> None:
+    """Show every stage by kind: expand, retrieve, rerank."""
+    from r2med.cli.console import console, plain, print_json, table
+    from r2med.stages import KINDS
+
+    rows = {kind: list(_rows(kind)) for kind in KINDS}
+    if as_json:
+        print_json([{"name": name, "kind": kind, "summary": text} for kind in KINDS for name, text in rows[kind]])
+        return
+    output = console()
+    for kind in KINDS:
+        output.print(plain(kind, "bold") + plain(f": {PURPOSE[kind]}"))
+        output.print(table(("name", "what it does"), rows[kind], whole=("name",)))
+        output.print()
+    output.print(plain("r2med stages show NAME prints the settings of one.", "dim"))
+
+
+@stages.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A name of the list, such as hyde, bm25 or groupwise.")],
+    as_json: AsJSON = False,
+) -> None:
+    """Print what a stage does, how it is typed, and what each of its settings means."""
+    from r2med.cli.console import console, plain, print_json, table
+    from r2med.errors import UserError, nearest
+    from r2med.stages import KINDS, names
+
+    word = name.partition("(")[0].partition("@")[0].strip()  # as it stands in a system
+    pages = [_page(word, kind) for kind in KINDS if _is_stage(word, kind)]
+    if not pages:
+        known = [known for kind in KINDS for known in names(kind)]
+        raise UserError(f"no stage {word!r}{nearest(word, known)}: r2med stages list shows all")
+    if as_json:
+        print_json(pages[0] if len(pages) == 1 else pages)
+        return
+    output = console()
+    for page in pages:
+        output.print(plain(page["name"], "bold") + plain(f" ({page['kind']}): {page['summary']}"))
+        output.print(plain(f"typed: {page['typed']}"))
+        if page["settings"]:
+            rows = [
+                (s["name"], s["default"] or _NO_DEFAULT[s["required"]], s["values"], s["meaning"])
+                for s in page["settings"]
+            ]
+            output.print()
+            output.print(table(("setting", "default", "values", "meaning"), rows, whole=("setting",)))
+        else:
+            output.print(plain("It has no settings."))
+
+
+_NO_DEFAULT = {True: "(needed)", False: ""}
+
+
+def _rows(kind: Kind) -> Iterator[tuple[str, str]]:
+    from r2med.stages import PREFIXES, names, stage_class
+
+    for name in names(kind):
+        yield name, stage_class(name, kind).summary(name)
+    for prefix in PREFIXES[kind]:
+        yield FORMS[prefix]
+
+
+def _is_stage(name: str, kind: Kind) -> bool:
+    from r2med.errors import UserError
+    from r2med.stages import stage_class
+
+    try:
+        stage_class(name, kind)
+    except UserError:
+        return False
+    return True
+
+
+def _page(name: str, kind: Kind) -> dict[str, Any]:
+    from r2med.stages import help_of, stage_class
+
+    settings = list(help_of(name, kind))
+    return {
+        "name": name,
+        "kind": kind,
+        "summary": stage_class(name, kind).summary(name),
+        "typed": FORM[kind].format(stage=_typed(name, settings)),
+        "settings": [asdict(setting) for setting in settings],
+    }
+
+
+def _typed(name: str, settings: list[Setting]) -> str:
+    """Return how a stage is typed, as in groupwise(LLM, SETTING=VALUE, …)@DEPTH."""
+    arguments = [setting.name.upper() for setting in settings if setting.at == "argument"]
+    if any(not setting.at for setting in settings):
+        arguments.append("SETTING=VALUE, …")
+    depth = "@DEPTH" if any(setting.at == "depth" for setting in settings) else ""
+    return name + (f"({', '.join(arguments)})" if arguments else "") + depth

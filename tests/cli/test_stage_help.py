@@ -1,0 +1,120 @@
+"""`r2med stages`: all that the declarations say, for built-in stages, cards and plugins."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import Field
+
+from r2med import stages
+from r2med.cli.stage_help import list_, show
+from r2med.errors import UserError
+from r2med.stages import Stage, argument, depth_field
+
+
+class Sorter(Stage, kind="rerank", needs="llm"):
+    """Sort what was found."""
+
+    llm: str = argument("the LLM that sorts")
+    order: Literal["best", "worst"] = Field("best", description="what stands first")
+    depth: int = depth_field(7)
+
+
+def page(capsys: pytest.CaptureFixture[str], name: str) -> list[list[str]]:
+    """Return what `show` prints: its lines as words."""
+    show(name)
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "_plugged", lambda: {"sorter": Sorter})
+
+
+def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
+    capsys: pytest.CaptureFixture[str], plugged: None
+) -> None:
+    list_(as_json=True)
+    rows = {(row["kind"], row["name"]): row["summary"] for row in json.loads(capsys.readouterr().out)}
+    assert {(kind, name) for kind in stages.KINDS for name in stages.names(kind)} <= set(rows)
+    assert rows["rerank", "sorter"] == "Sort what was found."
+    assert rows["retrieve", "bge"] == "Embeddings of BAAI/bge-large-en-v1.5."
+    assert rows["rerank", "bge-reranker"] == "Scores of the cross-encoder BAAI/bge-reranker-v2-m3."
+    assert ("retrieve", "hf:ORG/NAME") in rows and ("rerank", "hf:ORG/NAME") in rows
+    assert all(rows.values())
+
+
+def test_the_list_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    list_()
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    for kind in stages.KINDS:
+        assert any(line.startswith(f"{kind}: ") for line in lines)
+        assert all(any(line.startswith(f"{name} ") for line in lines) for name in stages.names(kind))
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"),
+    [
+        ("hyde", "hyde(LLM, SETTING=VALUE, …) → RETRIEVER"),
+        ("rm3", "rm3(SETTING=VALUE, …) → RETRIEVER"),
+        ("search-o1", "search-o1(LLM, SETTING=VALUE, …) → RETRIEVER"),
+        ("bm25", "bm25(SETTING=VALUE, …)"),
+        ("bge", "bge"),
+        ("bmr-2b:published", "bmr-2b:published"),
+        ("fuse", "fuse(PARTS, SETTING=VALUE, …)"),
+        ("bge-reranker", "RETRIEVER → bge-reranker(SETTING=VALUE, …)@DEPTH"),
+        ("groupwise(o3-mini, size=10)@20", "RETRIEVER → groupwise(LLM, SETTING=VALUE, …)@DEPTH"),
+        ("sorter", "RETRIEVER → sorter(LLM, SETTING=VALUE, …)@DEPTH"),
+    ],
+)
+def test_a_page_says_how_the_stage_is_typed(
+    name: str, typed: str, capsys: pytest.CaptureFixture[str], plugged: None
+) -> None:
+    assert ["typed:", *typed.split()] in page(capsys, name)
+
+
+def test_a_page_lists_settings_with_default_values_and_meaning(
+    capsys: pytest.CaptureFixture[str], plugged: None
+) -> None:
+    lines = page(capsys, "sorter")
+    assert lines[0] == "sorter (rerank): Sort what was found.".split()
+    assert "llm (needed) the name of an LLM the LLM that sorts".split() in lines
+    assert "order best best or worst what stands first".split() in lines
+    assert "depth 7 whole number from 1 to 1000000 candidates it looks at".split() in lines
+    show("sorter", as_json=True)
+    settings = json.loads(capsys.readouterr().out)["settings"]
+    assert settings[1] == {
+        "name": "order",
+        "default": "best",
+        "values": "best or worst",
+        "meaning": "what stands first",
+        "at": "",
+        "required": False,
+    }
+
+
+def test_a_method_of_the_users_own_is_listed_and_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "methods").mkdir()
+    (tmp_path / "methods" / "mine.toml").write_text('summary = "[bold]Write[/x] what I want."\nfields = ["query"]\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    list_()
+    assert "[bold]Write[/x] what I want." in capsys.readouterr().out
+    lines = page(capsys, "mine")
+    assert lines[0] == "mine (expand): [bold]Write[/x] what I want.".split()
+    assert any(line[:1] == ["samples"] for line in lines)
+
+
+def test_a_name_without_a_card_may_be_a_retriever_and_a_reranker(capsys: pytest.CaptureFixture[str]) -> None:
+    show("hf:org/name", as_json=True)
+    assert [shown["kind"] for shown in json.loads(capsys.readouterr().out)] == ["retrieve", "rerank"]
+
+
+def test_a_name_that_does_not_exist_is_one_line_with_the_nearest() -> None:
+    with pytest.raises(UserError) as error:
+        show("groupwse")
+    assert str(error.value) == "no stage 'groupwse' (did you mean groupwise?): r2med stages list shows all"
