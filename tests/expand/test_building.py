@@ -2,9 +2,8 @@
 
 import pytest
 
-from r2med import UserError, load
+from r2med import System, UserError, load
 from r2med.agents.expander import AgentExpander
-from r2med.expand.expansion import fed
 from r2med.expand.generate import Asked
 from r2med.expand.recorded import Recorded
 from r2med.setup import Setup
@@ -101,18 +100,34 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
 )
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
     [call] = parse_stage(spec)
-    made = fed(stage(call, "expand"), retriever(fed_retriever))
+    made = stage(call, "expand").feeding(retriever(fed_retriever))
     assert str(made.open(Setup()).by) == searches
-    assert str(made) == spec, "its name is as it was typed"
+
+
+def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
+    systems = [System.parse(f"rm3 → {searcher}") for searcher in ("bm25", "bm25(scorer=lucene)", "bm25+minilm")]
+    assert [str(system.expander) for system in systems] == ["rm3"] * 3
+    assert systems[0].expansion_name == systems[2].expansion_name != systems[1].expansion_name
 
 
 def test_other_expansions_do_not_depend_on_what_they_feed():
     [call] = parse_stage("hyde(gpt4)")
     made = stage(call, "expand")
-    assert fed(made, retriever("bm25(scorer=lucene)")) is made
+    assert made.feeding(retriever("bm25(scorer=lucene)")) is made
 
 
 def test_every_expansion_and_every_setting_of_it_says_what_it_means():
     assert {"rm3", "rocchio", "search-r1", "search-o1", "hyde", "query2doc", "lamer"} <= set(names("expand"))
     for name in names("expand"):
         assert all(setting.meaning for setting in help_of(name, "expand")), name
+
+
+def test_a_folder_of_prompts_may_have_signs_of_the_grammar_in_its_name(tmp_path):
+    folder = tmp_path / "my prompts (v2)"
+    folder.mkdir()
+    (folder / "hyde.post.txt").write_text("Mine: {query}")
+    system = System.parse("hyde(gpt4) → bm25", Setup(prompts=folder))
+    again = System.parse(system.name)
+    assert again.name == system.name
+    [preview] = [stage.preview(load("demo/Biology"), default_store()) for stage in again.asking.values()]
+    assert preview.requests[0].messages[-1].content.startswith("Mine: ")

@@ -27,6 +27,7 @@ from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
+from r2med.spec import decoded
 from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
 
@@ -86,7 +87,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         source: SearchSpec = (
             RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
         )
-        folder = Path(self.prompts).expanduser() if self.prompts else setup.prompts
+        folder = Path(decoded(self.prompts)).expanduser() if self.prompts else setup.prompts
         return AgentExpander(self, open_chat(card, setup, setup.store), card, source, folder)
 
 
@@ -137,7 +138,8 @@ class AgentExpander:
         agent, dialogue, _ = self._open(dataset)
         openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
         requests = [request for request in openings if request is not None]
-        note = f"for the first calls alone: each begins a conversation of up to {self.stage.most_calls} calls"
+        most = self.stage.most_calls
+        note = f"for the first calls alone: each begins a conversation of up to {most} calls, whose prompts grow"
         return Preview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:

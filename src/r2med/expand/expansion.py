@@ -10,7 +10,6 @@ from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.llm.preview import Preview
 from r2med.retrieve.retriever import MEAN, SearchQuery
-from r2med.stages import Stage
 from r2med.store import Store, digest
 
 QueryChoice = Literal["", "keep", "drop"]
@@ -94,21 +93,8 @@ class Asking(Protocol):
         """Return what it would ask about one dataset; nothing is asked."""
 
 
-@runtime_checkable
-class Feeding(Protocol):
-    """A declared expansion that depends on the retriever it works for."""
-
-    def feeding(self, retriever: Stage) -> Stage:
-        """Return the same expansion, made for this retriever."""
-
-
 def check(stages: Iterable[object], datasets: Sequence[Dataset]) -> None:
     """Raise UserError for what would stop a stage on one of the datasets: before the first call, not after many."""
     for stage in stages:
         if isinstance(stage, Checked):
             stage.check(datasets)
-
-
-def fed(expansion: Stage, retriever: Stage) -> Stage:
-    """Return a declared expansion as it works for a retriever; to be called before it is opened."""
-    return expansion.feeding(retriever) if isinstance(expansion, Feeding) else expansion

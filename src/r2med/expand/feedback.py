@@ -23,7 +23,7 @@ from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.retriever import SearchQuery
 from r2med.setup import Setup
-from r2med.stages import Retrieving, Stage, derived
+from r2med.stages import Retrieving, Stage
 from r2med.store import Store
 from r2med.text import english
 
@@ -42,8 +42,6 @@ class Feedback(Stage, kind="expand"):
     documents: int = Field(10, ge=1, le=1000, description="documents of the first search that are learnt from")
     terms: int = Field(10, ge=1, le=10_000, description="terms that are learnt")
     by: Retrieving | None = Field(None, description="the BM25 of the first search; empty: the one that is fed")
-    fed: Retrieving | None = derived()
-    """The BM25 of the retriever that it works for."""
 
     @field_validator("by")
     @classmethod
@@ -54,12 +52,11 @@ class Feedback(Stage, kind="expand"):
 
     def feeding(self, retriever: Stage) -> Self:
         """Return the same feedback for a retriever: it searches with the BM25 that it feeds, unless `by` is given."""
-        return self.model_copy(update={"fed": next(_all_bm25(retriever), None)})
+        return self if self.by else self.model_copy(update={"by": next(_all_bm25(retriever), BM25())})
 
     def open(self, setup: Setup) -> FeedbackExpander:
         """Return the expander."""
-        by = self.by or self.fed
-        return FeedbackExpander(self, by if isinstance(by, BM25) else BM25())
+        return FeedbackExpander(self, self.by if isinstance(self.by, BM25) else BM25())
 
     def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the terms of a query and of the documents it finds, with their weights."""
@@ -124,10 +121,8 @@ class FeedbackExpander:
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
-        settings = self.stage.settings()
-        settings.pop("fed")  # it is what `by` stands for, or without effect
         words = {"common": COMMON, "word": self.stage.word.pattern}
-        return {**settings, "source": "feedback", **words, "by": self.by.describe(dataset)}
+        return {**self.stage.settings(), "source": "feedback", **words, "by": self.by.describe(dataset)}
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries as weighted terms; one that finds nothing has nothing to learn from and stays itself."""
