@@ -1,4 +1,4 @@
-"""`r2med models` knows rerankers beside embedding models."""
+"""`r2med models`: the list, the cards, and a model tried on texts."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from r2med.cli.models import models
-from support import tiny_rerankers
+from support import tiny_models, tiny_rerankers
 
 
 def output(*arguments):
@@ -17,7 +17,7 @@ def output(*arguments):
 
 def test_the_list_has_a_table_of_rerankers():
     lines = output("list").splitlines()
-    start = next(place for place, line in enumerate(lines) if line.split()[:2] == ["name", "reranker"])
+    start = next(number for number, line in enumerate(lines) if line.split()[:2] == ["name", "reranker"])
     names = {line.split()[0] for line in lines[start + 2 :] if line.strip()}
     assert {"bge-reranker", "bge-reranker:published", "monobert", "rankllama"} <= names
     assert any(line.startswith("medcpt ") for line in lines[:start])
@@ -29,14 +29,52 @@ def test_a_rerankers_card_is_shown():
 
 
 @pytest.fixture
-def tiny(tmp_path, monkeypatch):
-    """Give a card of the user's own a tiny model."""
-    (tmp_path / "rerankers").mkdir()
-    (tmp_path / "rerankers" / "tiny.toml").write_text('loader = "classifier"\nmax_tokens = 48\n')
+def cards(tmp_path, monkeypatch):
+    """A folder for cards of the user's own."""
+    for kind in ("models", "rerankers"):
+        (tmp_path / kind).mkdir()
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
-    return tiny_rerankers.bert(tmp_path / "bert")
+    return tmp_path
 
 
-def test_a_reranker_is_tried_on_two_pairs(tiny):
-    said = output("check", "tiny", "--model-path", f"tiny={tiny}", "--device", "cpu")
-    assert "for a case and its diagnosis" in said and "pairs/s" in said and "max_tokens: 48" in said
+def test_a_reranker_is_tried_on_two_pairs(cards):
+    (cards / "rerankers" / "tiny.toml").write_text('loader = "classifier"\nmax_tokens = 48\n')
+    folder = tiny_rerankers.bert(cards / "bert")
+    printed = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
+    assert "for a case and its diagnosis" in printed and "pairs/s" in printed and "max_tokens: 48" in printed
+
+
+CARD = """
+loader = "transformers"
+pooling = "mean"
+normalise = true
+similarity = "cosine"
+
+[query]
+prefix = "find: "
+max_tokens = 32
+
+[document]
+max_tokens = 48
+"""
+
+
+def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(cards):
+    (cards / "models" / "tiny.toml").write_text(CARD)
+    folder = tiny_models.bert(cards / "bert")
+    lines = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu").splitlines()
+    assert "(query)" in lines[0] and "(document)" in lines[0]
+    shared, query, document = (lines.index(head) for head in ("query, document, generated:", "query:", "document:"))
+    assert "  pooling: 'mean'" in lines[shared:query]
+    assert {"  prefix: 'find: '", "  max_tokens: 32"} <= set(lines[query:document])
+    assert {"  prefix: ''", "  max_tokens: 48"} <= set(lines[document:])
+
+
+def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards):
+    (cards / "models" / "mine.toml").write_text(
+        CARD.replace("\n[query]", 'licence = "[bold]x[/y]\\u001b[31m"\n\n[query]')
+    )
+    printed = output("list")
+    assert r"[bold]x[/y]\x1b[31m" in printed
+    assert json.loads(output("show", "mine"))["licence"] == "[bold]x[/y]\x1b[31m"
+    assert "\x1b" not in printed + output("show", "mine")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from r2med.encoders.encoder import Role
     from r2med.setup import Setup
 
 models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="A name of the list, hf:ORG/NAME, path:DIR or py:MODULE:NAME.")]
+
+ROLES: tuple[Role, ...] = ("query", "document", "generated")
 
 SAMPLES = (
     "A young woman with facial swelling after dental work, and an aunt who died of choking.",
@@ -27,46 +28,35 @@ SAMPLES = (
 @models.command("list")
 def list_() -> None:
     """Show every model and reranker that has a card."""
-    from rich.console import Console
-
+    from r2med.cli.console import console, table
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import MODELS
 
     encoders = (
-        (card.spec, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
-        for card in MODELS.values()
+        (name, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
+        for name, card in MODELS.items()
     )
     cross = (
         (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
     )
-    console = Console()
-    _print_table(console, "model", encoders)
-    console.print()
-    _print_table(console, "reranker", cross)
-
-
-def _print_table(console: Console, kind: str, rows: Iterable[tuple[str, str, str, int, str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for head in ("name", kind, "size", "tokens", "licence"):
-        table.add_column(head, no_wrap=head == "name", overflow="fold")
-    for name, repository, size, tokens, licence in rows:
-        table.add_row(name, repository, size, f"{tokens:,}", licence)
-    console.print(table)
+    output = console()
+    for number, (kind, cards) in enumerate((("model", encoders), ("reranker", cross))):
+        if number:
+            output.print()
+        rows = [(name, repository, size, f"{tokens:,}", licence) for name, repository, size, tokens, licence in cards]
+        heads = ("name", kind, "size", "tokens", "licence")
+        output.print(table(heads, rows, numbers=("tokens",), whole=("name", "size")))
 
 
 @models.command()
 def show(name: Name) -> None:
     """Print all that the card of a model or a reranker says."""
-    import json
-
+    from r2med.cli.console import print_json
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import resolve_card
 
     card = RERANKERS[name] if name in RERANKERS else resolve_card(name)
-    print(json.dumps(card.model_dump(exclude_defaults=True), indent=1, ensure_ascii=False))
+    print_json(card.model_dump(exclude_defaults=True))
 
 
 @models.command()
@@ -79,18 +69,10 @@ def check(
     trust_remote_code: flags.TrustRemoteCode = False,
     budget: flags.Budget = None,
 ) -> None:
-    """Load a model, encode two texts, print dimension, norm and speed; of a reranker, score two pairs."""
-    import time
-
-    import numpy as np
-
+    """Load a model, encode a query and a document, print what each is told; of a reranker, score two pairs."""
     from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.data.dataset_cards import ANY_DATASET
-    from r2med.encoders.encoder import open_encoder
-    from r2med.encoders.model_cards import resolve_card
-    from r2med.store import default_store
 
-    options = flags.make_setup(
+    setup = flags.make_setup(
         model_path=model_path,
         memory="2G",
         budget=budget,
@@ -100,36 +82,69 @@ def check(
         trust_remote_code=trust_remote_code,
     )
     if name in RERANKERS:
-        return _check_reranker(name, options)
-    started = time.perf_counter()
-    encoder = open_encoder(resolve_card(name), ANY_DATASET, options, default_store())
-    query = encoder.encode(SAMPLES[:1], "query").vectors
-    loaded = time.perf_counter()
-    document = encoder.encode(SAMPLES[1:], "document").vectors
-    seconds = time.perf_counter() - loaded
-    norms = [float(np.linalg.norm(vectors[0])) for vectors in (query, document)]
-    cosine = float(query[0] @ document[0]) / (norms[0] * norms[1])
-    print(f"{name}: {query.shape[1]} dimensions; norms {norms[0]:.4f} (query), {norms[1]:.4f} (document)")
-    print(f"cosine of a case and its diagnosis: {cosine:.4f}")
-    print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
-    for key, value in encoder.describe("document").items():
-        print(f"  {key}: {value!r}")
+        _check_reranker(name, setup)
+    else:
+        _check_encoder(name, setup)
 
 
-def _check_reranker(name: str, options: Setup) -> None:
+def _check_encoder(name: str, setup: Setup) -> None:
     import time
 
+    import numpy as np
+
+    from r2med.cli import printable
+    from r2med.data.dataset_cards import ANY_DATASET
+    from r2med.encoders.encoder import open_encoder
+    from r2med.encoders.model_cards import resolve_card
+    from r2med.store import default_store
+
+    started = time.perf_counter()
+    encoder = open_encoder(resolve_card(name), ANY_DATASET, setup, default_store())
+    query = encoder.encode(SAMPLES[:1], "query").vectors[0]
+    loaded = time.perf_counter()
+    document = encoder.encode(SAMPLES[1:], "document").vectors[0]
+    seconds = time.perf_counter() - loaded
+    norms = [float(np.linalg.norm(vector)) for vector in (query, document)]
+    cosine = float(query @ document) / (norms[0] * norms[1])
+    print(f"{printable(name)}: {len(query)} dimensions; norms {norms[0]:.4f} (query), {norms[1]:.4f} (document)")
+    print(f"cosine of a case and its diagnosis: {cosine:.4f}")
+    print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
+    _print_roles({role: encoder.describe(role) for role in ROLES})
+
+
+def _print_roles(described: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print how texts of each role are encoded: first what all roles share, then what is each one's own."""
+    first, *others = described.values()
+    shared = {key for key, value in first.items() if all(key in other and other[key] == value for other in others)}
+    _print_settings(", ".join(described), {key: first[key] for key in first if key in shared})
+    for role, settings in described.items():
+        _print_settings(role, {key: value for key, value in settings.items() if key not in shared})
+
+
+def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
+    from r2med.cli import printable
+
+    if settings:
+        print(f"{title}:")
+    for key, value in settings.items():
+        print(printable(f"  {key}: {value!r}"))
+
+
+def _check_reranker(name: str, setup: Setup) -> None:
+    import time
+
+    from r2med.cli import printable
     from r2med.crossencoders.pair_scorer import open_scorer
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.data.dataset_cards import ANY_DATASET
 
-    scorer = open_scorer(RERANKERS[name], ANY_DATASET, options)
+    scorer = open_scorer(RERANKERS[name], ANY_DATASET, setup)
     started = time.perf_counter()
-    right = scorer.score([SAMPLES])[0]
+    [right] = scorer.score([SAMPLES])
     loaded = time.perf_counter()
-    wrong = scorer.score([(SAMPLES[0], "Income tax is due at the end of the month.")])[0]
+    [wrong] = scorer.score([(SAMPLES[0], "Income tax is due at the end of the month.")])
     seconds = time.perf_counter() - loaded
-    print(f"{name}: {right.score:.4f} for a case and its diagnosis, {wrong.score:.4f} for the case and a tax notice")
+    scores = f"{right.score:.4f} for a case and its diagnosis, {wrong.score:.4f} for the case and a tax notice"
+    print(f"{printable(name)}: {scores}")
     print(f"loaded and first pair in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} pairs/s one by one")
-    for key, value in scorer.describe().items():
-        print(f"  {key}: {value!r}")
+    _print_settings("query and document", scorer.describe())
