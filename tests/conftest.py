@@ -3,8 +3,8 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, settings
 from r2med.store import Store
 from support import chat_server as chat
 from support import embedding_server as embedding
+from support.fork_server import ForkServer
+from support.fork_server import fork_server as running_fork_server
 from support.keys import KEY
-from support.prepared import Prepared, prepare
+from support.processes import Ended
+from support.workspaces import Workspace
 
 # A busy machine may take any time for an example; that is no fault of what is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,17 +43,29 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """A store and a results folder apart from the test's others."""
+    return Workspace(tmp_path / "workspace")
+
+
 @pytest.fixture(scope="session")
-def prepared() -> Iterator[Prepared]:
+def fork_server() -> Iterator[ForkServer]:
     """A process that has imported everything, for the many commands whose start is not what is tested."""
-    with prepare() as running:
-        yield running
+    with running_fork_server() as server:
+        yield server
 
 
 @pytest.fixture
-def forked(prepared: Prepared, tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
-    """Run `r2med ARGUMENTS` in the test's own folder, forked from the process that has imported everything."""
-    return lambda *arguments, **changes: prepared.r2med(*arguments, cwd=tmp_path, **changes)
+def r2med(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Ended]:
+    """Run `r2med WORDS` in the test's own folder: `r2med("run", "bm25", cwd=…, fault=…, VARIABLE=…)`."""
+    return partial(fork_server.run, cwd=tmp_path)
+
+
+@pytest.fixture
+def forked(r2med: Callable[..., Ended]) -> Callable[..., Ended]:
+    """The same under its old name."""
+    return r2med
 
 
 @pytest.fixture

@@ -24,17 +24,15 @@ from r2med.retrieve import read_run
 from r2med.store import Store
 from r2med.system import System
 from r2med.version import source_digest
-from support.disturbed import Place, run, tell_builds, write_dataset
+from support.datasets import random_folder
+from support.faults import tell_builds
+from support.processes import Ended
+from support.workspaces import Workspace
 
 
 @pytest.fixture
 def mini(tmp_path: Path) -> Path:
-    return write_dataset(tmp_path / "mini", documents=30)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path / "place")
+    return random_folder(tmp_path / "mini", documents=30)
 
 
 def files(out: Path) -> list[Path]:
@@ -44,9 +42,9 @@ def files(out: Path) -> list[Path]:
 # What a record says
 
 
-def test_a_record_holds_all_its_numbers_depend_on(mini: Path, place: Place) -> None:
+def test_a_record_holds_all_its_numbers_depend_on(mini: Path, workspace: Workspace) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
-    record = evaluate("bm25(k1=1.2)", mini, place.out, k=20)
+    record = evaluate("bm25(k1=1.2)", mini, workspace.out, k=20)
     dataset = load(mini)
     assert record.system == "bm25(k1=1.2)"
     assert record.settings["k"] == 20
@@ -74,9 +72,9 @@ def test_a_record_holds_all_its_numbers_depend_on(mini: Path, place: Place) -> N
     assert before <= datetime.fromisoformat(record.created) <= datetime.now(UTC)
 
 
-def test_the_scores_of_a_record_are_those_of_its_run_file(mini: Path, place: Place) -> None:
-    record = evaluate("bm25", mini, place.out)
-    (path,) = place.out.rglob("*.trec.gz")
+def test_the_scores_of_a_record_are_those_of_its_run_file(mini: Path, workspace: Workspace) -> None:
+    record = evaluate("bm25", mini, workspace.out)
+    (path,) = workspace.out.rglob("*.trec.gz")
     assert record.run is not None
     assert record.run.file == path.name
     scores = score(load(mini).qrels, read_run(path))
@@ -112,9 +110,9 @@ def test_without_a_results_folder_nothing_is_written_but_the_store(mini: Path, h
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mini", home.name]
 
 
-def test_what_is_returned_is_what_was_written(mini: Path, place: Place) -> None:
-    record = evaluate("bm25", mini, place.out)
-    (path,) = place.out.rglob("*.json")
+def test_what_is_returned_is_what_was_written(mini: Path, workspace: Workspace) -> None:
+    record = evaluate("bm25", mini, workspace.out)
+    (path,) = workspace.out.rglob("*.json")
     assert Record.read(path) == record
 
 
@@ -124,35 +122,35 @@ def test_k_is_at_least_one(k: int, mini: Path) -> None:
         evaluate("bm25", mini, k=k)
 
 
-def test_a_dataset_without_judgements_cannot_be_scored(mini: Path, place: Place) -> None:
+def test_a_dataset_without_judgements_cannot_be_scored(mini: Path, workspace: Workspace) -> None:
     (mini / "qrels.jsonl").write_text("")
     with pytest.raises(UserError):
-        evaluate("bm25", mini, place.out)
-    assert not place.out.exists()
+        evaluate("bm25", mini, workspace.out)
+    assert not workspace.out.exists()
 
 
 # Reuse
 
 
-def test_a_sound_record_is_returned_as_it_is(mini: Path, place: Place) -> None:
-    first = evaluate("bm25", mini, place.out)
-    times = [path.stat().st_mtime_ns for path in files(place.out)]
-    assert evaluate("bm25", mini, place.out) == first
-    assert [path.stat().st_mtime_ns for path in files(place.out)] == times
+def test_a_sound_record_is_returned_as_it_is(mini: Path, workspace: Workspace) -> None:
+    first = evaluate("bm25", mini, workspace.out)
+    times = [path.stat().st_mtime_ns for path in files(workspace.out)]
+    assert evaluate("bm25", mini, workspace.out) == first
+    assert [path.stat().st_mtime_ns for path in files(workspace.out)] == times
 
 
-def test_a_record_is_reused_even_when_the_store_is_gone(mini: Path, place: Place) -> None:
-    store = Store(place.home)
-    first = evaluate("bm25", mini, place.out, store=store)
-    shutil.rmtree(place.home)
-    assert evaluate("bm25", mini, place.out, store=store) == first
-    assert not (place.home / "run").exists()
+def test_a_record_is_reused_even_when_the_store_is_gone(mini: Path, workspace: Workspace) -> None:
+    store = Store(workspace.home)
+    first = evaluate("bm25", mini, workspace.out, store=store)
+    shutil.rmtree(workspace.home)
+    assert evaluate("bm25", mini, workspace.out, store=store) == first
+    assert not (workspace.home / "run").exists()
 
 
 def test_fresh_redoes_everything_and_comes_to_the_same(
-    mini: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+    mini: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = evaluate("bm25", mini, place.out)
+    first = evaluate("bm25", mini, workspace.out)
     builds: list[str] = []
     make, add = Store.make, Store.add
 
@@ -165,18 +163,18 @@ def test_fresh_redoes_everything_and_comes_to_the_same(
 
     monkeypatch.setattr(Store, "make", making)
     monkeypatch.setattr(Store, "add", adding)
-    again = evaluate("bm25", mini, place.out, fresh=True)
+    again = evaluate("bm25", mini, workspace.out, fresh=True)
     assert sorted(builds) == ["bm25-impacts", "bm25-postings", "corpus", "run"]
     times = ("created", "stages")
     assert again.model_copy(update={name: getattr(first, name) for name in times}) == first
-    assert len(files(place.out)) == 2
+    assert len(files(workspace.out)) == 2
 
 
-def test_the_command_says_what_it_reused(mini: Path, place: Place) -> None:
-    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(place.out)]
-    first, second, third = run(place, *words), run(place, *words), run(place, *words, "--fresh")
-    next(place.out.rglob("*.json")).unlink()
-    fourth = run(place, *words)
+def test_the_command_says_what_it_reused(r2med: Callable[..., Ended], mini: Path, workspace: Workspace) -> None:
+    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(workspace.out)]
+    first, second, third = r2med(*words), r2med(*words), r2med(*words, "--fresh")
+    next(workspace.out.rglob("*.json")).unlink()
+    fourth = r2med(*words)
     told = [" ".join(end.stdout.split()) for end in (first, second, third, fourth)]
     assert "reused" not in told[0]
     assert "2 of them reused (--fresh redoes)" in told[1]
@@ -184,43 +182,47 @@ def test_the_command_says_what_it_reused(mini: Path, place: Place) -> None:
     assert "1 of them reused" in told[3]
 
 
-def test_a_damaged_record_is_told_once_and_not_counted_as_reused(mini: Path, place: Place) -> None:
-    words = ["run", "bm25", "--data", str(mini), "--out", str(place.out)]
-    assert run(place, *words).code == 0
-    (path,) = place.out.rglob("*.json")
+def test_a_damaged_record_is_told_once_and_not_counted_as_reused(
+    r2med: Callable[..., Ended], mini: Path, workspace: Workspace
+) -> None:
+    words = ["run", "bm25", "--data", str(mini), "--out", str(workspace.out)]
+    assert r2med(*words).returncode == 0
+    (path,) = workspace.out.rglob("*.json")
     path.write_bytes(path.read_bytes()[:-100])
-    end = run(place, *words)
+    end = r2med(*words)
     assert end.messages == [f"note: {path} is not a record of r2med, or it was cut off: run it again"]
     assert "reused" not in end.stdout
 
 
-def test_one_fresh_run_builds_an_index_once_for_all_systems(mini: Path, place: Place, tmp_path: Path) -> None:
-    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(place.out), "--fresh"]
+def test_one_fresh_run_builds_an_index_once_for_all_systems(
+    r2med: Callable[..., Ended], mini: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    words = ["run", "bm25", "bm25(k1=1.2)", "--data", str(mini), "--out", str(workspace.out), "--fresh"]
     for _ in range(2):
-        assert run(place, *words, fault=tell_builds(tmp_path / "builds")).code == 0
+        assert r2med(*words, fault=tell_builds(tmp_path / "builds")).returncode == 0
     assert (tmp_path / "builds").read_text() == "build\n" * 2
 
 
 # What keeps records apart
 
 
-def test_different_settings_never_overwrite_each_other(mini: Path, place: Place) -> None:
+def test_different_settings_never_overwrite_each_other(mini: Path, workspace: Workspace) -> None:
     systems = ["bm25", "bm25(k1=1.2)", "bm25(b=0.5)", "bm25(scorer=lucene)"]
-    records = [evaluate(system, mini, place.out, k) for system in systems for k in (1000, 10)]
+    records = [evaluate(system, mini, workspace.out, k) for system in systems for k in (1000, 10)]
     assert len({record.key for record in records}) == len(records)
-    assert len(files(place.out)) == 2 * len(records)
-    assert sorted(Record.read(path).key for path in place.out.rglob("*.json")) == sorted(r.key for r in records)
+    assert len(files(workspace.out)) == 2 * len(records)
+    assert sorted(Record.read(path).key for path in workspace.out.rglob("*.json")) == sorted(r.key for r in records)
 
 
 @pytest.mark.parametrize("spec", ["bm25()", " bm25 ", "bm25(k1=0.9)", "bm25(k1=.90, b=0.4)", "bm25(scorer=published)"])
-def test_the_same_settings_written_otherwise_are_the_same_record(spec: str, mini: Path, place: Place) -> None:
-    assert evaluate(spec, mini, place.out) == evaluate("bm25", mini, place.out)
-    assert len(files(place.out)) == 2
+def test_the_same_settings_written_otherwise_are_the_same_record(spec: str, mini: Path, workspace: Workspace) -> None:
+    assert evaluate(spec, mini, workspace.out) == evaluate("bm25", mini, workspace.out)
+    assert len(files(workspace.out)) == 2
 
 
-def test_the_key_is_content_not_a_name_or_a_place(mini: Path, place: Place, tmp_path: Path) -> None:
+def test_the_key_is_content_not_a_name_or_a_place(mini: Path, workspace: Workspace, tmp_path: Path) -> None:
     copy = shutil.copytree(mini, tmp_path / "elsewhere" / "another-name")
-    one, other = evaluate("bm25", mini, place.out), evaluate("bm25", copy, place.out)
+    one, other = evaluate("bm25", mini, workspace.out), evaluate("bm25", copy, workspace.out)
     assert one.key == other.key
     assert (one.dataset.name, other.dataset.name) == ("mini", "another-name")
     assert (one.mean, one.per_query) == (other.mean, other.per_query)
@@ -234,8 +236,8 @@ def test_rows_of_judgements_in_another_order_are_the_same_content(mini: Path) ->
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "query.jsonl", "qrels.jsonl"])
-def test_changed_data_give_another_record_and_the_old_one_stays(name: str, mini: Path, place: Place) -> None:
-    before = evaluate("bm25", mini, place.out)
+def test_changed_data_give_another_record_and_the_old_one_stays(name: str, mini: Path, workspace: Workspace) -> None:
+    before = evaluate("bm25", mini, workspace.out)
     lines = (mini / name).read_text().splitlines(keepends=True)
     if name == "qrels.jsonl":
         lines[0] = lines[0].replace('"score": 1', '"score": 2')
@@ -243,29 +245,29 @@ def test_changed_data_give_another_record_and_the_old_one_stays(name: str, mini:
         lines[0] = lines[0].replace('"text": "', '"text": "more ')
     assert lines != (mini / name).read_text().splitlines(keepends=True)
     (mini / name).write_text("".join(lines))
-    after = evaluate("bm25", mini, place.out)
+    after = evaluate("bm25", mini, workspace.out)
     assert after.key != before.key
-    assert len(list(place.out.rglob("*.json"))) == 2
+    assert len(list(workspace.out.rglob("*.json"))) == 2
 
 
-def test_changed_generations_give_another_record(mini: Path, place: Place) -> None:
+def test_changed_generations_give_another_record(mini: Path, workspace: Workspace) -> None:
     path = mini / "hyde" / "someone" / "query_with_hydoc.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text('{"id": "q0", "hy_doc": "one"}\n')
-    before = evaluate("hyde(someone) → bm25", mini, place.out)
+    before = evaluate("hyde(someone) → bm25", mini, workspace.out)
     path.write_text('{"id": "q0", "hy_doc": "two"}\n')
-    assert evaluate("hyde(someone) → bm25", mini, place.out).key != before.key
+    assert evaluate("hyde(someone) → bm25", mini, workspace.out).key != before.key
 
 
-def test_names_become_safe_file_names(mini: Path, place: Place) -> None:
+def test_names_become_safe_file_names(mini: Path, workspace: Workspace) -> None:
     odd = mini.rename(mini.with_name("..né w; name"))
-    record = evaluate("bm25(k1=1.2, b=0.5)", odd, place.out)
+    record = evaluate("bm25(k1=1.2, b=0.5)", odd, workspace.out)
     assert record.dataset.name == "..né w; name"
-    (path,) = place.out.rglob("*.json")
-    assert path == place.out / "né_w_name" / f"bm25_k1=1.2_b=0.5-{record.key[:10]}.json"
+    (path,) = workspace.out.rglob("*.json")
+    assert path == workspace.out / "né_w_name" / f"bm25_k1=1.2_b=0.5-{record.key[:10]}.json"
 
 
-def test_the_same_run_gives_the_same_bytes(mini: Path, place: Place, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_bytes(mini: Path, workspace: Workspace, tmp_path: Path) -> None:
     for folder in ("one", "two"):
         evaluate("bm25", mini, tmp_path / folder, store=Store(tmp_path / f"store of {folder}"))
     (one,), (two,) = ((tmp_path / folder).rglob("*.gz") for folder in ("one", "two"))
@@ -295,25 +297,25 @@ def test_a_system_with_a_very_long_name_is_recorded_and_read_back(tmp_path: Path
     assert written.stat() == before
 
 
-def test_a_record_that_replaces_a_failed_try_removes_it(mini: Path, place: Place) -> None:
+def test_a_record_that_replaces_a_failed_try_removes_it(mini: Path, workspace: Workspace) -> None:
     path = mini / "hyde" / "someone" / "query_with_hydoc.jsonl"
     path.parent.mkdir(parents=True)
     rows = [{"id": f"q{i}", "hy_doc": "one"} for i in range(5)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows[:3]))
-    assert evaluate("hyde(someone) → bm25", mini, place.out).failures == 2
+    assert evaluate("hyde(someone) → bm25", mini, workspace.out).failures == 2
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    whole = evaluate("hyde(someone) → bm25", mini, place.out)
+    whole = evaluate("hyde(someone) → bm25", mini, workspace.out)
     assert whole.failures == 0
-    assert [Record.read(file) for file in place.out.rglob("*.json")] == [whole]
-    assert len(list(place.out.rglob("*.trec.gz"))) == 1
+    assert [Record.read(file) for file in workspace.out.rglob("*.json")] == [whole]
+    assert len(list(workspace.out.rglob("*.trec.gz"))) == 1
 
 
 def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(
-    mini: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+    mini: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     expand = System.expand
     monkeypatch.setattr(System, "expand", lambda system, *given: asked.append(system.name) or expand(system, *given))
-    evaluate("rm3 → bm25", mini, place.out)
-    evaluate("rm3 → bm25", mini, place.out)
+    evaluate("rm3 → bm25", mini, workspace.out)
+    evaluate("rm3 → bm25", mini, workspace.out)
     assert asked == ["rm3 → bm25"] * 2

@@ -13,7 +13,7 @@ import pytest
 
 from r2med.results import evaluate
 from r2med.store import Store
-from support.disturbed import Place
+from support.workspaces import Workspace
 
 
 def cut_short(path: Path) -> None:
@@ -49,9 +49,9 @@ every_damage = pytest.mark.parametrize("damage", [cut_short, emptied, deleted, a
 
 
 @pytest.fixture
-def sound(place: Place, mini: Path) -> Place:
-    evaluate("bm25", mini, place.out, store=Store(place.home))
-    return place
+def sound(workspace: Workspace, mini: Path) -> Workspace:
+    evaluate("bm25", mini, workspace.out, store=Store(workspace.home))
+    return workspace
 
 
 def files(folder: Path) -> list[Path]:
@@ -63,7 +63,7 @@ def files(folder: Path) -> list[Path]:
 def test_every_file_of_an_artefact_is_watched(
     kind: str,
     damage: Damage,
-    sound: Place,
+    sound: Workspace,
     mini: Path,
     undisturbed: dict[str, Any],
     caplog: pytest.LogCaptureFixture,
@@ -88,7 +88,7 @@ def test_every_file_of_an_artefact_is_watched(
 
 
 @every_damage
-def test_a_damaged_note_is_forgotten(damage: Damage, sound: Place, mini: Path, undisturbed: dict[str, Any]) -> None:
+def test_a_damaged_note_is_forgotten(damage: Damage, sound: Workspace, mini: Path, undisturbed: dict[str, Any]) -> None:
     (note,) = files(sound.home / "notes")
     before = note.read_bytes()
     damage(note)
@@ -103,7 +103,7 @@ def test_a_damaged_note_is_forgotten(damage: Damage, sound: Place, mini: Path, u
 def test_a_damaged_record_or_run_is_made_again_and_told_once(
     suffix: str,
     damage: Damage,
-    sound: Place,
+    sound: Workspace,
     mini: Path,
     undisturbed: dict[str, Any],
     caplog: pytest.LogCaptureFixture,
@@ -116,7 +116,7 @@ def test_a_damaged_record_or_run_is_made_again_and_told_once(
 
 
 def test_files_are_hashed_again_only_when_their_times_differ(
-    sound: Place, mini: Path, monkeypatch: pytest.MonkeyPatch
+    sound: Workspace, mini: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[str] = []
     monkeypatch.setattr("r2med.store.artefacts.sha256", lambda path: hashed.append(path.name))
@@ -124,7 +124,7 @@ def test_files_are_hashed_again_only_when_their_times_differ(
     assert hashed == []
 
 
-def test_a_copied_store_is_hashed_once_and_then_trusted(sound: Place, mini: Path, tmp_path: Path) -> None:
+def test_a_copied_store_is_hashed_once_and_then_trusted(sound: Workspace, mini: Path, tmp_path: Path) -> None:
     shutil.copytree(sound.home, tmp_path / "copy")
     store = Store(tmp_path / "copy")
     (artefact,) = (tmp_path / "copy" / "run").iterdir()
@@ -136,7 +136,7 @@ def test_a_copied_store_is_hashed_once_and_then_trusted(sound: Place, mini: Path
     assert (artefact / "stamp.json").read_bytes() == renewed
 
 
-def test_a_stamp_of_another_shape_is_not_trusted(sound: Place, mini: Path, undisturbed: dict[str, Any]) -> None:
+def test_a_stamp_of_another_shape_is_not_trusted(sound: Workspace, mini: Path, undisturbed: dict[str, Any]) -> None:
     for stamp in sound.home.rglob("stamp.json"):
         stamp.write_text("[1]")
     shutil.rmtree(sound.out)
@@ -144,7 +144,7 @@ def test_a_stamp_of_another_shape_is_not_trusted(sound: Place, mini: Path, undis
     assert sound.outcome() == undisturbed
 
 
-def test_damage_is_told_in_one_line(sound: Place, mini: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_told_in_one_line(sound: Workspace, mini: Path, caplog: pytest.LogCaptureFixture) -> None:
     (path,) = sound.home.glob("run/*/rows.npy")
     size = path.stat().st_size
     os.truncate(path, 7)

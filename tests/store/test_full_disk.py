@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from r2med.results import Record
-from support.disturbed import Ended, Place, ended, files_up_to, run, start
+from support.faults import files_up_to
+from support.fork_server import Fault
+from support.processes import Ended
+from support.workspaces import Workspace
+
+Evaluation = Callable[..., Ended]
 
 
 @dataclass(frozen=True)
@@ -37,47 +42,56 @@ STAGES = (
 
 
 def assert_one_line(end: Ended, cause: str) -> None:
-    assert end.code == 2, end
+    assert end.returncode == 2, end
     (line,) = end.messages
     assert line.startswith(f"r2med: {cause}"), line
     assert end.stdout == ""
 
 
-def evaluation(place: Place, mini: Path, **options: Any) -> Ended:
-    return run(place, "run", "bm25", "--data", mini, "--out", place.out, **options)
+@pytest.fixture
+def evaluation(r2med: Callable[..., Ended], mini: Path) -> Evaluation:
+    """Evaluate in a workspace, with results elsewhere if told so, and with a fault if there is one."""
+
+    def run(workspace: Workspace, out: Path | None = None, fault: Fault | None = None) -> Ended:
+        words = ["run", "bm25", "--data", mini, "--out", out or workspace.out]
+        return r2med(*words, fault=fault, R2MED_HOME=workspace.home)
+
+    return run
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=str)
 def test_a_file_that_does_not_fit_is_one_line_and_leaves_nothing(
-    stage: Stage, place: Place, mini: Path, undisturbed: dict[str, Any]
+    stage: Stage, workspace: Workspace, evaluation: Evaluation, undisturbed: dict[str, Any]
 ) -> None:
-    assert evaluation(place, mini).code == 0
-    (path,) = place.root.glob(stage.file)
+    assert evaluation(workspace).returncode == 0
+    (path,) = workspace.root.glob(stage.file)
     size = path.stat().st_size
     for name in stage.without:
-        shutil.rmtree(place.root / name)
+        shutil.rmtree(workspace.root / name)
 
-    assert_one_line(evaluation(place, mini, fault=files_up_to(size - 1)), "the disk takes no larger file")
-    assert place.leftovers() == []
-    assert list(place.root.glob(stage.file)) == []
-    assert len(list(place.out.rglob("*.gz"))) == (stage is STAGES[-1])
+    assert_one_line(evaluation(workspace, fault=files_up_to(size - 1)), "the disk takes no larger file")
+    assert workspace.leftovers() == []
+    assert list(workspace.root.glob(stage.file)) == []
+    assert len(list(workspace.out.rglob("*.gz"))) == (stage is STAGES[-1])
 
-    end = evaluation(place, mini)
-    assert (end.code, end.messages) == (0, [])
-    assert place.outcome() == undisturbed
+    end = evaluation(workspace)
+    assert (end.returncode, end.messages) == (0, [])
+    assert workspace.outcome() == undisturbed
 
 
-def test_a_run_starved_at_any_size_never_leaves_half_a_record(place: Place, mini: Path, finished: Place) -> None:
+def test_a_run_starved_at_any_size_never_leaves_half_a_record(
+    workspace: Workspace, evaluation: Evaluation, finished: Workspace
+) -> None:
     largest = max(path.stat().st_size for path in finished.root.rglob("*") if path.is_file())
     for size in range(0, largest, largest // 12):
-        end = evaluation(place, mini, fault=files_up_to(size))
-        assert end.code in (0, 2), end
-        assert len(end.messages) == (end.code == 2), end
-        assert place.leftovers() == []
-        for path in place.out.rglob("*.json"):
+        end = evaluation(workspace, fault=files_up_to(size))
+        assert end.returncode in (0, 2), end
+        assert len(end.messages) == (end.returncode == 2), end
+        assert workspace.leftovers() == []
+        for path in workspace.out.rglob("*.json"):
             Record.read(path)
-    assert evaluation(place, mini).code == 0
-    assert place.outcome() == finished.outcome()
+    assert evaluation(workspace).returncode == 0
+    assert workspace.outcome() == finished.outcome()
 
 
 @pytest.fixture
@@ -96,81 +110,83 @@ def remount(folder: Path, options: str) -> None:
 
 
 def test_on_a_full_disk_a_run_stops_in_one_line_and_goes_on_when_there_is_room(
-    small_disk: Path, mini: Path, undisturbed: dict[str, Any]
+    small_disk: Path, evaluation: Evaluation, undisturbed: dict[str, Any]
 ) -> None:
-    place = Place(small_disk)
+    workspace = Workspace(small_disk)
     stopped = 0
     for size in range(16, 400, 12):
         remount(small_disk, f"size={size}k")
-        end = evaluation(place, mini)
-        assert place.leftovers() == []
-        if end.code == 0:
+        end = evaluation(workspace)
+        assert workspace.leftovers() == []
+        if end.returncode == 0:
             break
-        assert end.code == 2, end
+        assert end.returncode == 2, end
         assert len(end.messages) == 1
         assert "full" in end.messages[0] or "No space left" in end.messages[0]
-        assert list(place.out.rglob("*.json")) == []
+        assert list(workspace.out.rglob("*.json")) == []
         stopped += 1
     assert stopped >= 5
-    assert end.code == 0
-    assert place.outcome() == undisturbed
+    assert end.returncode == 0
+    assert workspace.outcome() == undisturbed
 
 
 def test_a_complete_store_may_be_read_only(
-    small_disk: Path, mini: Path, place: Place, undisturbed: dict[str, Any]
+    small_disk: Path, evaluation: Evaluation, workspace: Workspace, undisturbed: dict[str, Any]
 ) -> None:
     remount(small_disk, "size=2m")
-    store = Place(small_disk)
-    assert evaluation(store, mini).code == 0
+    store = Workspace(small_disk)
+    assert evaluation(store).returncode == 0
     remount(small_disk, "ro")
-    end = run(store, "run", "bm25", "--data", mini, "--out", place.out)
-    assert (end.code, end.messages) == (0, [])
-    assert place.outcome() == undisturbed
+    end = evaluation(store, workspace.out)
+    assert (end.returncode, end.messages) == (0, [])
+    assert workspace.outcome() == undisturbed
 
 
-def test_a_read_only_results_folder_is_one_line(small_disk: Path, mini: Path, place: Place) -> None:
+def test_a_read_only_results_folder_is_one_line(small_disk: Path, evaluation: Evaluation, workspace: Workspace) -> None:
     remount(small_disk, "ro")
-    end = run(place, "run", "bm25", "--data", mini, "--out", small_disk / "out")
+    end = evaluation(workspace, small_disk / "out")
     assert_one_line(end, f"cannot write results to {small_disk}/out (Read-only file system)")
-    assert not place.home.exists()
+    assert not workspace.home.exists()
 
 
-def test_a_read_only_store_is_one_line(small_disk: Path, mini: Path, place: Place) -> None:
+def test_a_read_only_store_is_one_line(small_disk: Path, evaluation: Evaluation, workspace: Workspace) -> None:
     remount(small_disk, "ro")
-    end = run(Place(small_disk), "run", "bm25", "--data", mini, "--out", place.out)
+    end = evaluation(Workspace(small_disk), workspace.out)
     assert_one_line(end, "the file system is read-only")
-    assert place.outcome() == {}
+    assert workspace.outcome() == {}
 
 
 @pytest.mark.parametrize("below", ["", "results", "results/of/today"])
 def test_a_file_in_the_way_of_the_results_is_one_line_before_any_work(
-    below: str, place: Place, mini: Path, tmp_path: Path
+    below: str, workspace: Workspace, evaluation: Evaluation, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("mine")
     out = tmp_path / "file" / below
-    end = ended(start(place, "run", "bm25", "--data", mini, "--out", out))
+    end = evaluation(workspace, out)
     assert_one_line(end, f"cannot write results to {out} (")
     assert (tmp_path / "file").read_text() == "mine"
-    assert not place.home.exists()
+    assert not workspace.home.exists()
 
 
-def test_a_file_in_the_way_of_a_datasets_folder_is_one_line(place: Place, mini: Path) -> None:
-    place.out.mkdir(parents=True)
-    (place.out / "mini").write_text("mine")
-    assert_one_line(evaluation(place, mini), f"a file is in the way: {place.out}/mini")
-    assert (place.out / "mini").read_text() == "mine"
+def test_a_file_in_the_way_of_a_datasets_folder_is_one_line(workspace: Workspace, evaluation: Evaluation) -> None:
+    workspace.out.mkdir(parents=True)
+    (workspace.out / "mini").write_text("mine")
+    assert_one_line(evaluation(workspace), f"a file is in the way: {workspace.out}/mini")
+    assert (workspace.out / "mini").read_text() == "mine"
 
 
-def test_a_folder_in_the_way_of_a_record_is_one_line(place: Place, mini: Path, undisturbed: dict[str, Any]) -> None:
+def test_a_folder_in_the_way_of_a_record_is_one_line(
+    workspace: Workspace, evaluation: Evaluation, undisturbed: dict[str, Any]
+) -> None:
     (name,) = (name for name in undisturbed if name.endswith(".json"))
-    (place.out / name).mkdir(parents=True)
-    assert_one_line(evaluation(place, mini), "a folder is in the way")
-    assert place.leftovers() == []
+    (workspace.out / name).mkdir(parents=True)
+    assert_one_line(evaluation(workspace), "a folder is in the way")
+    assert workspace.leftovers() == []
 
 
-def test_a_file_in_the_way_of_the_store_is_one_line(place: Place, mini: Path) -> None:
-    place.root.mkdir()
-    place.home.write_text("mine")
-    assert_one_line(evaluation(place, mini), f"a file is in the way: {place.home}")
-    assert place.home.read_text() == "mine"
-    assert place.outcome() == {}
+def test_a_file_in_the_way_of_the_store_is_one_line(workspace: Workspace, evaluation: Evaluation) -> None:
+    workspace.root.mkdir()
+    workspace.home.write_text("mine")
+    assert_one_line(evaluation(workspace), f"a file is in the way: {workspace.home}")
+    assert workspace.home.read_text() == "mine"
+    assert workspace.outcome() == {}

@@ -7,29 +7,33 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
-from support.disturbed import Child, Ended, Fault, Place, ended, signal_at, start, tell_writes, together
-from support.processes import wait_for
+from support.faults import signal_at, tell_writes
+from support.fork_server import Fault, ForkServer, Running, together
+from support.processes import Ended, ended, started, wait_for
+from support.workspaces import Workspace
 
 AT_ONCE = 6
 STOPPED = ["r2med: stopped; the same command goes on from here"]
 
 
-def from_nothing(place: Place, finished: Place) -> None:
+def from_nothing(workspace: Workspace, finished: Workspace) -> None:
     """Everything is still to be made."""
 
 
-def over_finished_work(place: Place, finished: Place) -> None:
-    shutil.copytree(finished.root, place.root)
+def over_finished_work(workspace: Workspace, finished: Workspace) -> None:
+    shutil.copytree(finished.root, workspace.root)
 
 
-def over_damaged_work(place: Place, finished: Place) -> None:
-    shutil.copytree(finished.root, place.root)
-    for path in [*place.home.rglob("*.npy"), *place.home.rglob("*.arrow"), *place.out.rglob("*.gz")]:
+def over_damaged_work(workspace: Workspace, finished: Workspace) -> None:
+    shutil.copytree(finished.root, workspace.root)
+    for path in [*workspace.home.rglob("*.npy"), *workspace.home.rglob("*.arrow"), *workspace.out.rglob("*.gz")]:
         content = path.read_bytes()
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
@@ -38,7 +42,7 @@ def over_damaged_work(place: Place, finished: Place) -> None:
 class Sweep:
     """A run that gets a signal before one of its writes, and a second one after it; for every `stride`-th write."""
 
-    prepare: Callable[[Place, Place], None]
+    prepare: Callable[[Workspace, Workspace], None]
     number: signal.Signals
     stride: int
     first: tuple[str, ...] = ()
@@ -63,47 +67,48 @@ SWEEPS = (
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=str)
 def test_killed_or_stopped_before_any_of_its_writes_a_run_is_completed_by_the_next_start(
-    sweep: Sweep, mini: Path, finished: Place, tmp_path: Path
+    sweep: Sweep, mini: Path, finished: Workspace, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    def begin(place: Place, *extra: str, fault: Fault | None = None) -> Child:
-        return Child(place, "run", "bm25", "--data", mini, "--out", place.out, *extra, fault=fault)
+    def begin(workspace: Workspace, *extra: str, fault: Fault | None = None) -> Running:
+        words = ["run", "bm25", "--data", mini, "--out", workspace.out, *extra]
+        return fork_server.start(*words, fault=fault, R2MED_HOME=workspace.home)
 
-    def disturbed(step: int, place: Place) -> Child:
-        return begin(place, *sweep.first, fault=signal_at(step, sweep.number, place.root))
+    def disturbed(step: int, workspace: Workspace) -> Running:
+        return begin(workspace, *sweep.first, fault=signal_at(step, sweep.number, workspace.root))
 
-    counted = Place(tmp_path / "counted")
+    counted = Workspace(tmp_path / "counted")
     sweep.prepare(counted, finished)
-    assert begin(counted, *sweep.first, fault=tell_writes(counted.root, tmp_path / "writes")).ended().code == 0
+    assert begin(counted, *sweep.first, fault=tell_writes(counted.root, tmp_path / "writes")).ended().returncode == 0
     steps = range(1, len((tmp_path / "writes").read_text().split()) + 1, sweep.stride)
     assert len(steps) * sweep.stride > 50
     wrong = {}
     for chunk in (steps[first : first + AT_ONCE] for first in range(0, len(steps), AT_ONCE)):
-        places = {step: Place(tmp_path / str(step)) for step in chunk}
-        for place in places.values():
-            sweep.prepare(place, finished)
-        ends = together(disturbed(step, place) for step, place in places.items())
-        dirt = [place.leftovers() for place in places.values()]
-        again = together(begin(place, *sweep.second) for place in places.values())
-        for (step, place), *seen in zip(places.items(), ends, dirt, again, strict=True):
-            if fault := judge(sweep, finished, place, *seen):
+        workspaces = {step: Workspace(tmp_path / str(step)) for step in chunk}
+        for workspace in workspaces.values():
+            sweep.prepare(workspace, finished)
+        ends = together(disturbed(step, workspace) for step, workspace in workspaces.items())
+        dirt = [workspace.leftovers() for workspace in workspaces.values()]
+        again = together(begin(workspace, *sweep.second) for workspace in workspaces.values())
+        for (step, workspace), *seen in zip(workspaces.items(), ends, dirt, again, strict=True):
+            if fault := judge(sweep, finished, workspace, *seen):
                 wrong[step] = fault
-            shutil.rmtree(place.root)
+            shutil.rmtree(workspace.root)
     assert wrong == {}
 
 
-def judge(sweep: Sweep, finished: Place, place: Place, end: Ended, dirt: list[str], again: Ended) -> str:
+def judge(sweep: Sweep, finished: Workspace, workspace: Workspace, end: Ended, dirt: list[str], again: Ended) -> str:
     """Say what was wrong with one pair of starts, if anything."""
-    if sweep.number == signal.SIGKILL and end.code != -signal.SIGKILL:
+    if sweep.number == signal.SIGKILL and end.returncode != -signal.SIGKILL:
         return f"it was not killed: {end}"
-    if sweep.number == signal.SIGINT and (end.code, end.messages[-1:], dirt) != (130, STOPPED, []):
+    if sweep.number == signal.SIGINT and (end.returncode, end.messages[-1:], dirt) != (130, STOPPED, []):
         return f"it did not stop cleanly: {end} {dirt}"
-    if again.code != 0:
+    if again.returncode != 0:
         return f"the next start failed: {again}"
-    if place.outcome() != finished.outcome():
+    if workspace.outcome() != finished.outcome():
         return "the next start gave other records"
     # What a killed `--fresh` leaves in the store goes when the same things are made again, not when they are read.
-    if sweep.first == sweep.second and place.leftovers():
-        return f"the next start left {place.leftovers()}"
+    if sweep.first == sweep.second and workspace.leftovers():
+        return f"the next start left {workspace.leftovers()}"
     return ""
 
 
@@ -112,17 +117,24 @@ def test_killed_again_and_again_at_random_instants_a_run_comes_to_the_same_end(
     data: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     words = ["run", "bm25", "--data", "demo" if data == "demo" else request.getfixturevalue(data), "--out"]
-    calm, killed = Place(tmp_path / "calm"), Place(tmp_path / "killed")
-    started = time.monotonic()
-    assert ended(start(calm, *words, calm.out)).code == 0
-    duration = time.monotonic() - started
-    for instant in sorted(random.uniform(0.4, 1) for _ in range(3)):
-        process = start(killed, *words, killed.out)
-        time.sleep(instant * duration)
-        process.kill()
-        process.communicate()
-    end = ended(start(killed, *words, killed.out))
-    assert (end.code, end.messages) == (0, [])
+    calm, killed = Workspace(tmp_path / "calm"), Workspace(tmp_path / "killed")
+
+    def begin(workspace: Workspace) -> AbstractContextManager[Popen[str]]:
+        return started(["-m", "r2med", *words, workspace.out], R2MED_HOME=workspace.home)
+
+    beginning = time.monotonic()
+    with begin(calm) as process:
+        assert ended(process).returncode == 0
+    duration = time.monotonic() - beginning
+    seed = random.randrange(10**6)
+    print(f"instants of seed {seed}")
+    chance = random.Random(seed)
+    for instant in sorted(chance.uniform(0.4, 1) for _ in range(3)):
+        with begin(killed):
+            time.sleep(instant * duration)
+    with begin(killed) as process:
+        end = ended(process)
+    assert (end.returncode, end.messages) == (0, [])
     assert killed.outcome() == calm.outcome()
     assert killed.leftovers() == []
 
@@ -140,14 +152,15 @@ sys.addaudithook(pause)
 
 
 def test_ctrl_c_is_one_line_and_exit_code_130(
-    place: Place, mini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, mini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(PAUSED)  # Ctrl-C then comes in the middle, however fast the machine
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    process = start(place, "run", "bm25", "--data", mini, "--out", place.out)
-    wait_for((tmp_path / "paused").exists)
-    process.send_signal(signal.SIGINT)
-    end = ended(process)
-    assert (end.code, end.messages) == (130, STOPPED)
+    words = ["run", "bm25", "--data", mini, "--out", workspace.out]
+    with started(["-m", "r2med", *words], R2MED_HOME=workspace.home) as process:
+        wait_for((tmp_path / "paused").exists)
+        process.send_signal(signal.SIGINT)
+        end = ended(process)
+    assert (end.returncode, end.messages) == (130, STOPPED)
     assert end.stderr.startswith("[1/1] mini · bm25\n")
-    assert place.outcome() == {}
+    assert workspace.outcome() == {}

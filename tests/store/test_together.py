@@ -3,81 +3,100 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from r2med.results import Record
-from support.disturbed import Child, Place, ended, run, start, tell_builds, together
+from support.faults import tell_builds
+from support.fork_server import ForkServer, Running, together
+from support.processes import ended, started
+from support.workspaces import Workspace
 
+Begin = Callable[..., Running]
 SOUND = (0, [])
 
 
 @pytest.fixture(scope="module")
-def alone(thousands: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    place = Place(tmp_path_factory.mktemp("alone"))
-    assert run(place, "run", "bm25", "--data", thousands, "--out", place.out).code == 0
-    return place
+def alone(thousands: Path, fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    workspace = Workspace(tmp_path_factory.mktemp("alone"))
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    assert fork_server.run(*words, R2MED_HOME=workspace.home).returncode == 0
+    return workspace
 
 
-def assert_sound(place: Place, alone: Place) -> None:
-    assert place.outcome() == alone.outcome()
-    assert place.leftovers() == []
-    for path in place.out.rglob("*.json"):
+@pytest.fixture
+def begin(fork_server: ForkServer, workspace: Workspace) -> Begin:
+    """Start a command in the workspace."""
+    return partial(fork_server.start, R2MED_HOME=workspace.home)
+
+
+def assert_sound(workspace: Workspace, alone: Workspace) -> None:
+    assert workspace.outcome() == alone.outcome()
+    assert workspace.leftovers() == []
+    for path in workspace.out.rglob("*.json"):
         assert Record.read(path).files_are_sound(path.parent)
 
 
 @pytest.mark.parametrize("processes", [2, 4])
 def test_one_process_builds_the_index_while_the_others_wait(
-    processes: int, place: Place, thousands: Path, alone: Place, tmp_path: Path
+    processes: int, begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace, tmp_path: Path
 ) -> None:
-    words = ["run", "bm25", "--data", thousands, "--out", place.out]
-    ends = together(Child(place, *words, fault=tell_builds(tmp_path / "builds")) for _ in range(processes))
-    assert [(end.code, end.messages) for end in ends] == [SOUND] * processes
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    ends = together(begin(*words, fault=tell_builds(tmp_path / "builds")) for _ in range(processes))
+    assert [(end.returncode, end.messages) for end in ends] == [SOUND] * processes
     assert (tmp_path / "builds").read_text() == "build\n"
-    assert_sound(place, alone)
+    assert_sound(workspace, alone)
 
 
-def test_four_command_lines_at_once_agree(place: Place, thousands: Path, alone: Place) -> None:
-    started = [start(place, "run", "bm25", "--data", thousands, "--out", place.out) for _ in range(4)]
-    ends = [ended(process) for process in started]
-    assert [(end.code, end.messages) for end in ends] == [SOUND] * 4
-    assert_sound(place, alone)
+def test_four_command_lines_at_once_agree(workspace: Workspace, thousands: Path, alone: Workspace) -> None:
+    words = ["-m", "r2med", "run", "bm25", "--data", thousands, "--out", workspace.out]
+    with ExitStack() as running:
+        processes = [running.enter_context(started(words, R2MED_HOME=workspace.home)) for _ in range(4)]
+        ends = [ended(process) for process in processes]
+    assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
+    assert_sound(workspace, alone)
 
 
 def test_processes_that_redo_everything_do_not_pull_files_from_under_each_other(
-    place: Place, thousands: Path, alone: Place
+    begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace
 ) -> None:
-    words = ["run", "bm25", "--data", thousands, "--out", place.out]
-    assert run(place, *words).code == 0
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    assert begin(*words).ended().returncode == 0
     for _ in range(2):
-        ends = together(Child(place, *words, *extra) for extra in (["--fresh"], [], ["--fresh"], ["--fresh"]))
-        assert [(end.code, end.messages) for end in ends] == [SOUND] * 4
-    assert_sound(place, alone)
+        ends = together(begin(*words, *extra) for extra in (["--fresh"], [], ["--fresh"], ["--fresh"]))
+        assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
+    assert_sound(workspace, alone)
 
 
 def test_processes_that_find_the_same_damage_mend_it_once(
-    place: Place, thousands: Path, alone: Place, tmp_path: Path
+    begin: Begin, workspace: Workspace, thousands: Path, alone: Workspace, tmp_path: Path
 ) -> None:
-    words = ["run", "bm25", "--data", thousands, "--out", place.out]
-    assert run(place, *words).code == 0
-    for path in [*place.home.rglob("*.npy"), *place.out.rglob("*.gz")]:
+    words = ["run", "bm25", "--data", thousands, "--out", workspace.out]
+    assert begin(*words).ended().returncode == 0
+    for path in [*workspace.home.rglob("*.npy"), *workspace.out.rglob("*.gz")]:
         os.truncate(path, path.stat().st_size - 1)
-    ends = together(Child(place, *words, fault=tell_builds(tmp_path / "builds")) for _ in range(4))
-    assert [end.code for end in ends] == [0] * 4
+    ends = together(begin(*words, fault=tell_builds(tmp_path / "builds")) for _ in range(4))
+    assert [end.returncode for end in ends] == [0] * 4
     assert (tmp_path / "builds").read_text() == "build\n"
     told = [message for end in ends for message in end.messages if "bm25-postings" in message]
     assert len(told) == 1
-    assert_sound(place, alone)
+    assert_sound(workspace, alone)
 
 
-def test_different_work_in_one_store_at_once_is_all_done(place: Place, mini: Path, thousands: Path) -> None:
-    def outcome(place: Place, at_once: bool) -> dict[str, Any]:
-        jobs = [[s, "--data", str(d)] for s in ("bm25", "bm25(k1=1.2)") for d in (mini, thousands)]
-        children = [["run", *job, "--out", str(place.out)] for job in jobs]
-        ends = together(Child(place, *w) for w in children) if at_once else [run(place, *w) for w in children]
-        assert [(end.code, end.messages) for end in ends] == [SOUND] * 4
-        return place.outcome()
+def test_different_work_in_one_store_at_once_is_all_done(
+    fork_server: ForkServer, workspace: Workspace, mini: Path, thousands: Path
+) -> None:
+    def outcome(workspace: Workspace, at_once: bool) -> dict[str, Any]:
+        jobs = [(system, data) for system in ("bm25", "bm25(k1=1.2)") for data in (mini, thousands)]
+        begin = partial(fork_server.start, R2MED_HOME=workspace.home)
+        commands = (begin("run", system, "--data", data, "--out", workspace.out) for system, data in jobs)
+        ends = together(commands) if at_once else [command.ended() for command in commands]
+        assert [(end.returncode, end.messages) for end in ends] == [SOUND] * 4
+        return workspace.outcome()
 
-    assert outcome(place, at_once=True) == outcome(Place(place.root / "in turn"), at_once=False)
+    assert outcome(workspace, at_once=True) == outcome(Workspace(workspace.root / "in turn"), at_once=False)

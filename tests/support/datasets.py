@@ -1,6 +1,7 @@
 """Small datasets: in memory, and on disk in every layout that `r2med.load` reads."""
 
 import json
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,20 @@ def r2med_folder(
     write_jsonl(root / "query.jsonl", queries)
     write_jsonl(root / "qrels.jsonl", qrels)
     return root
+
+
+def random_folder(root: Path, documents: int, queries: int = 5) -> Path:
+    """Write an R2MED folder of random words, the same for the same sizes."""
+    chance = random.Random(documents)
+    words = ["".join(chance.choices("abcdefghiklmnoprstu", k=chance.randint(3, 9))) for _ in range(3000)]
+    texts = [" ".join(chance.choices(words, k=60)) for _ in range(documents)]
+    asked = [(f"q{i}", chance.randrange(documents)) for i in range(queries)]
+    return r2med_folder(
+        root,
+        [{"id": f"d{i}", "text": text} for i, text in enumerate(texts)],
+        [{"id": query, "text": " ".join(texts[row].split()[:8])} for query, row in asked],
+        [{"q_id": query, "p_id": f"d{row}", "score": 1} for query, row in asked],
+    )
 
 
 def beir_folder(

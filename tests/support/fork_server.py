@@ -1,0 +1,190 @@
+"""Run r2med's command line without the seconds of a start: each command is forked from a process that imported all.
+
+As a program it listens on a socket. Whoever connects sends one `Order`, which runs in a child of its own, and gets
+back how the child `Ended`; any number may run at once. A fault (see `support.faults`) is called in the child before
+the command, which then runs as `python -m r2med` does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import NoReturn
+
+from support.processes import PATIENCE, Ended, environment
+
+TESTS = Path(__file__).parents[1]
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
+"""For all commands: the hub's library reads its settings when it is imported."""
+LIBRARIES = "rich.console rich.table httpx torch transformers support.faults".split()
+"""What r2med's modules import only where it is used."""
+
+Fault = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command, where it runs, and what is done to it before."""
+
+    words: tuple[str, ...]
+    cwd: Path
+    environment: dict[str, str]
+    fault: Fault | None
+
+
+class Running:
+    """A command that runs in a forked child."""
+
+    def __init__(self, order: Order, server: Connection) -> None:
+        self._order = order
+        self._server = server
+        server.send(order)
+
+    def ended(self) -> Ended:
+        """Wait for its end."""
+        with self._server:
+            assert self._server.poll(PATIENCE), f"r2med {' '.join(self._order.words)} hangs"
+            answer = self._server.recv()
+            assert isinstance(answer, Ended)
+            return answer
+
+
+def together(commands: Iterable[Running]) -> list[Ended]:
+    """Start several commands at once and wait for all."""
+    return [command.ended() for command in list(commands)]
+
+
+@dataclass(frozen=True)
+class ForkServer:
+    """The process that forks, as its user sees it."""
+
+    address: str
+
+    def start(
+        self, *words: str | Path, cwd: Path | None = None, fault: Fault | None = None, **changes: str | Path
+    ) -> Running:
+        """Start `r2med WORDS` in a folder, in the environment of now with some changes."""
+        settings = environment(**OFFLINE | changes)
+        order = Order(tuple(map(str, words)), cwd or Path.cwd(), settings, fault)
+        return Running(order, Client(self.address))
+
+    def run(
+        self, *words: str | Path, cwd: Path | None = None, fault: Fault | None = None, **changes: str | Path
+    ) -> Ended:
+        """Run `r2med WORDS` to its end."""
+        return self.start(*words, cwd=cwd, fault=fault, **changes).ended()
+
+
+@contextmanager
+def fork_server() -> Iterator[ForkServer]:
+    """Start the process that forks; it takes orders at once, and follows them when it has imported everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        address = str(Path(folder) / "orders")
+        command = [sys.executable, "-c", "from support.fork_server import serve; serve()", address]
+        settings = environment(**OFFLINE)
+        with subprocess.Popen(command, cwd=TESTS, env=settings, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None and process.stdout.readline(), "the fork server does not start"
+                yield ForkServer(address)
+            finally:
+                process.kill()
+
+
+def serve() -> None:
+    """Take orders at the address that the command line names, until killed."""
+    with Listener(sys.argv[1], "AF_UNIX", backlog=100) as orders:
+        print("listening", flush=True)
+        _import_everything()
+        gc.collect()
+        gc.freeze()  # else the first collection in each child would copy all that was imported
+        while True:
+            with orders.accept() as client:
+                _reap()
+                if not os.fork():
+                    _answer(client)
+
+
+def _reap() -> None:
+    """Wait for those who have answered, so that their time counts as that of the tests."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _import_everything() -> None:
+    import r2med
+
+    for module in pkgutil.walk_packages(r2med.__path__, "r2med."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in LIBRARIES:
+        importlib.import_module(name)
+
+
+def _answer(client: Connection) -> NoReturn:
+    """Run one order in a child and tell how it ended."""
+    try:
+        order = client.recv()
+        (out, to_out), (err, to_err) = os.pipe(), os.pipe()
+        child = os.fork()
+        if not child:
+            client.close()
+            _follow(order, to_out, to_err)
+        os.close(to_out)
+        os.close(to_err)
+        with ThreadPoolExecutor(2) as readers:
+            stdout, stderr = readers.map(_read, (out, err))
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        client.send(Ended(code, stdout, stderr))
+    finally:
+        os._exit(0)
+
+
+def _read(pipe: int) -> str:
+    with os.fdopen(pipe, encoding="utf-8") as file:
+        return file.read()
+
+
+def _follow(order: Order, out: int, err: int) -> NoReturn:
+    from r2med.cli import main
+
+    code: object = 1
+    try:
+        signal.alarm(2 * PATIENCE)  # what hangs ends, also when nobody waits for it any more
+        for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
+            os.dup2(source, target)
+        sys.stdin = os.fdopen(0, closefd=False)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+        os.environ.clear()
+        os.environ.update(order.environment)
+        os.chdir(order.cwd)
+        sys.path[0] = str(order.cwd)
+        sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
+        sys.argv = ["r2med", *order.words]
+        if order.fault is not None:
+            order.fault()
+        main()
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        atexit._run_exitfuncs()  # a forked child leaves without them
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)

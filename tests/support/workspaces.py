@@ -1,0 +1,50 @@
+"""Where evaluations are disturbed: a store and a results folder of their own, and what is in them at the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TIMES = {"created", "timings", "checksum", "seconds", "seconds_per_query"}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A store and a results folder of their own."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def out(self) -> Path:
+        return self.root / "out"
+
+    def outcome(self) -> dict[str, Any]:
+        """Every file of the results folder: records without what may differ between two runs, and runs as bytes."""
+        files = sorted(path for path in self.out.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.out)): _content(path) for path in files}
+
+    def leftovers(self) -> list[str]:
+        """Whatever is not a finished file."""
+        paths = [path for folder in (self.home, self.out) for path in folder.rglob("*")]
+        return [str(path) for path in paths if "~" in path.name]
+
+
+def _content(path: Path) -> Any:
+    if path.suffix != ".json":
+        return path.read_bytes()
+    return _lasting(json.loads(path.read_bytes()))
+
+
+def _lasting(value: Any) -> Any:
+    """Return a part of a record without its times, which no two runs share."""
+    if isinstance(value, list):
+        return [_lasting(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _lasting(part) for name, part in value.items() if name not in TIMES}
