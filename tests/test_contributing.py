@@ -1,0 +1,58 @@
+"""What CONTRIBUTING.md says to type works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from support.disturbed import write_dataset
+
+TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def written(folder: Path) -> None:
+    """Write every file that the page shows."""
+    for _, body in BLOCKS:
+        if named := re.match(r"# file: (\S+)\n", body):
+            path = folder / named[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(body[named.end() :], encoding="utf-8")
+
+
+COMMANDS = [line for kind, body in BLOCKS if not kind for line in body.splitlines() if line.startswith("r2med ")]
+
+
+def test_the_page_has_commands_and_files() -> None:
+    assert len(COMMANDS) >= 5
+    assert sum(body.startswith("# file:") for _, body in BLOCKS) >= 6
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_page_runs(
+    command: str, tmp_path: Path, forked: Callable[..., CompletedProcess[str]]
+) -> None:
+    written(tmp_path)
+    write_dataset(tmp_path / "my-plugin" / "datasets" / "ward-data", documents=4)
+    ended = forked(*shlex.split(command)[1:], R2MED_PLUGINS="my-plugin")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_stage_of_the_page_runs_once_it_is_installed(
+    tmp_path: Path, forked: Callable[..., CompletedProcess[str]]
+) -> None:
+    written(tmp_path)
+    info = tmp_path / "turner" / "turner-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: turner\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[r2med.stages]\nupside = turner:Upside\n")
+    shown = forked("stages", "show", "upside", PYTHONPATH=str(tmp_path / "turner"))
+    assert "candidates at the top that stay" in shown.stdout, shown.stderr
+    ended = forked("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
+    assert ended.returncode == 0, ended.stderr
+    assert "upside(keep=1)@5" in ended.stdout

