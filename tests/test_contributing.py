@@ -9,7 +9,6 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-
 from support.disturbed import write_dataset
 
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")

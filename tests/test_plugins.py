@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.disturbed import write_dataset
 
 import r2med
 from r2med import System, stages
 from r2med.setup import Setup
 from r2med.store import Store
 from support import chat_server, tiny_rerankers
-from support.disturbed import write_dataset
 
 CARDS = {
     "methods/socratic.toml": 'summary = "Ask what the question is after."\nfields = ["query"]\ncopies = 1\n',

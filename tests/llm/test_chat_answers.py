@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from r2med.engine.progress import Progress, listening
+from r2med.engine.reporting import Progress, listening
 from r2med.llm.contracts import Generation
 from support import chat_server as api
 from support.chat_models import FAST, ask, numbered, opened, texts

@@ -8,7 +8,7 @@ import pytest
 
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.engine.progress import listening
+from r2med.engine.reporting import listening
 from r2med.errors import UserError
 from r2med.rerank import pair_scores
 from r2med.retrieve.retriever import SearchQuery

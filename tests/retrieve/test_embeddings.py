@@ -6,7 +6,7 @@ import pytest
 from r2med.cost import Cost
 from r2med.data import Corpus, Query
 from r2med.encoders.encoder import Encoded, NotFiniteError
-from r2med.engine.progress import listening
+from r2med.engine.reporting import listening
 from r2med.errors import UserError
 from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.dense_retriever import query_vectors

@@ -6,10 +6,10 @@ import typer
 
 from r2med.cli.cache import cache
 from r2med.cli.data import data
-from r2med.cli.generate import generate
+from r2med.cli.generate_command import generate
 from r2med.cli.llms import llms
 from r2med.cli.models import models
-from r2med.cli.run import run
+from r2med.cli.run_command import run
 from r2med.cli.score import score
 from r2med.cli.serve import serve
 from r2med.cli.stage_help import stages

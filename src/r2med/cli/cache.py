@@ -20,7 +20,7 @@ def verify() -> None:
     """Read every file of the store again, byte by byte, and remove what is damaged; it is made again when needed."""
     from r2med.cli import printable
     from r2med.cli.progress import steps
-    from r2med.engine.progress import Reporter
+    from r2med.engine.reporting import Reporter
     from r2med.store import default_store
     from r2med.store.artefacts import MANIFEST
     from r2med.store.verify import verify_store

@@ -14,7 +14,7 @@ from r2med.cli import printable
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-    from r2med.engine.progress import Progress
+    from r2med.engine.reporting import Progress
 
 QUIET_SECONDS = 10.0
 """How often work that goes on is told in a plain log."""
@@ -29,7 +29,7 @@ BAR = 16
 @contextmanager
 def steps(total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that announces the next of `total` steps by name."""
-    from r2med.engine.progress import listening
+    from r2med.engine.reporting import listening
 
     if sys.stderr.isatty():
         with _bars() as bars:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r2med.engine.progress import Reporter
+from r2med.engine.reporting import Reporter
 from r2med.llm import cleaning
 from r2med.llm.contracts import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import Journal, key_of

@@ -17,7 +17,7 @@ from typing import Any
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair
 from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import NotFiniteError
-from r2med.engine.progress import Reporter
+from r2med.engine.reporting import Reporter
 from r2med.errors import UserError
 from r2med.rerank.order import Rows
 from r2med.store import Store, digest

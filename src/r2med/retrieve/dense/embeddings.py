@@ -18,7 +18,7 @@ import numpy as np
 from r2med.cost import Cost, total
 from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import Encoded, Encoder, NotFiniteError, Role, Vectors, check_finite
-from r2med.engine.progress import Reporter
+from r2med.engine.reporting import Reporter
 from r2med.errors import UserError
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
