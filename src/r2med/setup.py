@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from r2med.errors import UserError
 from r2med.net.budget import Budget
+from r2med.spec import typed_path
 from r2med.store import Store, default_store
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Setup:
         name, equals, folder = text.partition("=")
         if not equals or not name or not folder:
             raise UserError(f"--model-path takes NAME=DIR, not {text!r}")
-        return name, Path(folder).expanduser()
+        return name, typed_path(folder)
 
     def path_of(self, name: str) -> Path | None:
         """Return where a model's weights were put by hand: `model_paths` first, then R2MED_MODELS/NAME."""
@@ -113,6 +114,6 @@ class Setup:
                     raise UserError(f"--model-path {name}={path}: there is no such folder")
                 return path
         for folder in filter(None, os.environ.get("R2MED_MODELS", "").split(os.pathsep)):
-            if (path := Path(folder).expanduser() / name).is_dir():
+            if (path := typed_path(folder) / name).is_dir():
                 return path
         return None

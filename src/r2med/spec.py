@@ -31,7 +31,19 @@ def encoded(path: str) -> str:
 
 def decoded(path: str) -> str:
     """Return the path of a name; one that is there as it was typed is meant as it was typed."""
-    return path if Path(path).expanduser().exists() else unquote(path)
+    return path if typed_path(path).exists() else unquote(path)
+
+
+def typed_path(text: str) -> Path:
+    """Return the path that was typed, with `~` filled in. Raises UserError if there can be no such path."""
+    try:
+        path = Path(text).expanduser()
+        path.exists()  # a name of more bytes than any file system takes is found out here and not later
+    except RuntimeError:
+        raise UserError(f"{text[:200]}: there is no user whose home folder that is") from None
+    except OSError as error:
+        raise UserError(f"{text[:200]}: {error.strerror}") from None
+    return path
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from r2med.rerank import pair_scores
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
-from r2med.spec import parse_stage
+from r2med.spec import encoded, parse_stage
 from r2med.stages import names, stage
 from support.processes import PATIENCE, started
 
@@ -242,6 +242,32 @@ def test_a_description_holds_the_models_the_query_and_the_depth(folder):
 def test_what_cannot_be_built_is_one_line(spec, message):
     with pytest.raises(UserError, match=message):
         built(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("path:~nosuch/x", "there is no user whose home folder that is"),
+        ("path:" + "a" * 300, "File name too long"),
+        ("path:\0", "there is no such folder"),
+        ("monobert:nope", "no reranker 'monobert:nope'"),
+        ("py:a\0b:C", "no module"),
+    ],
+)
+def test_names_that_no_file_can_have_are_one_line(spec, message):
+    with pytest.raises(UserError, match=message):
+        built(spec).describe(dataset())
+
+
+def test_folders_with_long_names_and_with_spaces_hold_rerankers_too(tmp_path, store):
+    from support import tiny_rerankers
+
+    data = dataset([("a", "heart attack"), ("b", "tax law")])
+    for name in ("m" * 250, "my reranker (new)"):
+        folder = tiny_rerankers.bert(tmp_path / name)
+        found = rerank(data, store, built(f"path:{encoded(str(folder))}"))
+        assert found.cost.texts == 4
+    assert all(len(file.name.encode()) < 160 for file in (store.root / "scores").iterdir())
 
 
 def test_a_depth_of_nothing_is_one_line():

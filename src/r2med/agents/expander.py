@@ -27,7 +27,7 @@ from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
-from r2med.spec import decoded
+from r2med.spec import decoded, typed_path
 from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
 
@@ -87,7 +87,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         source: SearchSpec = (
             RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
         )
-        folder = Path(decoded(self.prompts)).expanduser() if self.prompts else setup.prompts
+        folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
         return AgentExpander(self, open_chat(card, setup, setup.store), card, source, folder)
 
 

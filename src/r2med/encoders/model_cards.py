@@ -13,6 +13,8 @@ from r2med.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import weights
 from r2med.errors import UserError
+from r2med.spec import decoded, typed_path
+from r2med.store import digest
 
 
 class _Part(BaseModel):
@@ -91,6 +93,8 @@ SENTENCE_CONFIG = "config_sentence_transformers.json"
 DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 """What models call their prompt for documents, in the order in which sentence-transformers looks for it."""
 
+LONGEST_NAME = 120
+
 _PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -164,7 +168,7 @@ def hub_repository(spec: str) -> tuple[str, str]:
 
 def model_folder(typed: str) -> Path:
     """Return the folder of path:DIR. Raises UserError if it is not a model's folder."""
-    folder = Path(typed).expanduser().absolute()
+    folder = typed_path(decoded(typed)).absolute()
     if not folder.is_dir():
         raise UserError(f"path:{typed}: there is no such folder")
     return weights.checked_folder(folder, f"path:{typed}")
@@ -179,8 +183,9 @@ def checked_python_path(path: str, noun: str) -> str:
 
 
 def safe_name(text: str) -> str:
-    """Return a name that may become part of a file name."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.") or "model"
+    """Return a name that may become part of a file name; file systems take 255 bytes, endings included."""
+    name = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.") or "model"
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 13]}-{digest(text)[:12]}"
 
 
 def _json_object(file: Path) -> dict[str, Any]:

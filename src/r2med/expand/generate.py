@@ -26,7 +26,7 @@ from r2med.retrieve.cached import cached_search
 from r2med.retrieve.retriever import Retriever, SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.setup import Setup
-from r2med.spec import decoded
+from r2med.spec import decoded, typed_path
 from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
 
@@ -74,7 +74,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, setup))
-        folder = Path(decoded(self.prompts)).expanduser() if self.prompts else setup.prompts
+        folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
         return Asked(self, open_chat(card, setup, setup.store), card, self.by.open(setup), folder)
 
 

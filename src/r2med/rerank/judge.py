@@ -28,7 +28,7 @@ from r2med.rerank.reranking import Reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
-from r2med.spec import decoded
+from r2med.spec import decoded, typed_path
 from r2med.stages import Stage, argument, depth_field
 from r2med.store import Store
 
@@ -94,7 +94,7 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""
         known = self.llm in llms() or not setup.base_url
         card = llm_card(self.llm) if known else card_for_endpoint(self.llm, setup.base_url)
-        folder = Path(decoded(self.prompts)).expanduser() if self.prompts else setup.prompts
+        folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
         return LLMReranker(self, open_chat(card, setup, setup.store), card, folder)
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
@@ -129,8 +129,10 @@ class LLMReranker:
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
         kind = kind_of(dataset)
+        settings = self.stage.settings()
+        settings.pop("prompts")  # the same templates in another folder are the same
         return {
-            **self.stage.settings(),
+            **settings,
             "words": self.stage.words_for(kind),
             "model": self.llm.describe(),
             "sampling": asdict(sampling_of(self.card)),

@@ -15,7 +15,7 @@ from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import read_run
 from r2med.setup import Setup
-from r2med.spec import decoded, encoded
+from r2med.spec import decoded, encoded, typed_path
 from r2med.stages import Stage
 from r2med.store import Store
 from r2med.store.files import sha256
@@ -43,7 +43,7 @@ class Candidates(Stage, kind="retrieve"):
 
     def file(self, dataset: Dataset) -> Path:
         """Return the run of one dataset. Raises UserError if a folder has none, or several."""
-        path = self.path.expanduser()
+        path = typed_path(str(self.path))
         if not path.is_dir():
             return path
         folder = path.joinpath(*dataset.name.split("/"))
@@ -107,7 +107,7 @@ class CandidateSearcher:
         return self
 
     def _read(self, asked: Sequence[str]) -> Run:
-        path = self._path.expanduser()
+        path = typed_path(str(self._path))
         run, known = read_run(path), set(asked)
         if known.isdisjoint(run.queries) or not known.issuperset(run.queries):
             run = read_run(path, encoded=True)  # written by us, with ids that hold white space

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from r2med import plugins
 from r2med.cards import read_toml, validated
 from r2med.errors import UserError, unknown
-from r2med.spec import ARROW
+from r2med.spec import ARROW, typed_path
 
 
 class Grid(BaseModel):
@@ -59,7 +59,7 @@ def suites() -> dict[str, Traversable]:
 
 def suite(name: str) -> Suite:
     """Return a suite by its name, or from a file."""
-    path = Path(name).expanduser()
+    path = typed_path(name)
     file: Traversable | Path
     if name in suites():
         file = suites()[name]
