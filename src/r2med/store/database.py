@@ -14,7 +14,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from r2med.errors import UserError
@@ -31,11 +30,12 @@ KEYS_AT_ONCE = 500  # older builds of SQLite allow 999 variables in one statemen
 _ATTEMPTS = 3
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 _BESIDE = ("-wal", "-shm")  # the files that SQLite keeps beside a database
 
 
 class Database:
-    """An open file in WAL mode; use it in a `with`. Any thread may use it."""
+    """An open file in WAL mode, to be closed. Any thread may use it."""
 
     def __init__(self, path: Path, noun: str, tables: Sequence[str], rescue: Rescue) -> None:
         """Open or create the file.
@@ -56,12 +56,8 @@ class Database:
             except sqlite3.DatabaseError as error:
                 self._salvage(error)
 
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Flush what is not on the disk yet, and close the file."""
         with self._lock, self.as_user_error(), self._alone():
             try:
                 if self._unflushed:
@@ -205,6 +201,11 @@ class Database:
             return (
                 f"{self.path}: this {self._noun} cannot be written ({error}): give yourself permission to write to "
                 f"{self.path.parent}, or set R2MED_HOME to another folder"
+            )
+        if _code(error) in _LOCKED:
+            return (
+                f"{self.path}: this {self._noun} cannot be locked ({error}): end the process that holds it, or, if its "
+                "file system has no locks, set R2MED_HOME to a folder on a local disk"
             )
         return f"{self.path}: this {self._noun} cannot be used ({error}): mend it, or move it away"
 

@@ -35,7 +35,7 @@ class Rows:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.database.__exit__(*error)
+        self.database.close()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the values of the keys that are there and sound."""
