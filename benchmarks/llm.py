@@ -1,9 +1,9 @@
-"""Asking speed: our client (journal, retries, cleaning, counting) against a bare asynchronous loop, in one run.
+"""Asking speed: our client (journal, retries, cleaning, counting) against a bare loop with OpenAI's SDK, in one run.
 
     python benchmarks/llm.py                       # 64 at once, a scripted server that takes 50 ms an answer
     python benchmarks/llm.py --latency 0 --requests 2000
 
-Same SDK, same server (a process of its own), same questions for all; rounds alternate and the best of each counts. The
+Same server (a process of its own), same questions for all; rounds alternate and the best of each counts. The
 bare loops keep nothing and survive nothing; the one that does not stream saves the parsing of chunks, too. The aim is a
 ratio of 0.9 to the one that streams, as we do.
 """
@@ -21,12 +21,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from r2med.llm.contracts import ChatRequest, Generation, Message
-from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
-from r2med.llm.openai_request import parameters
+from r2med.llm.chat import ChatRequest, Generation, Message
+from r2med.llm.journaled import open_chat
+from r2med.llm.llm_cards import LLMCard, sampling_of
+from r2med.llm.openai import request_body
 from r2med.setup import Setup
 from r2med.store import Store
 
+CARD = LLMCard(name="bench/model", model="bench/model")
 TESTS = Path(__file__).parents[1] / "tests"
 
 
@@ -50,9 +52,8 @@ async def bare(address: str, questions: list[dict[str, Any]], concurrency: int) 
 
 
 def ours(address: str, requests: list[ChatRequest], concurrency: int) -> None:
-    card = card_for_endpoint("bench/model", address)
     with tempfile.TemporaryDirectory() as folder:
-        chat = open_chat(card, Setup(base_url=address, concurrency=concurrency), Store(folder))
+        chat = open_chat(CARD, Setup(base_url=address, concurrency=concurrency, store=Store(folder)))
         answers = chat.complete(requests)
     assert all(isinstance(answer, Generation) for answer in answers)
 
@@ -70,14 +71,13 @@ def main() -> None:
     with subprocess.Popen(command, cwd=TESTS, stdin=pipe, stdout=pipe, text=True) as server:
         assert server.stdout is not None and server.stdin is not None
         address = server.stdout.readline().strip()
-        card = card_for_endpoint("bench/model", address)
         system = Message("system", "You are a helpful assistant.")
         requests = [
-            ChatRequest((system, Message("user", f"question {i}: " + "word " * 200)), sampling_of(card))
+            ChatRequest((system, Message("user", f"question {i}: " + "word " * 200)), sampling_of(CARD))
             for i in range(options.requests)
         ]
-        streamed = [parameters(card, r) | {"stream_options": {"include_usage": True}} for r in requests]
-        whole = [parameters(card, r) | {"stream": False} for r in requests]
+        streamed = [request_body(CARD, r) | {"stream_options": {"include_usage": True}} for r in requests]
+        whole = [request_body(CARD, r) | {"stream": False} for r in requests]
         contenders: dict[str, Callable[[], None]] = {
             "bare loop": lambda: asyncio.run(bare(address, streamed, options.concurrency)),
             "bare loop, whole": lambda: asyncio.run(bare(address, whole, options.concurrency)),

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from r2med import evaluate
-from r2med.llm.llm_cards import llm_card, llms
-from r2med.llm.local import gguf_file
+from r2med.llm.llama import gguf_file
+from r2med.llm.llm_cards import LLMS
 from r2med.results import Record
 from r2med.setup import Setup
 from r2med.store import Store
@@ -46,7 +46,7 @@ def r2med(*arguments, cwd):
 def short_answers(tmp_path, monkeypatch):
     """A plugin with a card of the same model that writes little, so that a test takes seconds."""
     (tmp_path / "plugin" / "llms").mkdir(parents=True)
-    card = llm_card("smollm2")
+    card = LLMS.card("smollm2")
     (tmp_path / "plugin" / "llms" / "tiny.toml").write_text(
         f'model = "{card.model}"\nbackend = "local"\npackage = "{card.package}"\n'
         "max_tokens = 400\ncontext_length = 2048\n"
@@ -74,7 +74,7 @@ def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_
 
 
 def test_the_same_llm_behind_a_real_server_goes_the_same_way(folder, short_answers, tmp_path):
-    with serve(gguf_file(llm_card("smollm2"), None), name="any-name", threads=1) as base_url:
+    with serve(gguf_file(LLMS.card("smollm2"), Setup()), name="any-name", threads=1) as base_url:
         options = Setup(base_url=base_url, prompts=short_answers / "prompts")
         store = Store(tmp_path / "store")
         system = System.parse("hyde(any-name) → bm25", replace(options, store=store))
@@ -139,7 +139,7 @@ def test_mistakes_about_llms_are_one_line(arguments, says, forked, monkeypatch):
 def test_the_list_of_llms_breaks_no_name_on_a_narrow_screen(forked, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     listed = forked("llms", "list").stdout
-    assert all(card.model in listed for card in llms().values())
+    assert all(card.model in listed for card in LLMS.values())
 
 
 def test_an_llm_is_shown_with_what_is_sent_to_it(forked):

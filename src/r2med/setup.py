@@ -39,10 +39,14 @@ class Setup:
     """The LLM of stages that need one and do not name it."""
     llm_backend: str = ""
     """Where LLMs run: openai (an endpoint), vllm or local; empty: as the card says."""
+    threads: int = 0
+    """CPU threads of an LLM that runs in this process; 0: as many as there are free cores."""
     base_url: str = ""
     """An OpenAI-compatible endpoint for LLMs; empty: the card's, else OPENAI_BASE_URL, else OpenAI's own."""
     endpoints: tuple[tuple[str, str], ...] = ()
     """(provider, URL) of embedding APIs that are not at their usual address."""
+    ask_again: bool = False
+    """Ask LLMs again for answers of earlier runs that could not be used: empty, refused, without their marker."""
     concurrency: int = 16
     """Requests at once."""
     deadline: float = 900.0
@@ -53,8 +57,6 @@ class Setup:
     """How often a request is sent, if its failures may pass."""
     first_wait: float = 2.0
     """Seconds at most before the second attempt; twice as many before each further one."""
-    ask_again: bool = False
-    """Ask again where an LLM's answer could not be used, instead of reading the failure back."""
     budget: Budget = field(default_factory=Budget, compare=False)
     """What everything that costs money may cost together."""
 
@@ -100,10 +102,10 @@ class Setup:
 
     @staticmethod
     def parse_path(text: str) -> tuple[str, Path]:
-        """Read NAME=DIR."""
+        """Read NAME=PATH."""
         name, equals, folder = text.partition("=")
         if not equals or not name or not folder:
-            raise UserError(f"--model-path takes NAME=DIR, not {text!r}")
+            raise UserError(f"--model-path takes NAME=FOLDER or NAME=FILE.gguf, not {text!r}")
         return name, typed_path(folder)
 
     def path_of(self, name: str) -> Path | None:
@@ -111,9 +113,12 @@ class Setup:
         for known, path in self.model_paths:
             if known == name:
                 if not path.exists():
-                    raise UserError(f"--model-path {name}={path}: there is no such folder")
+                    raise UserError(f"--model-path {name}={path}: there is no such file or folder")
                 return path
         for folder in filter(None, os.environ.get("R2MED_MODELS", "").split(os.pathsep)):
-            if (path := typed_path(folder) / name).is_dir():
+            path = typed_path(folder) / name
+            if path.is_dir():
                 return path
+            if (file := path.with_name(f"{path.name}.gguf")).is_file():
+                return file
         return None

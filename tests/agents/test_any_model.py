@@ -17,7 +17,7 @@ from r2med.agents.search_r1 import SearchR1Agent
 from r2med.agents.sources import SourceResult
 from r2med.agents.trace import trace
 from r2med.data import Query
-from r2med.llm.contracts import Failure, RawAnswer, Sampling
+from r2med.llm.chat import Failure, RawAnswer, Sampling
 from r2med.prompts.templates import open_templates
 from support.agents import CARD
 from support.scripted_chat import ScriptedChat

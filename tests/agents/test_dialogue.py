@@ -5,8 +5,8 @@ import pytest
 from r2med import UserError
 from r2med.agents.conversation import AwaitReading, Conversation, Part
 from r2med.agents.dialogue import CHAT_TEMPLATES, Dialogue, as_completion, chat_template, messages, without_marks
-from r2med.llm.contracts import Message, RawAnswer, Sampling
-from r2med.llm.llm_cards import llms
+from r2med.llm.chat import Message, RawAnswer, Sampling
+from r2med.llm.llm_cards import LLMS
 
 PARTS = (Part("user", "Q"), Part("model", " text "), Part("user", "\n\n<information>i</information>\n\n"))
 
@@ -37,7 +37,7 @@ def test_the_rendered_templates_are_those_that_the_models_know():
         "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n"
     )
     assert chat_template("chatml-think").text == chat_template("chatml").text + "<think>\n"
-    for card in llms().values():
+    for card in LLMS.values():
         chat_template(card.chat_template)
     with pytest.raises(UserError, match=r"no chat template 'chatm' \(did you mean chatml\?\): chatml, "):
         chat_template("chatm")

@@ -10,7 +10,7 @@ from r2med.agents.sources import LocalSearch
 from r2med.data import Query
 from r2med.expand.expansion import Asking, Checked, Expander
 from r2med.expand.recorded import Recorded
-from r2med.llm.llm_cards import llm_card, llms
+from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
 from r2med.spec import parse_stage
@@ -153,29 +153,29 @@ def drawn(sampling):
 
 
 def test_sampling_is_the_authors_where_the_api_takes_it():
-    assert drawn(sampling("search-o1", llm_card("qwq-32b"), "1f")) == (0.7, 0.8, 20, 1.05, 20480)
-    assert drawn(sampling("search-o1", llm_card("qwen3-32b"))) == (0.7, 0.8, 20, None, 8192)
-    assert drawn(sampling("search-o1", llm_card("gpt4"), ""))[:4] == (0.7, 0.8, None, None)
-    assert drawn(sampling("search-o1", llm_card("o3-mini"), ""))[:4] == (None, None, None, None)
-    r1 = sampling("search-r1", llm_card("gpt4"), "")
+    assert drawn(sampling("search-o1", LLMS.card("qwq-32b"), "1f")) == (0.7, 0.8, 20, 1.05, 20480)
+    assert drawn(sampling("search-o1", LLMS.card("qwen3-32b"))) == (0.7, 0.8, 20, None, 8192)
+    assert drawn(sampling("search-o1", LLMS.card("gpt4"), ""))[:4] == (0.7, 0.8, None, None)
+    assert drawn(sampling("search-o1", LLMS.card("o3-mini"), ""))[:4] == (None, None, None, None)
+    r1 = sampling("search-r1", LLMS.card("gpt4"), "")
     assert (r1["temperature"], r1["max_tokens"]) == (0.7, 1024)
-    assert sampling("search-r1", llm_card("qwq-32b"))["max_tokens"] == 1024
-    assert sampling("search-r1", llm_card("smollm2"))["max_tokens"] == 512
-    small = llm_card("qwq-32b").model_copy(update={"context_length": 4096})
+    assert sampling("search-r1", LLMS.card("qwq-32b"))["max_tokens"] == 1024
+    assert sampling("search-r1", LLMS.card("smollm2"))["max_tokens"] == 512
+    small = LLMS.card("qwq-32b").model_copy(update={"context_length": 4096})
     assert sampling("search-o1", small)["max_tokens"] == 2048, "room for more than one turn"
 
 
 def test_every_model_reads_documents_with_a_penalty_where_the_api_takes_it():
-    assert drawn(sampling("search-o1", llm_card("qwen3-32b"), reading=True)) == (0.7, 0.8, 20, 1.05, 8192)
-    assert drawn(sampling("search-o1", llm_card("qwq-32b"), reading=True))[3] == 1.05
-    assert drawn(sampling("search-o1", llm_card("gpt4"), "", reading=True))[3] is None
-    assert drawn(sampling("search-o1", llm_card("o3-mini"), "", reading=True))[3] is None
-    assert sampling("search-r1", llm_card("qwen3-32b"), reading=True) is None
+    assert drawn(sampling("search-o1", LLMS.card("qwen3-32b"), reading=True)) == (0.7, 0.8, 20, 1.05, 8192)
+    assert drawn(sampling("search-o1", LLMS.card("qwq-32b"), reading=True))[3] == 1.05
+    assert drawn(sampling("search-o1", LLMS.card("gpt4"), "", reading=True))[3] is None
+    assert drawn(sampling("search-o1", LLMS.card("o3-mini"), "", reading=True))[3] is None
+    assert sampling("search-r1", LLMS.card("qwen3-32b"), reading=True) is None
 
 
 def test_the_models_of_search_r1_have_cards():
     for size in ("3b", "7b"):
-        card = llms()[f"search-r1-{size}"]
+        card = LLMS[f"search-r1-{size}"]
         assert card.model == f"PeterJinGo/SearchR1-nq_hotpotqa_train-qwen2.5-{size}-it-em-ppo"
         assert (card.answer, card.chat_template) == ("answer-tag", "chatml")
 

@@ -10,8 +10,8 @@ import pytest
 
 from r2med.agents.sources import LocalSearch
 from r2med.data import Query
-from r2med.llm.contracts import Failure
-from r2med.llm.model import JournaledChat
+from r2med.llm.chat import Failure
+from r2med.llm.journaled import JournaledChat
 from r2med.retrieve.bm25 import BM25
 from r2med.store import Store
 from support import chat_server as api
@@ -150,6 +150,8 @@ def test_another_corpus_can_be_searched(store, tmp_path):
 
 class Backend:
     """Takes the turns of every question by how far its conversation is; may stop dead before a turn."""
+
+    is_local = False
 
     def __init__(self, dead_at: int | None = None) -> None:
         self.asked: list[tuple[str, int]] = []

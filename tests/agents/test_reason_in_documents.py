@@ -12,7 +12,7 @@ from r2med.agents.reason_in_documents import (
     final_information,
     shortened,
 )
-from r2med.llm.tokens import approximate_tokens
+from r2med.llm.costs import approximate_tokens
 from r2med.prompts.templates import open_templates
 
 TEMPLATE = open_templates().template("search-o1-documents", fields=FIELDS)

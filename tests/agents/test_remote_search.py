@@ -10,7 +10,7 @@ from r2med.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddr
 from r2med.agents.search_r1 import SearchR1
 from r2med.agents.sources import SearchRequest
 from r2med.data import Query, load
-from r2med.llm.contracts import Failure
+from r2med.llm.chat import Failure
 from r2med.net.retry import Policy
 from support import retrieve_server as api
 from support.agents import agent, dataset, scripted

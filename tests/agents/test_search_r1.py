@@ -7,9 +7,9 @@ import pytest
 from r2med.agents.conversation import Hit
 from r2med.agents.search_r1 import FIELDS, NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
 from r2med.data import Query
-from r2med.llm.contracts import Failure
+from r2med.llm.chat import Failure
+from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.templates import open_templates
 from r2med.retrieve.retriever import MEAN
 from support.agents import CARD, DOCUMENTS, agent, dataset, said, scripted

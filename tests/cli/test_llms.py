@@ -9,7 +9,7 @@ import pytest
 
 from r2med.cli.llms import list_, show
 from r2med.errors import UserError
-from r2med.llm.llm_cards import llms
+from r2med.llm.llm_cards import LLMS
 
 Forked = Callable[..., CompletedProcess[str]]
 
@@ -21,12 +21,12 @@ def test_the_list_fits_eighty_columns_and_names_every_model_whole_in_a_pipe(
     list_()
     narrow = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in narrow)
-    assert {line.split()[0] for line in narrow if line[:1].strip()} >= set(llms())
+    assert {line.split()[0] for line in narrow if line[:1].strip()} >= set(LLMS)
     assert any(line.split()[:4] == ["o3-mini", "openai", "1.1", "4.4"] for line in narrow)
     monkeypatch.delenv("COLUMNS")
     list_()
     wide = capsys.readouterr().out
-    assert all(card.model in wide for card in llms().values())
+    assert all(card.model in wide for card in LLMS.values())
 
 
 def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, forked: Forked) -> None:

@@ -6,7 +6,7 @@ from r2med.cards import read_cards
 from r2med.data.dataset_cards import cards
 from r2med.encoders.model_cards import MODELS, ModelCard
 from r2med.errors import UserError
-from r2med.llm.llm_cards import llm_card, llms
+from r2med.llm.llm_cards import LLMS
 
 TASK = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "
 EXAM = cards()["MedQA-Diag"].instruction
@@ -163,12 +163,12 @@ def test_a_card_that_is_wrong_is_one_line_with_file_and_field(tmp_path, content,
 
 def test_every_llm_of_the_benchmark_has_a_card():
     names = "qwen-7b qwen-32b qwen-72b llama-70b gpt4 o3-mini r1-qwen-32b r1-llama-70b huatuo-o1-70b qwq-32b qwen3-32b"
-    assert set(names.split()) <= set(llms())
-    assert llm_card("o3-mini").api_style == "reasoning"
-    assert (llm_card("qwq-32b").answer, llm_card("huatuo-o1-70b").answer) == ("think", "final-response")
-    assert llm_card("qwen3-32b").thinking is True
-    assert (llm_card("gpt4").temperature, llm_card("gpt4").top_p) == (0.8, 0.8)
-    assert (llm_card("qwen-7b").temperature, llm_card("qwen-7b").max_tokens) == (0.7, 10240)
+    assert set(names.split()) <= set(LLMS)
+    assert LLMS.card("o3-mini").api_style == "reasoning"
+    assert (LLMS.card("qwq-32b").answer, LLMS.card("huatuo-o1-70b").answer) == ("think", "final-response")
+    assert LLMS.card("qwen3-32b").thinking is True
+    assert (LLMS.card("gpt4").temperature, LLMS.card("gpt4").top_p) == (0.8, 0.8)
+    assert (LLMS.card("qwen-7b").temperature, LLMS.card("qwen-7b").max_tokens) == (0.7, 10240)
 
 
 def test_unknown_names_offer_the_nearest():

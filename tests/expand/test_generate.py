@@ -7,9 +7,9 @@ from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.expand.expansion import Expander
 from r2med.expand.generate import Asked, Generated, open_prompts
 from r2med.expand.method_cards import METHODS
-from r2med.llm.contracts import Failure, RawAnswer
+from r2med.llm.chat import Failure, RawAnswer
+from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.fitting import NO_PASSAGES, Fitter, first_words
 from r2med.prompts.templates import Template
 from r2med.retrieve.bm25 import BM25

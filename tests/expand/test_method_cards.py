@@ -8,7 +8,7 @@ from r2med import System, UserError, load
 from r2med.expand.generate import Asked, Generated
 from r2med.expand.method_cards import METHODS, MethodCard
 from r2med.expand.recorded import Recorded
-from r2med.llm.llm_cards import llm_card
+from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.retriever import MEAN
 from r2med.setup import Setup
 from r2med.spec import parse_stage
@@ -130,5 +130,5 @@ def test_a_card_that_cannot_be_used_is_one_line_with_its_file(plugin, line, says
 
 def test_the_longest_answer_is_never_longer_than_the_llm_s_card_allows():
     method = MethodCard(name="m", summary="x", sampling={"max_tokens": 5000})
-    assert method.llm_card(llm_card("smollm2")).max_tokens == llm_card("smollm2").max_tokens
-    assert method.llm_card(llm_card("gpt4")).max_tokens == 5000
+    assert method.llm_card(LLMS.card("smollm2")).max_tokens == LLMS.card("smollm2").max_tokens
+    assert method.llm_card(LLMS.card("gpt4")).max_tokens == 5000

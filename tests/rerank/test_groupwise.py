@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from r2med import UserError
-from r2med.llm.contracts import Failure
+from r2med.llm.chat import Failure
 from r2med.rerank.groupwise import Groupwise
 from r2med.rerank.judge import Pool
 from support.judging import in_scores, judged, permutation, places, rerank, scores, shown, true_order, worths

@@ -8,8 +8,8 @@ import pytest
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.dataset_cards import cards
+from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.templates import FIELDS
 from r2med.rerank.judge_prompts import CHARACTERS, LEAST, open_prompts, shortened
 from r2med.rerank.reranking import Reranker

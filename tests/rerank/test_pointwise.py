@@ -5,7 +5,7 @@ import json
 import pytest
 
 from r2med import UserError
-from r2med.llm.contracts import Failure
+from r2med.llm.chat import Failure
 from support.judging import in_one_score, judged, permutation, places, rerank, scores, shown, true_order, worths
 
 

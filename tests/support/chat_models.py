@@ -1,22 +1,24 @@
 """Chat models behind the chat server on loopback, opened, asked and read as their tests need it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from r2med.llm.contracts import ChatRequest, Failure, Generation, Message, Sampling
+from r2med.llm.chat import ChatRequest, Failure, Generation, Message, Sampling
+from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.llm.model import JournaledChat
-from r2med.llm.open import open_chat
 from r2med.net.budget import Budget
-from r2med.net.retry import Policy
 from r2med.setup import Setup
 from r2med.store import Store
 from support.chat_server import Server
 
-FAST = Policy(first_wait=0.001, idle=60, deadline=240)
-HASTY = Policy(first_wait=0.001, idle=2, deadline=240)
+PATIENT = Setup(first_wait=0.001, idle=60, deadline=240)
+"""Waits between attempts are short, and nothing that is only slow counts as stalled."""
+HASTY: dict[str, Any] = {"idle": 2}
 """For tests that wait until silence is noticed: not so hasty that a busy machine makes sound answers look stalled."""
 SYSTEM = Message("system", "You are a helpful assistant.")
+
+_OF_SETUP = {"concurrency", "idle", "deadline", "attempts", "ask_again"}
 
 
 def card(**changes: Any) -> LLMCard:
@@ -32,16 +34,15 @@ def numbered(count: int) -> list[ChatRequest]:
     return ask(*(f"question {i}" for i in range(count)))
 
 
-def opened(
-    server: Server,
-    home: Path,
-    policy: Policy = FAST,
-    concurrency: int = 16,
-    budget: float | None = None,
-    **changes: Any,
-) -> JournaledChat:
-    options = Setup(base_url=server.address, concurrency=concurrency, budget=Budget(budget))
-    return open_chat(card(**changes), options, Store(home), policy=policy)
+def setup(server: Server, home: Path, budget: float | None = None, **changes: Any) -> Setup:
+    return replace(PATIENT, base_url=server.address, store=Store(home), budget=Budget(budget), **changes)
+
+
+def opened(server: Server, home: Path, budget: float | None = None, **changes: Any) -> JournaledChat:
+    """Open a model with changes to its setup and to its card."""
+    of_setup = {name: value for name, value in changes.items() if name in _OF_SETUP}
+    of_card = {name: value for name, value in changes.items() if name not in _OF_SETUP}
+    return open_chat(card(**of_card), setup(server, home, budget, **of_setup))
 
 
 def texts(outcomes: list[Generation | Failure]) -> list[str]:

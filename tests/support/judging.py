@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from r2med.data import Corpus, Dataset, Qrels, Query
-from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.rerank.judge import JudgeStage, LLMReranker
 from r2med.rerank.reranking import Reranked
@@ -34,9 +34,9 @@ class Judge(ScriptedChat):
         super().__init__(reply, "judge")
         self.batches: list[int] = []
 
-    def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+    def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         self.batches.append(len(requests))
-        return super().complete(requests)
+        return super().complete(requests, keep_cut=keep_cut)
 
 
 def shown(request: ChatRequest) -> dict[int, str]:

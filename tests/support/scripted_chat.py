@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from r2med.llm.contracts import ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.chat import ChatRequest, Failure, Generation, RawAnswer
 
 Reply = Callable[[ChatRequest], str | RawAnswer | Failure]
 
@@ -22,7 +22,10 @@ class ScriptedChat:
     def describe(self) -> dict[str, Any]:
         return {"model": f"test/{self.name}"}
 
-    def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
+        return list(requests)
+
+    def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         return [answer if isinstance(answer, Failure) else _as_it_is(answer) for answer in self.answers(requests)]
 
     def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
@@ -32,9 +35,6 @@ class ScriptedChat:
             RawAnswer(reply, "", "stop", 10, 5, 0.5 + len(reply) / 1000) if isinstance(reply, str) else reply
             for reply in replies
         ]
-
-    def usage(self) -> dict[str, float]:
-        return {"calls": len(self.asked)}
 
     @property
     def prompts(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from r2med.llm.contracts import FailureKind
+from r2med.llm.chat import FailureKind
 
 WORDS = 512
 """Words that are shown of a document, as the benchmark has it for LameR: some are fifty pages long."""

@@ -9,8 +9,8 @@ from itertools import groupby
 
 from r2med.agents.conversation import AwaitReading, Completion, Conversation, Part
 from r2med.errors import unknown
-from r2med.llm.contracts import ChatRequest, Message, RawAnswer, Sampling
-from r2med.llm.tokens import request_tokens
+from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
+from r2med.llm.costs import request_tokens
 from r2med.prompts.templates import Template
 from r2med.text.unicode import to_unicode
 

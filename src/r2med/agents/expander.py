@@ -18,12 +18,11 @@ from r2med.agents.trace import totals, trace
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice
 from r2med.expand.recorded import open_recorded
-from r2med.llm.account import answers_cost, failure_kinds, told_failures
-from r2med.llm.contracts import ChatModel, Failure, Sampling
-from r2med.llm.llm_cards import LLMCard
-from r2med.llm.open import open_chat, resolve_llm, sampling_of
+from r2med.llm.chat import ChatModel, Failure, Sampling
+from r2med.llm.costs import answers_cost, approximate_tokens, failure_kinds, told_failures
+from r2med.llm.journaled import open_chat
+from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
-from r2med.llm.tokens import approximate_tokens
 from r2med.prompts.templates import Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
@@ -88,7 +87,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
             RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
         )
         folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
-        return AgentExpander(self, open_chat(card, setup, setup.store), card, source, folder)
+        return AgentExpander(self, open_chat(card, setup), card, source, folder)
 
 
 @dataclass(frozen=True)

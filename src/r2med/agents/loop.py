@@ -10,7 +10,7 @@ from r2med.agents.dialogue import Dialogue, as_completion
 from r2med.agents.sources import SearchRequest, Source
 from r2med.cost import NOTHING, Cost
 from r2med.data import Query
-from r2med.llm.contracts import ChatModel, ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import ChatModel, ChatRequest, Failure, RawAnswer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from r2med.agents.conversation import WORDS, Completion, Hit
-from r2med.llm.tokens import approximate_tokens
+from r2med.llm.costs import approximate_tokens
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template
 from r2med.retrieve.contents import title_and_text

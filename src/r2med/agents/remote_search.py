@@ -18,7 +18,7 @@ from r2med.agents.conversation import Hit
 from r2med.agents.sources import Documents, SearchRequest, Source, SourceResult
 from r2med.data import Dataset
 from r2med.errors import UserError
-from r2med.llm.contracts import Failure
+from r2med.llm.chat import Failure
 from r2med.net.endpoint import Endpoint
 from r2med.net.http import Client, run_sync
 from r2med.net.retry import Policy, RequestFailed, explained, try_send

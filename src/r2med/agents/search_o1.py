@@ -32,8 +32,8 @@ from r2med.agents.reason_in_documents import (
     final_information,
 )
 from r2med.agents.reason_in_documents import FIELDS as DOCUMENT_FIELDS
+from r2med.llm.chat import Failure, RawAnswer
 from r2med.llm.cleaning import clean
-from r2med.llm.contracts import Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import Template, Templates
 

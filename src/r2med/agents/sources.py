@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 from r2med.agents.conversation import Hit
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
-from r2med.llm.contracts import Failure
+from r2med.llm.chat import Failure
 from r2med.retrieve.cached import cached_search
 from r2med.retrieve.contents import contents
 from r2med.retrieve.retriever import Retriever, SearchQuery

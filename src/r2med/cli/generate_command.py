@@ -60,7 +60,7 @@ def generate(
     from r2med.cli.plan import show_stages
     from r2med.data import load
     from r2med.expand.expansion import Asking, check
-    from r2med.llm.open import resolve_llm
+    from r2med.llm.llm_cards import resolve_llm
     from r2med.stages import stage
     from r2med.store import default_store
 

@@ -13,10 +13,10 @@ llms = typer.Typer(help="List and show LLMs.", no_args_is_help=True)
 def list_() -> None:
     """Show every LLM that has a card; any other runs with --llm NAME --base-url URL."""
     from r2med.cli.console import console, plain, table
-    from r2med.llm.llm_cards import llms as cards
+    from r2med.llm.llm_cards import LLMS
 
     rows = []
-    for card in cards().values():
+    for card in LLMS.values():
         prices = [f"{price:g}" if price else "" for price in (card.price.prompt, card.price.completion)]
         rows.append((card.name, card.backend, *prices, card.model))
     heads = ("name", "runs on", "$/M in", "$/M out", "model")
@@ -29,10 +29,9 @@ def list_() -> None:
 def show(name: Annotated[str, typer.Argument(help="A name of the list.")]) -> None:
     """Print how an LLM is asked: all that its card says, and the defaults of what it does not."""
     from r2med.cli.console import print_json
-    from r2med.llm.llm_cards import Price, llm_card
-    from r2med.llm.open import sampling_of
+    from r2med.llm.llm_cards import LLMS, Price, sampling_of
 
-    card = llm_card(name)
+    card = LLMS.card(name)
     sent = vars(sampling_of(card))  # a reasoning API is sent less than the card's fields
     fields = {key: sent.get(key, value) for key, value in card.model_dump().items() if value != Price().model_dump()}
     print_json({key: value for key, value in fields.items() if value not in (None, "", ())})

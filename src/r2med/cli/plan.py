@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from r2med.data import Dataset
     from r2med.expand.expansion import Asking
-    from r2med.llm.contracts import ChatRequest
+    from r2med.llm.chat import ChatRequest
     from r2med.llm.preview import Preview
     from r2med.results.batch import Plan
     from r2med.store import Store
@@ -42,14 +42,14 @@ def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store
 
 
 def _show(name: str, parts: Sequence[Preview]) -> None:
-    from r2med.llm.price import estimate
+    from r2med.llm.costs import estimate
 
     asked = list(dict.fromkeys(request for part in parts for request in part.unanswered))
     every = len({request for part in parts for request in part.requests})
     print(f"{name}: {len(asked):,} calls, {every - len(asked):,} answered already")
     card = parts[0].card
     about = estimate(asked, card)
-    dollars = f"about ${about.cost_usd:.2f}, at most ${about.cost_at_most_usd:.2f}"
+    dollars = f"about ${about.dollars:.2f}, at most ${about.dollars_at_most:.2f}"
     priced = "price" in card.model_fields_set
     print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
     print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")

@@ -14,10 +14,10 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, QueryChoice
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import open_recorded
-from r2med.llm.account import answers_cost, failure_kinds, told_failures
-from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation
-from r2med.llm.llm_cards import LLMCard
-from r2med.llm.open import open_chat, resolve_llm, sampling_of
+from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
+from r2med.llm.costs import answers_cost, failure_kinds, told_failures
+from r2med.llm.journaled import open_chat
+from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Template, kind_of, open_templates
@@ -75,7 +75,7 @@ class Generated(Stage, kind="expand", needs="llm"):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, setup))
         folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
-        return Asked(self, open_chat(card, setup, setup.store), card, self.by.open(setup), folder)
+        return Asked(self, open_chat(card, setup), card, self.by.open(setup), folder)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from r2med.errors import UserError, nearest
 from r2med.expand.cleaning import clean, is_cut_off, is_raw
 from r2med.expand.expansion import Expansion, Joining
 from r2med.expand.generations import find_generations, folder_name, other_llms
-from r2med.llm.account import listed_kinds
-from r2med.llm.llm_cards import llms
+from r2med.llm.costs import listed_kinds
+from r2med.llm.llm_cards import LLMS, find_llm
 from r2med.setup import Setup
 from r2med.stages import Stage
 from r2med.store import Store
@@ -35,7 +35,7 @@ def open_recorded(stage: Stage, llm: str, joining: Joining, setup: Setup, *, ask
     if the stage has settings of asking: texts that are recorded cannot have them.
     """
     chosen = setup.recorded or llm == AUTHOR or not asked
-    if not chosen and (llm in llms() or setup.base_url):
+    if not chosen and find_llm(llm, setup) is not None:
         return None
     otherwise = "" if chosen else no_such_llm(llm)
     for key, _ in stage.changed:
@@ -47,7 +47,7 @@ def open_recorded(stage: Stage, llm: str, joining: Joining, setup: Setup, *, ask
 
 def no_such_llm(llm: str) -> str:
     """Return what an error says of an LLM that cannot be asked."""
-    return f"no LLM to ask has this name{nearest(llm, llms())}: r2med llms list, or --base-url URL for any endpoint's"
+    return f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med llms list, or --base-url URL for any endpoint's"
 
 
 @dataclass(frozen=True)

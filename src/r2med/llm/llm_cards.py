@@ -1,44 +1,52 @@
-"""LLM cards: one TOML file each, as a provider names and runs them."""
+"""LLM cards: one TOML file for each LLM, as a provider names and runs it; and which card a name means."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources.abc import Traversable
+import os
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from r2med import plugins
-from r2med.errors import UserError, checked_name, nearest
-from r2med.toml_card import read_toml, validated
+from r2med.cards import Catalogue
+from r2med.errors import UserError, unknown
+from r2med.llm.chat import Sampling
+from r2med.setup import Setup
+
+GGUF = ".gguf"
+
+AnswerStyle = Literal["plain", "think", "final-response", "answer-tag"]
+Cleaning = Literal["strict", "published"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-
-class Price(_Part):
+class Price(BaseModel):
     """Dollars per million tokens."""
 
-    prompt: float = 0.0
-    completion: float = 0.0
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = Field(0.0, ge=0, allow_inf_nan=False)
+    completion: float = Field(0.0, ge=0, allow_inf_nan=False)
 
 
-class LLMCard(_Part):
+class LLMCard(BaseModel):
     """All that is needed to ask an LLM as the benchmark did."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
     name: str
+    variant: str = ""
     model: str
     """The provider's name for it."""
     backend: Literal["openai", "vllm", "local"] = "openai"
     base_url: str = ""
-    """Empty: the SDK's own, or OPENAI_BASE_URL."""
+    """Empty: OPENAI_BASE_URL, else OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"
     package: str = ""
     """An installed Python package that carries the weights of a local model."""
-    answer: Literal["plain", "think", "final-response", "answer-tag"] = "plain"
+    answer: AnswerStyle = "plain"
     """What comes before the answer: nothing; reasoning up to </think>; up to "Final Response"; <answer> tags."""
+    cleaning: Cleaning = "strict"
+    """Which marker the answer follows: strict: the last, and without one there is no answer; published: the first, and
+    without one the whole text, chain of thought and all, as the published benchmark has it."""
     api_style: Literal["chat", "reasoning"] = "chat"
     """reasoning: the API takes no temperature or top_p, and calls the limit max_completion_tokens."""
     thinking: bool | None = None
@@ -54,30 +62,55 @@ class LLMCard(_Part):
     chat_template: str = "chatml"
     """The form of a conversation where a raw text is sent: one of `r2med.agents.dialogue`."""
     seed: int | None = 42
-    max_tokens: int = 10240
-    context_length: int = 32768
+    max_tokens: int = Field(10240, ge=1, le=10_000_000)
+    context_length: int = Field(32768, ge=1, le=100_000_000)
     price: Price = Price()
     parameters: str = ""
     licence: str = ""
     notes: tuple[str, ...] = ()
 
-
-@cache
-def llms() -> Mapping[str, LLMCard]:
-    """Return every card by name."""
-    files = plugins.files("llms", ".toml")
-    return {name: _read(file, checked_name(name, "model")) for name, file in sorted(files.items())}
+    @property
+    def spec(self) -> str:
+        """What one types to get it."""
+        return f"{self.name}:{self.variant}" if self.variant else self.name
 
 
-def _read(file: Traversable, name: str) -> LLMCard:
-    return validated(LLMCard, {"name": name, **read_toml(file)}, file)
+LLMS = Catalogue("llms", LLMCard, "LLM")
 
 
-def llm_card(name: str) -> LLMCard:
-    """Return the card of a name; one that does not exist is one line with the nearest."""
-    if name in llms():
-        return llms()[name]
-    raise UserError(
-        f"no LLM {name!r}{nearest(name, llms())}: r2med llms list shows all, "
-        "any other is run with --llm NAME --base-url URL"
+def find_llm(name: str, setup: Setup) -> LLMCard | None:
+    """Return the card of an LLM that can be asked: its own, or one for a GGUF file or an endpoint that was named."""
+    if name in LLMS:
+        return LLMS[name]
+    if not name.strip() or not name.isprintable():
+        raise UserError(f"{name!r} is no name of a model")
+    path = setup.path_of(name)
+    if path is not None and (path.suffix == GGUF or any(path.glob(f"*{GGUF}"))):
+        note = f"Asked for by a GGUF file: {path.name}. Small limits, which a card of its own may raise."
+        return LLMCard(name=name, model=name, backend="local", context_length=4096, max_tokens=1024, notes=(note,))
+    if setup.base_url or os.environ.get("OPENAI_BASE_URL", "").strip():
+        note = "Asked for by the address of an endpoint: no card of its own."
+        return LLMCard(name=name, model=name, base_url=setup.base_url, notes=(note,))
+    return None
+
+
+def resolve_llm(name: str, setup: Setup) -> LLMCard:
+    """Return the card of an LLM that can be asked. Raises UserError if there is none."""
+    card = find_llm(name, setup)
+    if card is None:
+        others = "any other runs with --base-url URL, or from a file with --model-path NAME=FILE.gguf"
+        raise unknown("LLM", name, LLMS, f"r2med llms list shows all; {others}")
+    return card
+
+
+def sampling_of(card: LLMCard) -> Sampling:
+    """Return how a card says that tokens are drawn."""
+    reasons = card.api_style == "reasoning"
+    return Sampling(
+        temperature=None if reasons else card.temperature,
+        top_p=None if reasons else card.top_p,
+        top_k=card.top_k,
+        repetition_penalty=card.repetition_penalty,
+        seed=card.seed,
+        max_tokens=card.max_tokens,
     )

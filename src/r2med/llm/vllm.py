@@ -1,18 +1,19 @@
-"""An LLM in process on this machine's GPUs, through vLLM: whole batches go in, its scheduler does the rest."""
+"""LLMs in this process on this machine's GPUs, through vLLM: whole batches go in, its scheduler does the rest."""
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from r2med.encoders.weights import folder_revision
 from r2med.errors import MissingExtraError, UserError
-from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.local import given_path
+from r2med.setup import Setup
 
 CHUNK = 64
 """Requests handed over at once. vLLM returns when all are done: so many at most are lost when a run is killed."""
@@ -21,36 +22,38 @@ CHUNK = 64
 class VllmBackend:
     """Answers in chunks; chat templates and tokens are made here, so that a prompt's length is known before."""
 
-    def __init__(self, card: LLMCard, options: object = None) -> None:
+    is_local = True
+
+    def __init__(self, card: LLMCard, setup: Setup) -> None:
         self.card = card
-        self.folder: Path | None = given_path(card.name, options)
-        self.gpus: int | None = getattr(options, "tensor_parallel_size", None)
+        self.folder: Path | None = setup.path_of(card.name)
         self._vllm: Any = None
         self._engine: Any = None
 
     def describe(self) -> dict[str, Any]:
         """Return the weights by name, or by fingerprint where a folder was given, and the room they have."""
-        found: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "backend": "vllm",
             "model": self.card.model,
             "context_length": self.card.context_length,
             "thinking": self.card.thinking,
         }
         if self.folder is not None:
-            found["fingerprint"] = folder_revision(self.folder)
-        return found
+            settings["fingerprint"] = folder_revision(self.folder)
+        return settings
 
-    def answer(self, requests: Sequence[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
+    def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests, chunk by chunk; those whose prompt does not fit are never handed over."""
-        for start in range(0, len(requests), CHUNK):
+        numbered = enumerate(requests)
+        while chunk := list(islice(numbered, CHUNK)):
             self._load()
             fitting: list[tuple[int, list[int], ChatRequest]] = []
-            for place, request in enumerate(requests[start : start + CHUNK], start):
+            for number, request in chunk:
                 prompt = self._prompt(request)
                 if isinstance(prompt, Failure):
-                    done(place, prompt)
+                    done(number, prompt)
                 else:
-                    fitting.append((place, prompt, request))
+                    fitting.append((number, prompt, request))
             self._answer_chunk(fitting, done)
 
     def _answer_chunk(
@@ -58,19 +61,19 @@ class VllmBackend:
     ) -> None:
         if not chunk:
             return
-        began = time.perf_counter()
+        started = time.perf_counter()
         prompts = [{"prompt_token_ids": prompt} for _, prompt, _ in chunk]
         sampling = [self._sampling(request) for _, _, request in chunk]
         try:
             outputs = self._engine.generate(prompts, sampling, use_tqdm=False)
         except Exception as error:  # whatever its workers raise: what came before is kept, these are asked again
             failure = Failure("server", f"vLLM: {type(error).__name__}: {_first_line(error)}")
-            for place, _, _ in chunk:
-                done(place, failure)
+            for number, _, _ in chunk:
+                done(number, failure)
             return
-        seconds = time.perf_counter() - began  # all of a chunk run at once: each one's latency is the chunk's
-        for (place, prompt, _), output in zip(chunk, outputs, strict=True):
-            done(place, _read(output, len(prompt), seconds))
+        seconds = time.perf_counter() - started  # all of a chunk run at once: each one's latency is the chunk's
+        for (number, prompt, _), output in zip(chunk, outputs, strict=True):
+            done(number, _read(output, len(prompt), seconds))
 
     def _prompt(self, request: ChatRequest) -> list[int] | Failure:
         tokenizer = self._engine.get_tokenizer()
@@ -119,7 +122,7 @@ class VllmBackend:
         try:
             self._engine = self._vllm.LLM(
                 model=str(self.folder or self.card.model),
-                tensor_parallel_size=self.gpus or _gpus(),
+                tensor_parallel_size=_gpus(),
                 max_model_len=self.card.context_length,
                 # Requests bring their own; 0 is the engine's for those without, so that it does not depend on vLLM's.
                 seed=0,

@@ -1,4 +1,4 @@
-"""The dollars that requests may cost: reserved before one is sent, settled when its bill is known."""
+"""The dollars that one command may spend: reserved before a request is sent, settled when its bill is known."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ class Budget:
             raise UserError(f"a budget is a number of dollars from 0 up, not {limit}")
         self.limit = limit
         self.spent = 0.0
+        self.ran_out = False
+        """Whether work was left undone for want of money: the command then ends with an error."""
         self._reserved = 0.0
         self._lock = threading.Lock()
 
@@ -37,8 +39,17 @@ class Budget:
             self._reserved -= reserved
             self.spent += cost
 
+    def refusal(self, cost: float) -> str:
+        """Return why a request of this cost is not sent, and note that work was left undone."""
+        self.ran_out = True
+        return (
+            f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, "
+            f"and this one may cost up to ${cost:.6f}; answers are kept: run again with a larger budget to continue"
+        )
+
     def exceeded(self, remaining: int) -> UserError:
         """Return the error that says why work stopped."""
+        self.ran_out = True
         return UserError(
             f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, {remaining:,} texts "
             "remain; what was paid for is kept: run again with a larger budget to continue"

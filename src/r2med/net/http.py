@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Refusal = Callable[[Endpoint, int, Mapping[str, str], str], RequestFailed]
+"""(endpoint, status, headers, body) -> what an error means."""
+
 MAX_BYTES = 64 << 20
 """Bytes of an answer at most, unpacked: several times the longest that a model writes."""
 _ERROR_BYTES = 64 << 10
@@ -38,13 +41,19 @@ of others, or of one inside the other, it may become gigabytes."""
 class Client:
     """Sends requests to one endpoint; use it in `async with`, inside one event loop."""
 
-    def __init__(self, endpoint: Endpoint, idle: float, *, key: str = "", extra: str = "llm") -> None:
-        """Prepare to send: no byte for `idle` seconds is a failure, `extra` is what installs httpx."""
+    def __init__(
+        self, endpoint: Endpoint, idle: float, *, key: str = "", refusal: Refusal = status_failure, extra: str = "llm"
+    ) -> None:
+        """Prepare to send: no byte for `idle` seconds is a failure.
+
+        `refusal` says what an error's status, headers and body mean; `extra` is what installs httpx.
+        """
         self.endpoint = endpoint
         self._idle = idle
         self._headers = {"Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": "r2med"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
+        self._refusal = refusal
         self._extra = extra
         self._connections: list[httpx.AsyncClient] = []
         self._free: list[httpx.AsyncClient] = []
@@ -82,7 +91,7 @@ class Client:
             async with connection.stream("POST", f"{self.endpoint.url}{path}", content=content) as response:
                 answer = Answer(response, self.endpoint, max_bytes)
                 if not response.is_success:
-                    raise await _refusal(answer)
+                    raise await self._refused(answer)
                 return await read(answer)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             failure = self._broken(error, unreachable=True)
@@ -95,6 +104,19 @@ class Client:
         finally:
             self._free.append(connection)
         raise failure  # outside of `except`, whose exception would carry the request along, and it the key
+
+    async def _refused(self, answer: Answer) -> RequestFailed:
+        """Return what an answer without success means."""
+        endpoint = self.endpoint
+        if location := 300 <= answer.status < 400 and answer.headers.get("location", ""):
+            # Followed, it would take the prompt, and in a loop the time, wherever the server likes.
+            target = urlsplit(urljoin(f"{endpoint.url}/", location))
+            address = endpoint.hide(f"{target.scheme}://{target.netloc.rpartition('@')[2]}")
+            reason = f"{endpoint.server} answered HTTP {answer.status} and sends us to {address}, which is not followed"
+            reason += ": give the address that answers itself"
+            return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
+        body = await answer.read_start(_ERROR_BYTES)
+        return self._refusal(endpoint, answer.status, answer.headers, body.decode(errors="replace"))
 
     def _broken(self, error: Exception, unreachable: bool = False) -> RequestFailed:
         reason = f"the connection to {self.endpoint.server} failed ({type(error).__name__})"
@@ -200,20 +222,6 @@ class Answer:
                 reason = f"the answer of {self.endpoint.server} is larger than {most}: the rest was not read"
                 raise RequestFailed(reason, again=False, kind="invalid")
             yield chunk
-
-
-async def _refusal(answer: Answer) -> RequestFailed:
-    """Return what an answer without success means."""
-    endpoint = answer.endpoint
-    if location := 300 <= answer.status < 400 and answer.headers.get("location", ""):
-        # Followed, it would take the prompt, and in a loop the time, wherever the server likes.
-        target = urlsplit(urljoin(f"{endpoint.url}/", location))
-        elsewhere = endpoint.hide(f"{target.scheme}://{target.netloc.rpartition('@')[2]}")
-        reason = f"{endpoint.server} answered HTTP {answer.status} and sends us to {elsewhere}, which is not followed"
-        reason += ": give the address that answers itself"
-        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
-    body = await answer.read_start(_ERROR_BYTES)
-    return status_failure(endpoint, answer.status, answer.headers, body.decode(errors="replace"))
 
 
 @cache

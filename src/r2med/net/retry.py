@@ -144,14 +144,14 @@ def explained(failure: RequestFailed) -> str:
     return f"{failure}; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else str(failure)
 
 
-def given_up(failure: RequestFailed, attempts: int) -> UserError:
+def given_up(failure: RequestFailed, attempts: int, hint: str = "") -> UserError:
     """Return the error that says what failed, how often it was tried, and whether later may be better."""
     tried = f" ({attempts} attempts)" if attempts > 1 else ""
     asked = explained(failure).removeprefix(str(failure))
     # An answer that is none comes from a wrong address: the same command would find no better one.
     passing = failure.again and failure.kind != "invalid"
     later = "; what was paid for is kept: run again to continue" if passing else ""
-    return UserError(f"{failure}{tried}{asked}{later}")
+    return UserError(f"{failure}{hint}{tried}{asked}{later}")
 
 
 # By status, and whether a key was sent.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from r2med.errors import UserError
-from r2med.llm.contracts import Failure, Message
+from r2med.llm.chat import Failure, Message
+from r2med.llm.costs import approximate_tokens, prompt_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.tokens import approximate_tokens, prompt_tokens
 from r2med.prompts.templates import Template
 
 NO_PASSAGES = "(none were found)"

@@ -11,12 +11,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
-from r2med.cost import Cost
 from r2med.data.dataset import Dataset
-from r2med.llm.account import failure_kinds, reasons, usage_of
-from r2med.llm.contracts import ChatModel, ChatRequest, Failure, Generation, RawAnswer
-from r2med.llm.llm_cards import LLMCard, llm_card, llms
-from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
+from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.costs import answers_cost, failure_kinds, failure_reasons, listed_kinds
+from r2med.llm.journaled import open_chat
+from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import kind_of, open_templates
@@ -92,10 +91,9 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
 
     def open(self, setup: Setup) -> LLMReranker:
         """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""
-        known = self.llm in llms() or not setup.base_url
-        card = llm_card(self.llm) if known else card_for_endpoint(self.llm, setup.base_url)
+        card = resolve_llm(self.llm, setup)
         folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
-        return LLMReranker(self, open_chat(card, setup, setup.store), card, folder)
+        return LLMReranker(self, open_chat(card, setup), card, folder)
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
         """Return the new order of each pool."""
@@ -232,7 +230,7 @@ class Asker:
         kinds = failure_kinds(self._answers)
         return Reranked(
             run,
-            cost=_cost(self._answers, self._card, self._cut),
+            cost=answers_cost(self._answers, self._card, self._cut),
             failures=sum(kinds.values()),
             failure_kinds=kinds,
             repairs=dict(sorted(self._repairs.items())),
@@ -242,10 +240,9 @@ class Asker:
     def _notices(self, run: Run, kinds: dict[str, int]) -> list[str]:
         notices = []
         if kinds:
-            why = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-            calls = f"{sum(kinds.values())} of {len(self._answers)} calls brought no order ({why})"
+            calls = f"{sum(kinds.values())} of {len(self._answers)} calls brought no order ({listed_kinds(kinds)})"
             notices.append(f"{calls}: their documents stay where they were")
-            notices += [f"{kind}: {reason}" for kind, reason in reasons(self._answers).items()]
+            notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
         if self._cut:
             notices.append(f"{self._cut} prompts were cut at their passages to fit {self._card.context_length} tokens")
         if len(run.queries) and not run.found.any():
@@ -295,20 +292,6 @@ def _unusable(answer: Generation) -> Failure:
     return Failure("invalid", message, 1, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
 
 
-def _cost(answers: Sequence[Generation | Failure], card: LLMCard, cut: int) -> Cost:
-    usage = usage_of(answers, card, cut)
-    return Cost(
-        seconds=usage["seconds"],
-        calls=int(usage["requests"]),
-        prompt_tokens=int(usage["prompt_tokens"]),
-        completion_tokens=int(usage["completion_tokens"]),
-        cut=cut,
-        dollars=usage["cost_usd"],
-        unpriced=int(usage.get("unpriced", 0)),
-        latencies=tuple(answer.seconds for answer in answers if isinstance(answer, Generation)),
-    )
-
-
 class _Listener:
     """A chat model that remembers what it is asked and never answers."""
 
@@ -320,10 +303,10 @@ class _Listener:
     def describe(self) -> dict[str, Any]:
         return self._llm.describe()
 
-    def usage(self) -> dict[str, float]:
-        return {}
+    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
+        return self._llm.unanswered(requests, keep_cut=keep_cut)
 
-    def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+    def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
         self.asked += requests
         return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
 

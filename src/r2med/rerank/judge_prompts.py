@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.errors import UserError
-from r2med.llm.contracts import Failure, Message
+from r2med.llm.chat import Failure, Message
+from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.llm.tokens import prompt_tokens
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Template, open_templates
 from r2med.rerank.order import query_text

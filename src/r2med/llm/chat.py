@@ -1,8 +1,8 @@
-"""What a chat model is: for each request a generation or a typed failure, never a string that stands for an error."""
+"""Chat models: requests, and for each a generation or a typed failure, never a string that stands for an error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -18,12 +18,28 @@ FailureKind = Literal[
     "refused",  # the model or a filter declined
     "empty",  # nothing, or nothing but reasoning
     "truncated",  # cut at the token limit
+    "unfinished",  # ended for another reason than being done, such as a call of a tool
     "no_marker",  # the final answer's marker never came
     "budget",  # not asked: the budget was used up
 ]
 
-FROM_THE_MODEL: frozenset[str] = frozenset({"refused", "empty", "truncated", "no_marker"})
-"""Failures that are the model's answer: kept, and not asked again. All others are tried again in the next run."""
+_FINISH = {
+    "stop": {"end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed"},
+    "length": {"max_tokens", "model_length", "max_output_tokens", "max_length"},
+    "refusal": {"content_filter", "content-filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"},
+}
+"""What servers call the ways in which an answer ends (OpenAI, Anthropic, Together, Cohere, Mistral, Google)."""
+
+
+def finish_reason(word: str) -> str:
+    """Return a server's finish reason as "stop", "length" or "refusal", or as it is: then the model was not done."""
+    word = word.lower()
+    return next((reason for reason, words in _FINISH.items() if word in words), word)
+
+
+FROM_THE_MODEL: frozenset[str] = frozenset({"refused", "empty", "truncated", "unfinished", "no_marker"})
+"""Failures that are the model's answer: kept, and asked again only when told to. All others are tried again in the next
+run."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,7 @@ class RawAnswer:
     content: str
     reasoning: str = ""
     finish_reason: str = "stop"
+    """stop, length, refusal, or whatever else the server said; only with "stop" the model was done."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
@@ -114,27 +131,35 @@ class ChatModel(Protocol):
     def describe(self) -> dict[str, Any]:
         """Return all that an answer depends on besides the request: provider's model name, cleaning, thinking, …"""
 
-    def complete(self, requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
-        """Answer every request, in their order. What the journal has is not asked again."""
+    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
+        """Return the distinct requests that `complete` would ask; nothing is asked."""
+
+    def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
+        """Answer every request, in their order. What was answered before is not asked again.
+
+        With `keep_cut`, an answer that was cut at its token limit is one up to its last whole sentence, and its
+        `finish_reason` is "length": a passage is worth searching then, a list of scores is worth nothing.
+        """
 
     def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
-        """Like `complete`, but what the model wrote as it wrote it: for those who parse its reasoning themselves.
+        """Like `complete`, but return what the model wrote before cleaning: for those who parse its reasoning.
 
         An answer that was cut at its token limit or declined is no failure here: see its `finish_reason`.
         """
-
-    def usage(self) -> dict[str, float]:
-        """Return calls, answers from the journal, tokens, cost_usd, latency (median, p95), failures by kind so far."""
 
 
 class Backend(Protocol):
     """Where an LLM runs: an endpoint, vLLM in process, llama.cpp in process. Knows nothing of journals or cleaning."""
 
+    is_local: bool
+    """Whether it runs on this machine: asking again costs nothing but time."""
+
     def describe(self) -> dict[str, Any]:
         """Return what answers depend on here (never a key or a machine's address)."""
 
-    def answer(self, requests: Sequence[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
-        """Answer all requests, calling `done(place, answer)` once for each as soon as it is there, from any thread.
+    def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
+        """Answer all requests, calling `done(number, answer)` once for each as soon as it is there, from any thread.
 
-        Returns when all are done. Raises only for what makes every request pointless (no key, no such model).
+        A request is taken from the iterable when it is about to be asked, and numbered from 0 as it is taken. Returns
+        when all are done. Raises only for what makes every request pointless (no key, no such model).
         """

@@ -2,8 +2,8 @@
 
 import pytest
 
+from r2med.llm.chat import Failure, Generation, RawAnswer
 from r2med.llm.cleaning import clean
-from r2med.llm.contracts import Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard
 
 HUATUO = "## Thinking\n\nIt may be gout. My final response should say so.\n\n## Final Response\n\nIt is **gout**."

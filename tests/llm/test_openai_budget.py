@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 
 from r2med.errors import UserError
-from r2med.llm.contracts import Failure, Generation
+from r2med.llm.chat import Failure, Generation
+from r2med.llm.costs import answers_cost, approximate_tokens, estimate
+from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.llm.open import open_chat
-from r2med.llm.price import estimate
-from r2med.llm.tokens import approximate_tokens
 from r2med.net.budget import Budget
 from r2med.setup import Setup
-from r2med.store import Store
-from support.chat_models import FAST, ask, card, numbered, one, opened, texts
+from support.chat_models import ask, card, numbered, one, opened, setup, texts
 from support.chat_server import Server
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -30,10 +28,9 @@ def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home:
     done = [o for o in outcomes if isinstance(o, Generation)]
     left = [o for o in outcomes if isinstance(o, Failure)]
     assert {o.kind for o in left} == {"budget"} and "larger budget" in left[0].message
-    assert chat.usage()["cost_usd"] == 12 * len(done) <= 200
+    assert answers_cost(outcomes, card()).dollars == 12 * len(done) <= 200
     assert len(done) >= 11, "reservations are settled by the bill"
-    assert chat.usage()["calls"] == len(done) == len(server.requests)
-    assert chat.usage()["failures_budget"] == len(left)
+    assert len(done) == len(server.requests)
     texts(opened(server, home, budget=10_000.0).complete(numbered(30)))
     assert set(server.served.values()) == {1}
 
@@ -44,20 +41,21 @@ def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
 
 
 def test_a_budget_is_shared_by_all_models_of_a_run(server: Server, home: Path) -> None:
-    options = Setup(base_url=server.address, budget=Budget(65.0))
-    texts(open_chat(card(), options, Store(home), policy=FAST).complete(ask("gout")))
-    one(open_chat(card(model="other"), options, Store(home), policy=FAST).complete(ask("gout")), "budget")
-    assert len(server.requests) == 1
+    shared = setup(server, home, 65.0)
+    texts(open_chat(card(), shared).complete(ask("gout")))
+    assert not shared.budget.ran_out
+    one(open_chat(card(model="other"), shared).complete(ask("gout")), "budget")
+    assert len(server.requests) == 1 and shared.budget.ran_out
 
 
-def test_a_budget_needs_a_price(home: Path) -> None:
+def test_a_budget_needs_a_price() -> None:
     with pytest.raises(UserError, match="has no price"):
-        open_chat(LLMCard(name="m", model="m"), Setup(budget=Budget(1.0)), Store(home))
+        open_chat(LLMCard(name="m", model="m"), Setup(budget=Budget(1.0)))
 
 
 def test_an_estimate_counts_distinct_requests() -> None:
     requests = ask("x" * 372, "x" * 372, "y" * 372, max_tokens=10)
     got = estimate(requests, card())
     assert (got.calls, got.prompt_tokens, got.completion_tokens) == (2, 2 * (93 + 7 + 8), 20)
-    assert got.cost_usd == got.cost_at_most_usd == 236
+    assert got.dollars == got.dollars_at_most == 236
     assert approximate_tokens("") == 0 and approximate_tokens("word" * 10) == 10 and approximate_tokens("痛风痛风") == 3

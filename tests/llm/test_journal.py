@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from r2med.llm.contracts import RawAnswer
-from r2med.llm.model import JournaledChat, journal_file
-from r2med.net.retry import Policy
+from r2med.llm.chat import RawAnswer
+from r2med.llm.costs import answers_cost
+from r2med.llm.journal import journal_file
+from r2med.llm.journaled import JournaledChat
 from r2med.store import Store
 from support import chat_server as api
 from support.chat_models import ask, card, numbered, opened, texts
@@ -37,9 +38,7 @@ def test_a_second_model_asks_nothing_and_needs_no_key(
     chat = opened(server, home, budget=0.0)
     assert chat.unanswered(numbered(4)) == numbered(4)[3:]
     assert chat.complete(numbered(3)) == first
-    usage = chat.usage()
-    assert (usage["calls"], usage["journaled"], usage["cost_usd"]) == (0, 3, 0)
-    assert usage["journaled_completion_tokens"] == 15
+    assert answers_cost(first, card()).completion_tokens == 15
     assert len(server.requests) == 3
 
 
@@ -92,15 +91,14 @@ def test_a_journal_that_is_none_is_moved_aside_and_told(
 
 CHILD = """
 import sys
-from r2med.llm.contracts import ChatRequest, Generation, Message, Sampling
-from r2med.llm.open import open_chat
+from r2med.llm.chat import ChatRequest, Generation, Message, Sampling
+from r2med.llm.journaled import open_chat
 from r2med.setup import Setup
 from r2med.llm.llm_cards import LLMCard
-from r2med.net.retry import Policy
 from r2med.store import Store
 
 card, address, home = LLMCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
-chat = open_chat(card, Setup(base_url=address, concurrency=8), Store(home), policy=Policy(first_wait=0.001))
+chat = open_chat(card, Setup(base_url=address, concurrency=8, first_wait=0.001, store=Store(home)))
 system = Message("system", "You are a helpful assistant.")
 requests = [ChatRequest((system, Message("user", f"question {i}")), Sampling()) for i in range(100)]
 try:
@@ -108,7 +106,6 @@ try:
 except KeyboardInterrupt:
     sys.exit(77)
 assert all(isinstance(a, Generation) and a.text == f"A passage about question {i}." for i, a in enumerate(answers))
-print(int(chat.usage()["calls"]), int(chat.usage()["journaled"]))
 """
 
 
@@ -125,7 +122,7 @@ def test_a_run_that_is_killed_repeats_nothing(server: Server, home: Path, number
         # Eight questions that hang: whatever was answered before them has been kept.
         wait_for(lambda: server.at_once == 8 and len(server.requests) - sum(server.served.values()) == 8)
         first.send_signal(number)
-        first.communicate(timeout=Policy.idle / 2)
+        first.communicate(timeout=PATIENCE)
     assert first.returncode == (77 if number == signal.SIGINT else -number)
     before = len(server.served)
     server.otherwise = None
@@ -133,7 +130,7 @@ def test_a_run_that_is_killed_repeats_nothing(server: Server, home: Path, number
     begun = time.monotonic()
     texts(second.complete(numbered(100)))
     assert time.monotonic() - begun < 30, "a dead process's leases, of a minute, are nobody's"
-    assert second.usage()["journaled"] == before
+    assert before >= 30
     assert len(server.served) == 100 and set(server.served.values()) == {1}
 
 
@@ -143,7 +140,7 @@ def test_two_processes_share_a_journal(server: Server, home: Path) -> None:
         results = [process.communicate(timeout=PATIENCE) for process in (one, two)]
     assert (one.returncode, two.returncode) == (0, 0), results
     assert len(server.served) == 100 and set(server.served.values()) == {1}
-    assert sum(int(out.split()[0]) for out, _ in results) == 100
+    assert len(server.requests) == 100
 
 
 def test_what_another_gave_up_on_is_asked_by_who_waited(server: Server, home: Path) -> None:
@@ -155,16 +152,19 @@ def test_what_another_gave_up_on_is_asked_by_who_waited(server: Server, home: Pa
     chat = opened(server, home)
     texts(chat.complete(numbered(2)))
     first.join()
-    assert (chat.usage()["calls"], chat.usage()["journaled"]) == (1, 1)
+    assert len(server.requests) == 3
     assert server.served == {"question 0": 1, "question 1": 1}
 
 
 def test_a_backend_that_forgets_answers_is_noticed(home: Path) -> None:
     class Forgetful:
+        is_local = False
+
         def describe(self) -> dict[str, Any]:
             return {}
 
         def answer(self, requests: Any, done: Any) -> None:
+            assert len(list(requests)) == 2
             done(0, RawAnswer("text"))
 
     with pytest.raises(RuntimeError, match="without 1 of its 2 answers"):

@@ -1,0 +1,186 @@
+"""A chat model that asks each question once, ever: the journal first, then the backend."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+from r2med.engine.reporting import Reporter
+from r2med.errors import UserError, unknown
+from r2med.llm import cleaning
+from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.journal import Entry, Journal, Leases, journal_file, key_of
+from r2med.llm.llm_cards import LLMCard
+from r2med.setup import Setup
+from r2med.store import Store
+
+_POLL = 0.2
+"""Seconds between looks for an answer that another process is waiting for."""
+
+BACKENDS = {
+    "openai": "r2med.llm.openai:OpenAIBackend",
+    "vllm": "r2med.llm.vllm:VllmBackend",
+    "local": "r2med.llm.llama:LlamaBackend",
+}
+"""Name -> "module:Class", imported when it is first wanted and called as Class(card, setup)."""
+
+Outcome = TypeVar("Outcome", Generation, RawAnswer)
+
+
+def open_chat(card: LLMCard, setup: Setup) -> JournaledChat:
+    """Return the LLM of a card. Nothing is asked, and no key needed, until a question comes that was never answered."""
+    # An address means an endpoint, whatever the card prefers.
+    name = setup.llm_backend or ("openai" if setup.base_url else card.backend)
+    if name not in BACKENDS:
+        raise unknown("LLM backend", name, BACKENDS)
+    if name != "openai" and setup.base_url:
+        raise UserError(f"--base-url is for the backend openai: {name} runs {card.name} in this process")
+    module, _, kind = BACKENDS[name].partition(":")
+    backend: Backend = getattr(import_module(module), kind)(card, setup)
+    return JournaledChat(card, backend, setup.store, ask_again=setup.ask_again)
+
+
+class JournaledChat:
+    """An LLM behind a backend. Any thread may ask. Answers are used even by a run that starts over: they were paid for,
+    and depend on nothing that is made here.
+
+    Answers that could not be used are kept as well, but those of an earlier run are asked for again with `ask_again`,
+    and always where the backend is local: the server may have been at fault and mended since, and nobody is paid.
+    """
+
+    def __init__(self, card: LLMCard, backend: Backend, store: Store, *, ask_again: bool = False) -> None:
+        self.card = card
+        self._backend = backend
+        self._file = journal_file(store)
+        self._ask_again = ask_again or backend.is_local
+
+    @property
+    def name(self) -> str:
+        """The LLM's name as one types it."""
+        return self.card.spec
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that an answer depends on besides the request."""
+        return {
+            **self._identity(),
+            "answer": self.card.answer,
+            "cleaning": f"{self.card.cleaning} {cleaning.VERSION}",
+        }
+
+    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
+        """Return the distinct requests that `complete` would ask; nothing is asked."""
+        identity = self._identity()
+        by_key = {key_of(identity, request): request for request in requests}
+        with Journal(self._file) as journal:
+            entries = journal.get(list(by_key))
+        read = self._cleaning(keep_cut)
+        return [
+            request for key, request in by_key.items() if key not in entries or self._is_outdated(entries[key], read)
+        ]
+
+    def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
+        """Answer every request, in their order; what the journal has is not asked again."""
+        return self._outcomes(requests, self._cleaning(keep_cut))
+
+    def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
+        """Answer every request with what the model wrote before cleaning; journaled all the same."""
+        return self._outcomes(requests, lambda answer: answer)
+
+    def _outcomes(
+        self, requests: Sequence[ChatRequest], read: Callable[[RawAnswer | Failure], Outcome | Failure]
+    ) -> list[Outcome | Failure]:
+        identity = self._identity()
+        keys = [key_of(identity, request) for request in requests]
+        with Journal(self._file) as journal:
+            asking = _Asking(self._backend, self.card.model, journal, dict(zip(keys, requests, strict=True)))
+            answers = asking.answers(lambda entry: self._is_outdated(entry, read))
+        outcomes = {key: read(answer) for key, answer in answers.items()}
+        return [outcomes[key] for key in keys]
+
+    def _is_outdated(self, entry: Entry, read: Callable[[RawAnswer | Failure], Outcome | Failure]) -> bool:
+        """Return whether an answer that is there is to be asked for again."""
+        return self._ask_again and not entry.is_new and isinstance(read(entry.answer), Failure)
+
+    def _cleaning(self, keep_cut: bool) -> Callable[[RawAnswer | Failure], Generation | Failure]:
+        def read(answer: RawAnswer | Failure) -> Generation | Failure:
+            return answer if isinstance(answer, Failure) else cleaning.clean(answer, self.card, keep_cut=keep_cut)
+
+        return read
+
+    def _identity(self) -> dict[str, Any]:
+        return {"model": self.card.model, **self._backend.describe()}
+
+
+class _Asking:
+    """One call of a model: distinct questions by their keys."""
+
+    def __init__(self, backend: Backend, model: str, journal: Journal, questions: dict[bytes, ChatRequest]) -> None:
+        self._backend = backend
+        self._model = model
+        self._journal = journal
+        self._questions = questions
+        self._lock = threading.Lock()
+        self._answers: dict[bytes, RawAnswer | Failure] = {}
+        self._outdated: dict[bytes, RawAnswer | Failure] = {}
+        self._reporter = Reporter("answers", 0)
+        # Progress is shown to whoever listens here, but answers arrive in a backend's threads.
+        self._context = contextvars.copy_context()
+
+    def answers(self, is_outdated: Callable[[Entry], bool]) -> dict[bytes, RawAnswer | Failure]:
+        """Return an answer or failure for each question."""
+        entries = self._journal.get(list(self._questions))
+        self._outdated = {key: entry.answer for key, entry in entries.items() if is_outdated(entry)}
+        self._answers = {key: entry.answer for key, entry in entries.items() if key not in self._outdated}
+        self._reporter = Reporter("answers", len(self._questions), before=len(self._answers))
+        while missing := self._missing():
+            with self._journal.leases() as leases:
+                self._ask(leases.take(missing), leases)
+            # What others are asking is waited for; where they fail or die, it becomes ours to ask.
+            if waiting := self._missing():
+                time.sleep(_POLL)
+                self._look(waiting)
+        return self._answers
+
+    def _missing(self) -> list[bytes]:
+        return [key for key in self._questions if key not in self._answers]
+
+    def _look(self, keys: Sequence[bytes]) -> None:
+        """Take over what came into the journal meanwhile."""
+        entries = self._journal.get(keys).items()
+        fresh = {key: entry.answer for key, entry in entries if self._outdated.get(key) != entry.answer}
+        with self._lock:
+            self._answers |= fresh
+            if fresh:
+                self._context.run(self._reporter.advance, len(fresh))
+
+    def _ask(self, keys: Sequence[bytes], leases: Leases) -> None:
+        self._look(keys)  # another process may have had its answer just before it gave up the lease
+        if all(key in self._answers for key in keys):
+            return
+        asked: list[bytes] = []
+
+        def still_ours() -> Iterator[ChatRequest]:
+            for key in keys:
+                lapsed = leases.lapsed
+                if lapsed:  # this process was stopped for a while, and others may have asked meanwhile
+                    self._look([key])
+                if key not in self._answers and (not lapsed or leases.take([key])):
+                    asked.append(key)
+                    yield self._questions[key]
+
+        def done(number: int, answer: RawAnswer | Failure) -> None:
+            key = asked[number]
+            # Kept before anything else can happen to it.
+            if isinstance(answer, RawAnswer) or answer.kind in FROM_THE_MODEL:
+                self._journal.put(key, self._model, answer)
+            with self._lock:
+                self._answers[key] = answer
+                self._context.run(self._reporter.advance, 1)
+
+        self._backend.answer(still_ours(), done)
+        if unanswered := [key for key in asked if key not in self._answers]:
+            raise RuntimeError(f"the backend returned without {len(unanswered)} of its {len(asked)} answers")

@@ -1,0 +1,467 @@
+"""LLMs behind an OpenAI-compatible endpoint: many questions at once, patiently, each answer handed on as it comes.
+
+Read from top to bottom: the backend, one call of it, one question, what is sent, what comes back, what errors mean.
+Answers are streamed, so that a server that has stalled is told from one that is still writing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from r2med.errors import UserError
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
+from r2med.llm.costs import approximate_tokens, dollars, dollars_at_most, request_tokens
+from r2med.llm.llm_cards import LLMCard
+from r2med.net.budget import Budget
+from r2med.net.endpoint import Endpoint, endpoint_at
+from r2med.net.http import Answer, Client, run_sync
+from r2med.net.retry import Policy, RequestFailed, error_message, explained, given_up, status_failure, try_send
+from r2med.net.throttle import AdaptiveLimiter
+from r2med.setup import Setup
+from r2med.text.unicode import to_unicode
+
+OPENAI = "https://api.openai.com/v1"
+_BILL = 5.0
+"""Seconds for the bill after the end of an answer; then its tokens are counted roughly."""
+_LAST_BYTES = 0.5
+"""Seconds for what may follow the end of a stream, so that its connection can be used again."""
+_DOZEN = 12
+"""Failures alike, with no answer between them, after which an endpoint is given up."""
+_OF_THE_ENDPOINT = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
+"""Kinds of failures that are no question's own."""
+
+Done = Callable[[int, RawAnswer | Failure], None]
+
+
+class OpenAIBackend:
+    """An endpoint as a backend."""
+
+    def __init__(self, card: LLMCard, setup: Setup) -> None:
+        self._card = card
+        of_environment = "" if card.base_url or card.api_key_env != "OPENAI_API_KEY" else "OPENAI_BASE_URL"
+        given = setup.base_url or os.environ.get(of_environment, "").strip()
+        endpoint = endpoint_at(given or card.base_url, card.name, card.api_key_env)
+        # OpenAI's own address is the same as none, under which its answers are journaled.
+        self._endpoint = replace(endpoint, url="") if endpoint.url == OPENAI else endpoint
+        self.is_local = endpoint.is_local
+        # The known providers always want a key; servers of one's own seldom do.
+        known = not self._endpoint.url or (not given and card.api_key_env != "OPENAI_API_KEY")
+        self._needs_key = known and not self.is_local
+        self._policy = setup.policy
+        self._budget = setup.budget
+        if setup.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
+            raise UserError(
+                f"{card.name} has no price in its card, so no budget can be kept: "
+                "add it (0 where it is free), or run without a budget"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return what answers depend on here; the server only as a hash, since a URL may hold secrets."""
+        return {
+            "backend": "openai",
+            "model": self._card.model,
+            "endpoint": self._endpoint.identity,
+            "api_style": self._card.api_style,
+            "thinking": self._card.thinking,
+        }
+
+    def answer(self, requests: Iterable[ChatRequest], done: Done) -> None:
+        """Answer all requests; see Backend."""
+        if not self._endpoint.url and "/" in self._card.model:  # a name of the hub's: OpenAI has none like it
+            raise UserError(
+                f"{self._card.name} is not one of OpenAI's models: say where it is served with --base-url URL, "
+                "or run it in this process with --llm-backend vllm"
+            )
+        key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
+        endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI)
+        call = _Call(self._card, endpoint, self._policy, self._budget, enumerate(requests), done)
+        run_sync(call.answer_all(key))
+
+
+@dataclass
+class _Question:
+    """One request on its way to an answer."""
+
+    number: int
+    request: ChatRequest
+    attempts: int = 0
+    delivered: bool = False
+    paid: float = 0.0
+    """Dollars of the answer, and of those that broke off: what a provider wrote it bills."""
+    lost: tuple[int, int] = (0, 0)
+    """Tokens of answers that broke off: of the prompt, of the answer; counted roughly."""
+
+
+@dataclass
+class _Call:
+    """One call of the backend: all its questions."""
+
+    card: LLMCard
+    endpoint: Endpoint
+    policy: Policy
+    budget: Budget
+    requests: Iterator[tuple[int, ChatRequest]]
+    done: Done
+    answered: bool = False
+    """Whether the endpoint has answered anything yet."""
+    tells_usage: bool = True
+    """Whether it takes `stream_options`; asked once, since old servers refuse it."""
+    silent: int = 0
+    """Attempts that met with silence, before anything was answered."""
+    alike: tuple[str, int] = ("", 0)
+    """The kind of the last failures of questions, and how many there were without an answer between them."""
+    error: BaseException | None = None
+    under_way: int = 0
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer_all(self, key: str) -> None:
+        """Ask everything. After an error that all would meet nothing new is sent, what is under way comes in, and then
+        the error is raised.
+        """
+        self.limiter = AdaptiveLimiter(self.policy.concurrency)
+        async with Client(self.endpoint, self.policy.idle, key=key, refusal=self._refusal) as self.client:
+            workers = [asyncio.create_task(self._work()) for _ in range(self.policy.concurrency)]
+            try:
+                await asyncio.wait(workers)
+            finally:
+                for worker in workers:  # only after Ctrl-C is any of them not done
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+        if self.error is not None:
+            raise self.error
+
+    async def _work(self) -> None:
+        try:
+            while self.error is None and (taken := next(self.requests, None)) is not None:
+                await self._ask(_Question(*taken))
+        except Exception as error:
+            self.error = self.error or error
+            self.limiter.stop()
+
+    async def _ask(self, question: _Question) -> None:
+        reserved = dollars_at_most(self.card, question.request)
+        if not await self._afford(reserved):
+            self.done(question.number, Failure("budget", self.budget.refusal(reserved), attempts=0))
+            return
+        started = time.monotonic()
+        try:
+            outcome, attempts = await try_send(
+                lambda: self._attempt(question), self.endpoint.server, self.policy, self.limiter, self._on_retry
+            )
+        finally:
+            self.budget.settle(reserved, question.paid)
+            self.under_way -= 1
+            self.settled.set()
+        if isinstance(outcome, RequestFailed) and not question.delivered:
+            self._give_up_on_all(outcome, attempts)
+            seconds = time.monotonic() - started
+            failure = Failure(outcome.kind, explained(outcome), attempts, *question.lost, seconds=seconds)
+            self.done(question.number, failure)
+
+    async def _afford(self, cost: float) -> bool:
+        """Set the most that a request may cost aside; what is under way may cost less than was set aside for it."""
+        while not self.budget.reserve(cost):
+            if not self.under_way:
+                return False
+            self.settled.clear()
+            await self.settled.wait()
+        self.under_way += 1
+        return True
+
+    def _on_retry(self, failure: RequestFailed) -> None:
+        """Raise UserError if an endpoint has been silent to a dozen attempts and has never answered."""
+        self.silent += failure.kind == "timeout"
+        if self.silent >= _DOZEN and not self.answered:
+            raise UserError(
+                f"{failure}, {self.silent} times and without one answer: is it running, and does the LLM write its "
+                "first word sooner? (where it thinks longer in silence, give a longer idle time)"
+            )
+
+    def _give_up_on_all(self, failure: RequestFailed, attempts: int) -> None:
+        """Raise UserError if the other questions would fail like this one."""
+        # A gateway may forbid one question (403), garble an answer or be away for a while: so only when it never
+        # answered any.
+        never = not self.answered and (failure.kind in ("auth", "invalid") or failure.unreachable)
+        if failure.for_all or never:
+            hint = ": is it running, and the base URL right?" if failure.unreachable else ""
+            raise given_up(failure, attempts, hint)
+        kind, count = self.alike
+        self.alike = (failure.kind, count + 1 if kind == failure.kind else 1)
+        if self.alike[1] >= _DOZEN and failure.kind in _OF_THE_ENDPOINT:
+            raise given_up(failure, attempts, f": the last {_DOZEN} questions all failed like this")
+
+    async def _attempt(self, question: _Question) -> None:
+        """Send the question once and deliver its answer. Raises RequestFailed if none came."""
+        if question.delivered:  # and only what followed it took too long
+            return
+        question.attempts += 1
+        request = question.request
+        reply = Reply(text_only=request.prompt is not None)
+        started = time.monotonic()
+        body = request_body(self.card, request)
+        if self.tells_usage:
+            body["stream_options"] = {"include_usage": True}
+        limit = request.sampling.max_tokens or self.card.max_tokens
+        most = (16 << 20) + (limit << 10)  # a server sends some 300 bytes around each token
+        failure: RequestFailed | None = None
+        try:
+            path = "/chat/completions" if request.prompt is None else "/completions"
+            await self.client.send(path, body, lambda answer: self._read(answer, question, reply, started), most)
+        except RequestFailed as error:
+            failure = error
+        finally:
+            if reply.began and not question.delivered and not reply.complete:
+                self._count_lost(question, reply)
+        # An answer that came whole is one, even if the connection broke before the bill.
+        if not question.delivered and reply.complete:
+            self._deliver(question, reply, started)
+        elif failure is not None and not question.delivered:
+            raise failure
+
+    async def _read(self, answer: Answer, question: _Question, reply: Reply, started: float) -> None:
+        try:
+            if answer.is_json:  # a server that does not stream
+                reply.take(await answer.read(), whole=True)
+                if not reply.complete:
+                    raise MalformedReply("without choices or finish_reason")
+            else:
+                await _read_stream(answer, reply)
+        except MalformedReply as error:
+            # Once or twice is a proxy's hiccup; more is a wrong address, and asking on would not help.
+            reason = f"{self.endpoint.server}: the answer is {error}: is the base URL right?"
+            raise RequestFailed(reason, again=True, kind="invalid", max_attempts=3) from None
+        except ErrorReply as error:
+            raise self._refusal(self.endpoint, error.status, {}, error.body) from None
+        if not reply.complete:
+            raise RequestFailed(f"the answer of {self.endpoint.server} stopped half-way", again=True)
+        # Kept at once: whatever may still come, a kill from here on finds it in the journal.
+        self._deliver(question, reply, started)
+        await answer.drain(_LAST_BYTES)
+
+    def _deliver(self, question: _Question, reply: Reply, started: float) -> None:
+        answer = reply.answer(question.request, time.monotonic() - started)
+        question.paid += dollars(self.card, answer.prompt_tokens, answer.completion_tokens)
+        question.delivered = True
+        self.answered = True
+        self.alike = ("", 0)
+        self.done(question.number, replace(answer, attempts=question.attempts))
+
+    def _count_lost(self, question: _Question, reply: Reply) -> None:
+        prompt, completion = request_tokens(question.request), reply.written_tokens
+        question.paid += dollars(self.card, prompt, completion)
+        question.lost = (question.lost[0] + prompt, question.lost[1] + completion)
+
+    def _refusal(self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
+        """Return what an HTTP error means for this question, and for all the others."""
+        if status in (400, 422) and self.tells_usage and "stream_options" in body:
+            self.tells_usage = False
+            return RequestFailed(f"{endpoint.server} takes no stream_options", again=True, retry_after=0.0)
+        return _status_failure(endpoint, self.card.model, status, headers, body)
+
+
+async def _read_stream(answer: Answer, reply: Reply) -> None:
+    events = answer.events()
+    await _take_events(events, reply, until_complete=True)
+    if not reply.began:
+        raise MalformedReply("neither JSON nor a stream of it")
+    if reply.complete:  # what follows is the bill
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BILL):
+                await _take_events(events, reply)
+
+
+async def _take_events(events: AsyncIterator[bytes], reply: Reply, until_complete: bool = False) -> None:
+    async for data in events:
+        if data.strip() == b"[DONE]":
+            return
+        reply.take(data)
+        if until_complete and reply.complete:
+            return
+
+
+def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
+    """Return what is sent: settings where they are taken, and no others."""
+    sampling, prompt = request.sampling, request.prompt
+    reasons = card.api_style == "reasoning" and prompt is None  # completions are older than that style
+    # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
+    limit = sampling.max_tokens if prompt is None else sampling.max_tokens or card.max_tokens
+    settings: dict[str, Any] = {
+        "temperature": None if reasons else sampling.temperature,
+        "top_p": None if reasons else sampling.top_p,
+        # The same seed would draw the same answer for every sample.
+        "seed": None if sampling.seed is None else sampling.seed + request.sample,
+        "stop": list(sampling.stop) or None,
+        "max_completion_tokens" if reasons else "max_tokens": limit,
+        # No part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI refuses them, so only when set.
+        "top_k": sampling.top_k,
+        "repetition_penalty": sampling.repetition_penalty,
+    }
+    if prompt is None and card.thinking is not None:
+        settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
+    messages = [{"role": message.role, "content": to_unicode(message.content)} for message in request.messages]
+    return {
+        "model": card.model,
+        **({"messages": messages} if prompt is None else {"prompt": to_unicode(prompt)}),
+        "stream": True,
+        **{name: value for name, value in settings.items() if value is not None},
+    }
+
+
+class MalformedReply(Exception):  # noqa: N818 - reads as what came
+    """What came is not what the protocol says."""
+
+
+class ErrorReply(Exception):  # noqa: N818 - reads as what came
+    """An error sent where an answer was due: status and body as if it had been the HTTP answer."""
+
+    def __init__(self, status: int, body: str) -> None:
+        super().__init__(status)
+        self.status = status
+        self.body = body
+
+
+class Reply:
+    """An answer so far, put together from the pieces of a stream, or from one body."""
+
+    _GAVE_UP = frozenset({"error", "abort", "insufficient_system_resource", "cancelled", "canceled"})
+    """Finish reasons of servers that gave up (OpenRouter, vLLM, DeepSeek): not the model's doing, so worth a retry."""
+    _MOST_TOKENS = 1 << 40
+
+    def __init__(self, text_only: bool = False) -> None:
+        """Begin an answer; `text_only`: a raw prompt is continued, and choices hold a text instead of a message."""
+        self._text_only = text_only
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._finish_reason = ""
+        self._calls_tools = False
+        self._usage: tuple[int, int] | None = None
+        self.began = False
+        """Whether anything of it came."""
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the server said why the answer ended."""
+        return bool(self._finish_reason)
+
+    @property
+    def written_tokens(self) -> int:
+        """Return the tokens that were written so far, about."""
+        return approximate_tokens("".join(self._content)) + approximate_tokens("".join(self._reasoning))
+
+    def take(self, data: bytes, whole: bool = False) -> None:
+        """Add one JSON object: a piece, or with `whole` all of it."""
+        try:
+            piece: Any = json.loads(data)
+        except (ValueError, RecursionError):
+            raise MalformedReply("not JSON") from None
+        if not isinstance(piece, dict):
+            raise MalformedReply("no JSON object")
+        if error := piece.get("error"):
+            raise ErrorReply(_error_status(error), json.dumps({"error": error}))
+        choices = piece.get("choices") or []
+        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+            raise MalformedReply("no list of choices")
+        part = "text" if self._text_only else "message" if whole else "delta"
+        for choice in choices:
+            if not choice.get("index"):  # we ask for one
+                value = choice.get(part)
+                self._add(choice, {"content": value} if self._text_only else value or {})
+        self._usage = self._tokens(piece.get("usage")) or self._usage
+        self.began = True
+
+    def answer(self, request: ChatRequest, seconds: float) -> RawAnswer:
+        """Return the finished answer; tokens that the server did not tell are counted roughly."""
+        content, reasoning, refusal = "".join(self._content), "".join(self._reasoning), "".join(self._refusal)
+        reason = finish_reason(self._finish_reason)
+        if self._calls_tools:  # text beside a call of a tool is no answer: the model waits for the tool
+            reason = "tool_calls"
+        if refusal:
+            content, reason = refusal, "refusal"
+        usage = self._usage or (request_tokens(request), self.written_tokens)
+        return RawAnswer(content, reasoning, reason, *usage, seconds=seconds, estimated=self._usage is None)
+
+    def _add(self, choice: dict[str, Any], message: Any) -> None:
+        if not isinstance(message, dict):
+            raise MalformedReply("no message")
+        for pieces, names in (
+            (self._content, ("content",)),
+            (self._reasoning, ("reasoning_content", "reasoning")),  # DeepSeek's and vLLM's name; OpenRouter's
+            (self._refusal, ("refusal",)),
+        ):
+            text = next((message[name] for name in names if message.get(name)), "")
+            if not isinstance(text, str):
+                raise MalformedReply(f"{names[0]} is no text")
+            pieces.append(text)
+        self._calls_tools = self._calls_tools or bool(message.get("tool_calls") or message.get("function_call"))
+        reason = choice.get("finish_reason") or ""
+        if not isinstance(reason, str):
+            raise MalformedReply("finish_reason is no text")
+        if reason.lower() in self._GAVE_UP:
+            raise ErrorReply(500, json.dumps({"error": f"it gave up ({reason})"}))
+        self._finish_reason = reason[:40] or self._finish_reason
+
+    def _tokens(self, usage: Any) -> tuple[int, int] | None:
+        if not isinstance(usage, dict):
+            return None
+        counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        # A bill of thousands of digits, which JSON allows, is none.
+        if all(type(count) is int and 0 <= count < self._MOST_TOKENS for count in counts):
+            return counts[0], counts[1]  # type: ignore[return-value]
+        return None
+
+
+def _error_status(error: Any) -> int:
+    for name in ("code", "status"):
+        status = error.get(name) if isinstance(error, dict) else None
+        if type(status) is int and 400 <= status < 600:
+            return status
+    return 500
+
+
+# As OpenAI, vLLM, llama.cpp, Ollama, DeepSeek, SGLang and Anthropic's gateway word it.
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|(maximum|max|available|model'?s) context|context (length|window|size)"
+    r"|max_model_len|(prompt|input)( \w+){0,3} too long|too many (input )?tokens|input length .* exceeds",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|\bmodel\b.{0,120}\b(not found|does not exist|not exist)|(unknown|no such) model", re.IGNORECASE
+)
+_REFUSED_SETTING = re.compile(
+    r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
+    r"|extra (inputs|fields) (are )?not permitted",
+    re.IGNORECASE,
+)
+"""A setting that the API does not take: OpenAI's reasoning models and Mistral say it so."""
+_PATIENCE = 30
+"""Attempts at a 429: to come back later is what the server asks for, so the deadline is to end it, not a count."""
+
+
+def _status_failure(
+    endpoint: Endpoint, model: str, status: int, headers: Mapping[str, str], body: str
+) -> RequestFailed:
+    failure = status_failure(endpoint, status, headers, body)
+    if failure.for_all:
+        return failure
+    # 405 and 501: something that takes no questions at all.
+    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL.search(error_message(body))):
+        reason = f"{failure} (asked for model {model!r}; is it one of this endpoint's, and the base URL right?)"
+        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
+    if status in (400, 413, 422, 500) and _TOO_LONG.search(body):  # llama.cpp has answered 500
+        return RequestFailed(str(failure), again=False, kind="context_length")
+    if status in (400, 422) and _REFUSED_SETTING.search(error_message(body)):
+        # Every request has the same settings.
+        reason = f"{failure} (settings are the LLM card's: one with api_style = reasoning sends no temperature)"
+        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
+    if failure.limited:
+        failure.max_attempts = _PATIENCE
+    return failure
