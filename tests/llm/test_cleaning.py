@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.llm.chat import Failure, Generation, RawAnswer
-from r2med.llm.cleaning import clean
+from r2med.llm.cleaning import clean, recorded_answers
 from r2med.llm.llm_cards import LLMCard
 
 HUATUO = "## Thinking\n\nIt may be gout. My final response should say so.\n\n## Final Response\n\nIt is **gout**."
@@ -108,3 +108,101 @@ def test_reasoning_that_was_not_ended_is_never_an_answer(kind: str, content: str
     got = clean(RawAnswer(content), card(kind))
     assert isinstance(got, Failure), got
     assert got.kind == "no_marker"
+
+
+PASSAGE = "Gout is a disease of joints. It is treated with colchicine 0.5 mg. The attacks come at ni"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "text"),
+    [
+        ("plain", PASSAGE, "Gout is a disease of joints. It is treated with colchicine 0.5 mg."),
+        ("plain", 'He said "gout." And th', 'He said "gout."'),
+        ("plain", "one long sentence that never en", "one long sentence that never"),
+        ("plain", "痛风是一种病。它发", "痛风是一种病。"),
+        ("plain", "<think>hm</think>It is gout. It is a dis", "It is gout."),
+        ("think", f"hm</think>{PASSAGE}", "Gout is a disease of joints. It is treated with colchicine 0.5 mg."),
+        ("final-response", f"## Thinking\nhm\n## Final Response\n{PASSAGE[:40]}", "Gout is a disease of joints."),
+        ("answer-tag", "<think>x</think><answer>It is gout. It is a dis", "It is gout."),
+    ],
+)
+def test_a_passage_that_was_cut_is_kept_up_to_its_last_whole_sentence(kind: str, content: str, text: str) -> None:
+    got = clean(RawAnswer(content, "", "length", 5, 7, 1.5), card(kind), keep_cut=True)
+    assert isinstance(got, Generation), got
+    assert (got.text, got.finish_reason) == (text, "length")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "reasoning"),
+    [
+        ("plain", "", ""),
+        ("plain", "<think>hm, it may be", ""),
+        ("plain", "<|channel|>analysis<|message|>hm", ""),
+        ("think", "hm, it may be gout. Or no", ""),
+        ("think", "hm</think> ", ""),
+        ("think", "", "hm, it may be"),
+        ("final-response", "## Thinking\nhm. It may be", ""),
+        ("answer-tag", "<search>gout</search> hm. It may", ""),
+    ],
+)
+def test_a_text_whose_answer_never_began_is_a_failure(kind: str, content: str, reasoning: str) -> None:
+    got = clean(RawAnswer(content, reasoning, "length"), card(kind), keep_cut=True)
+    assert isinstance(got, Failure) and got.kind == "truncated", got
+
+
+@pytest.mark.parametrize(
+    ("finish", "kind"),
+    [
+        *((finish, "truncated") for finish in ("length", "max_tokens", "MAX_TOKENS", "model_length")),
+        *((finish, "refused") for finish in ("content_filter", "content-filter", "SAFETY", "RECITATION", "refusal")),
+        *((finish, "unfinished") for finish in ("function_call", "tool_calls", "cancelled", "pause_turn", "other", "")),
+    ],
+)
+def test_only_what_is_known_to_mean_done_is_an_answer(finish: str, kind: str) -> None:
+    got = clean(RawAnswer("It is gout.", "", finish), card("plain"))
+    assert isinstance(got, Failure) and got.kind == kind, got
+
+
+@pytest.mark.parametrize("finish", ["stop", "STOP", "end_turn", "stop_sequence", "eos", "COMPLETE"])
+def test_the_words_of_other_servers_for_done_are_known(finish: str) -> None:
+    got = clean(RawAnswer("It is gout.", "", finish), card("plain"))
+    assert isinstance(got, Generation) and got.finish_reason == "stop"
+
+
+def test_the_published_way_takes_the_first_marker_and_without_one_the_whole_text() -> None:
+    published = {style: card(style).model_copy(update={"cleaning": "published"}) for style in ("think", "answer-tag")}
+    for style, content, text in (
+        ("think", "a</think>b</think>c", "b</think>c"),
+        ("think", "hm, it may be gout", "hm, it may be gout"),
+        ("answer-tag", "<answer>one</answer> or <answer>two</answer>", "one"),
+    ):
+        got = clean(RawAnswer(content), published[style])
+        assert isinstance(got, Generation) and got.text == text
+
+
+HUATUO_WITHOUT_HEADING = "So, it hurts. It may be gout.\n\n## Final Response\n\nIt is gout."
+
+
+@pytest.mark.parametrize(
+    ("style", "texts", "answers"),
+    [
+        ("plain", ["an answer with <answer>tags</answer> in it", "and <search>that</search>"], None),
+        ("plain", ["<think>hm</think>gout", "no thoughts", "no marks"], ["gout", "no thoughts", "no marks"]),
+        ("plain", ["hm</think>gout", "b</think>flu", "hm, so"], ["gout", "flu", None]),
+        ("plain", ["<think>never closed"], [None]),
+        ("plain", [HUATUO_WITHOUT_HEADING] * 2 + ["So, it hurts. It m"], ["It is gout."] * 2 + [None]),
+        ("final-response", ["It is gout.", "cleaned before"], ["It is gout.", "cleaned before"]),
+        ("answer-tag", ["<answer>a</answer><answer>b</answer>", "<answer>c</answer>", "<answer>h"], ["b", "c", None]),
+        ("answer-tag", ["cleaned before", "as well"], None),
+        ("think", ["", "  ", "hm</think>gout"], [None, None, "gout"]),
+    ],
+)
+def test_recorded_texts_are_cleaned_by_the_marks_of_their_file(
+    style: str, texts: list[str], answers: list[str | None] | None
+) -> None:
+    assert recorded_answers(texts, style) == (texts if answers is None else answers)  # type: ignore[arg-type]
+
+
+def test_recorded_texts_may_be_cleaned_the_published_way() -> None:
+    texts = ["a</think>b</think>c", "d</think>e", "thoughts without end"]
+    assert recorded_answers(texts, "think", "published") == ["b</think>c", "e", "thoughts without end"]

@@ -1,15 +1,42 @@
-"""What answers took: tokens, dollars where the price is known, and the first reason of each kind of failure."""
+"""What answers took, how many of them failed, and what requests would take."""
 
 from r2med.llm.chat import Failure, Generation
-from r2med.llm.costs import usage_of
+from r2med.llm.costs import answers_cost, failure_kinds, told_failures
 from r2med.llm.llm_cards import LLMCard, Price
+from r2med.llm.preview import Preview
+from support.chat_models import ask, card
+from support.scripted_chat import ScriptedChat
 
-ANSWERS = [Generation("a", prompt_tokens=10, completion_tokens=5, seconds=1.0), Failure("budget", "not asked", 0)]
+FAILED = [Failure("server", "down"), Failure("empty", "x" * 300, 1, 2, 3), Failure("budget", "no money", attempts=0)]
 
 
-def test_a_price_that_is_not_known_is_not_a_price_of_nothing():
-    priced = LLMCard(name="m", model="org/m", price=Price(prompt=1e6, completion=2e6))
-    assert usage_of(ANSWERS, priced, 0)["cost_usd"] == 20.0
-    assert "unpriced" not in usage_of(ANSWERS, priced, 0)
-    assert usage_of(ANSWERS, LLMCard(name="m", model="org/m"), 0)["unpriced"] == 1
-    assert "unpriced" not in usage_of(ANSWERS, LLMCard(name="m", model="m", backend="local"), 0)
+def test_what_was_asked_counts_whether_it_was_answered_or_not() -> None:
+    answers = [Generation("a", prompt_tokens=5, completion_tokens=7, seconds=2.0), *FAILED]
+    cost = answers_cost(answers, card(), cut=4)
+    assert (cost.calls, cost.prompt_tokens, cost.completion_tokens, cost.cut) == (3, 7, 10, 4)
+    assert (cost.dollars, cost.unpriced, cost.latencies, cost.seconds) == (17.0, 0, (2.0,), 2.0)
+
+
+def test_only_an_endpoint_without_a_price_has_an_unknown_cost() -> None:
+    answers = [Generation("a"), Failure("budget", "not asked", attempts=0)]
+    assert answers_cost(answers, LLMCard(name="m", model="m")).unpriced == 1
+    assert answers_cost(answers, LLMCard(name="m", model="m", price=Price())).unpriced == 0
+    assert answers_cost(answers, LLMCard(name="m", model="m", backend="local")).unpriced == 0
+
+
+def test_failures_are_told_by_kind_with_the_first_reason_of_each() -> None:
+    assert failure_kinds(FAILED) == {"budget": 1, "empty": 1, "server": 1}
+    first, *reasons = told_failures("3 answers failed", FAILED)
+    assert first == "3 answers failed (1 budget, 1 empty, 1 server)"
+    assert [reason[:16] for reason in reasons] == ["budget: no money", "empty: xxxxxxxxx", "server: down"]
+    assert all(len(reason) < 210 for reason in reasons)
+    assert told_failures("none", [Generation("a")]) == []
+
+
+def test_previews_of_several_datasets_add_up_and_ask_nothing() -> None:
+    llm = ScriptedChat(lambda request: "text")
+    first = Preview.of(llm, card(), ask("a", "b", "b"), cut=1, note="about")
+    both = first + Preview.of(llm, card(), ask("b", "c"), unfit=2)
+    assert [len(first.requests), len(both.requests), both.estimate.calls] == [2, 3, 3]
+    assert (both.cut, both.unfit, both.note, both.is_priced) == (1, 2, "about", True)
+    assert llm.asked == []

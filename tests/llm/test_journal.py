@@ -1,5 +1,6 @@
 """LLMs behind an endpoint: nothing is asked twice, whatever is killed, damaged or run together."""
 
+import asyncio
 import signal
 import sqlite3
 import threading
@@ -11,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from r2med.llm import journal
 from r2med.llm.chat import RawAnswer
 from r2med.llm.costs import answers_cost
-from r2med.llm.journal import journal_file
+from r2med.llm.journal import Journal, Leases, journal_file
 from r2med.llm.journaled import JournaledChat
 from r2med.store import Store
 from support import chat_server as api
@@ -169,3 +171,59 @@ def test_a_backend_that_forgets_answers_is_noticed(home: Path) -> None:
 
     with pytest.raises(RuntimeError, match="without 1 of its 2 answers"):
         JournaledChat(card(), Forgetful(), Store(home)).complete(numbered(2))
+
+
+@pytest.fixture
+def brief_leases(monkeypatch: pytest.MonkeyPatch) -> float:
+    monkeypatch.setattr(journal, "LEASE_SECONDS", 0.4)
+    return 0.4
+
+
+def test_a_lease_is_its_owners_while_it_lives_whatever_the_clocks_say(
+    home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Journal(home / "a.sqlite") as one, Journal(home / "a.sqlite") as other:
+        with one.leases() as mine:
+            assert mine.take([b"k"]) == [b"k"]
+            monkeypatch.setattr(time, "time", lambda: 4e9)  # nobody asks that clock
+            for _ in range(4):
+                with other.leases() as theirs:
+                    assert theirs.take([b"k", b"l"]) == [b"l"]
+                time.sleep(brief_leases / 2)
+        with other.leases() as theirs:
+            assert theirs.take([b"k"]) == [b"k"], "given back"
+
+
+def test_a_lease_without_a_sign_of_life_becomes_anybodys(
+    home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Leases, "_count_up", lambda self: None)  # stopped, or on a machine that is gone
+    with Journal(home / "a.sqlite") as one, Journal(home / "a.sqlite") as other, one.leases() as mine:
+        mine.take([b"k"])
+        with other.leases() as theirs:
+            assert theirs.take([b"k"]) == []
+            time.sleep(brief_leases * 1.5)
+            assert theirs.take([b"k"]) == [b"k"]
+        assert mine.lapsed
+
+
+def test_who_was_stopped_for_a_while_looks_again_before_asking(
+    server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process took the leases over and asked: of the stopped one only what was under way is asked twice."""
+    chat, other = opened(server, home, concurrency=1), opened(server, home)
+
+    async def stop_the_asker(exchange: api.Exchange) -> None:
+        await asyncio.to_thread(other_process)
+        await api.answer()(exchange)
+
+    def other_process() -> None:
+        monkeypatch.setattr(Leases, "_lives", lambda self, owner, beat: False)
+        texts(other.complete(numbered(5)))
+        monkeypatch.undo()
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setattr(Leases, "lapsed", True)
+
+    server.plan = {"question 0": [stop_the_asker]}
+    texts(chat.complete(numbered(5)))
+    assert server.served == {"question 0": 2, **{f"question {i}": 1 for i in range(1, 5)}}

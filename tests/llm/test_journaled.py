@@ -1,13 +1,21 @@
 """What a model wrote before cleaning, for those who parse its reasoning; journaled and counted like cleaned answers."""
 
+import contextlib
+import hashlib
+import json
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from r2med.llm.chat import Failure, RawAnswer
+from r2med.llm.chat import Failure, Generation, RawAnswer
+from r2med.llm.journal import journal_file
+from r2med.llm.journaled import JournaledChat
+from r2med.store import Store
 from support import chat_server as api
-from support.chat_models import ask, one, opened, texts
-from support.chat_server import Server
+from support.chat_models import ask, card, one, opened, texts
+from support.chat_server import Server, reply_to
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
@@ -62,3 +70,62 @@ def test_a_failure_that_is_not_the_models_is_a_failure_here_too(server: Server, 
     failed, fine = chat.answers(ask("gout", "asthma"))
     assert isinstance(failed, Failure) and failed.kind == "bad_request" and isinstance(fine, RawAnswer)
     assert isinstance(chat.answers(ask("gout"))[0], RawAnswer), "and it is tried again"
+
+
+def of_an_earlier_run(home: Path) -> None:
+    """Make the journal's rows those of another process."""
+    with contextlib.closing(sqlite3.connect(journal_file(Store(home)))) as sql, sql:
+        rows = sql.execute("SELECT key, value FROM journal").fetchall()
+        for key, value in rows:
+            row = json.loads(value)
+            row["process"] = "another"
+            content = json.dumps(row).encode()
+            checksum = hashlib.sha256(key + content).digest()[:16]
+            sql.execute("UPDATE journal SET value = ?, checksum = ? WHERE key = ?", (content, checksum, key))
+
+
+def test_a_local_server_that_was_mended_is_asked_again_for_what_could_not_be_used(server: Server, home: Path) -> None:
+    server.plan = {"gout": [api.answer("")]}
+    one(opened(server, home).complete(ask("gout", "asthma"))[:1], "empty")
+    one(opened(server, home).complete(ask("gout", "asthma"))[:1], "empty")
+    assert len(server.requests) == 2, "not again in the same run"
+    of_an_earlier_run(home)
+    assert opened(server, home).unanswered(ask("gout", "asthma")) == ask("gout")
+    assert texts(opened(server, home).complete(ask("gout", "asthma"))) == [reply_to("gout"), reply_to("asthma")]
+    assert len(server.requests) == 3
+    of_an_earlier_run(home)
+    texts(opened(server, home).complete(ask("gout", "asthma")))
+    assert len(server.requests) == 3, "an answer that can be used is not asked for again"
+
+
+@pytest.mark.parametrize("ask_again", [False, True])
+def test_a_provider_is_asked_again_only_when_told_to(server: Server, home: Path, ask_again: bool) -> None:
+    class Provider:
+        is_local = False
+        asked = 0
+
+        def describe(self) -> dict[str, Any]:
+            return {"backend": "test"}
+
+        def answer(self, requests: Any, done: Any) -> None:
+            for number, _ in enumerate(requests):
+                Provider.asked += 1
+                done(number, RawAnswer("" if Provider.asked == 1 else "Gout."))
+
+    Provider.asked = 0
+    one(JournaledChat(card(), Provider(), Store(home)).complete(ask("gout")), "empty")
+    of_an_earlier_run(home)
+    again = JournaledChat(card(), Provider(), Store(home), ask_again=ask_again).complete(ask("gout"))
+    assert isinstance(again[0], Generation if ask_again else Failure)
+    assert Provider.asked == 1 + ask_again
+
+
+def test_a_cut_passage_is_kept_where_it_is_of_use_and_not_asked_again(server: Server, home: Path) -> None:
+    server.otherwise = api.answer("Gout hurts. It is a dis", finish="max_tokens")
+    chat = opened(server, home)
+    (got,) = chat.complete(ask("gout"), keep_cut=True)
+    assert isinstance(got, Generation) and (got.text, got.finish_reason) == ("Gout hurts.", "length")
+    one(chat.complete(ask("gout")), "truncated")
+    of_an_earlier_run(home)
+    assert opened(server, home).unanswered(ask("gout"), keep_cut=True) == []
+    assert len(opened(server, home).unanswered(ask("gout"))) == len(server.requests) == 1

@@ -12,8 +12,9 @@ import pytest
 from r2med.engine.reporting import Progress, listening
 from r2med.llm.chat import Generation, RawAnswer
 from r2med.llm.costs import answers_cost
+from r2med.net.http import Answer
 from support import chat_server as api
-from support.chat_models import PATIENT, ask, card, numbered, opened, texts
+from support.chat_models import PATIENT, ask, card, numbered, one, opened, texts
 from support.chat_server import Server, reply_to
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -132,3 +133,53 @@ def test_what_only_some_servers_take_is_sent_only_when_set(server: Server, home:
     assert (body["top_k"], body["repetition_penalty"]) == (20, 1.05)
     assert body["chat_template_kwargs"] == {"enable_thinking": True}
     assert not body.keys() & {"temperature", "top_p", "seed", "stop", "max_tokens"}
+
+
+def test_an_answer_is_kept_before_the_stream_is_closed(server: Server, home: Path) -> None:
+    """Stopped between the end mark and the end of the stream, nothing is lost."""
+    server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), api.DONE, close=False)
+    chat = opened(server, home)
+    kept: list[bool] = []
+
+    async def drain(answer: Answer, seconds: float) -> None:
+        kept.append(not chat.unanswered(ask("gout")))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Answer, "drain", drain)
+        texts(chat.complete(ask("gout")))
+    assert kept == [True]
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"content": "Let me look.", "tool_calls": [{"index": 0, "function": {"name": "search", "arguments": "{}"}}]},
+        {"content": "Let me look.", "function_call": {"name": "search", "arguments": "{}"}},
+    ],
+)
+def test_text_beside_a_call_of_a_tool_is_no_answer(server: Server, home: Path, delta: dict[str, Any]) -> None:
+    server.otherwise = api.streamed(api.chunk(delta), api.chunk({}, "stop"), api.DONE)
+    one(opened(server, home).complete(ask("gout")), "unfinished")
+
+
+@pytest.mark.parametrize("tokens", ["1" + "0" * 4000, "1" + "0" * 5000, "-1", "1.5", "null"])
+def test_a_bill_that_is_none_is_counted_here(server: Server, home: Path, tokens: str) -> None:
+    piece = json.dumps(api.chunk({"content": "Gout."}, "stop"))[:-1]
+    usage = f'"usage": {{"prompt_tokens": {tokens}, "completion_tokens": {tokens}}}'
+    server.otherwise = api.streamed(
+        api.chunk({"content": ""}, "stop"), f"data: {piece}, {usage}}}\n\n".encode(), api.DONE
+    )
+    (answer,) = opened(server, home).answers(ask("gout"))
+    assert isinstance(answer, RawAnswer) and answer.estimated and answer.prompt_tokens < 100
+
+
+def test_an_answer_that_never_ends_is_stopped(server: Server, home: Path) -> None:
+    async def endless(exchange: api.Exchange) -> None:
+        await exchange.begin_stream()
+        while not exchange.writer.is_closing():
+            await exchange.event(api.chunk({"content": "and " * 100_000}))
+
+    server.plan = {"gout": [endless]}
+    first, second = opened(server, home, concurrency=1).complete(ask("asthma", "gout"))
+    assert isinstance(first, Generation)
+    assert "is larger than 16 MB" in one([second], "invalid").message

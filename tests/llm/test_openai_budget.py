@@ -11,6 +11,7 @@ from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.net.budget import Budget
 from r2med.setup import Setup
+from support import chat_server as api
 from support.chat_models import ask, card, numbered, one, opened, setup, texts
 from support.chat_server import Server
 
@@ -59,3 +60,21 @@ def test_an_estimate_counts_distinct_requests() -> None:
     assert (got.calls, got.prompt_tokens, got.completion_tokens) == (2, 2 * (93 + 7 + 8), 20)
     assert got.dollars == got.dollars_at_most == 236
     assert approximate_tokens("") == 0 and approximate_tokens("word" * 10) == 10 and approximate_tokens("痛风痛风") == 3
+
+
+def test_an_answer_that_broke_off_is_paid_for_as_far_as_it_went(server: Server, home: Path) -> None:
+    server.plan = {"gout": [api.close_half_way]}
+    paid = setup(server, home, 1000.0)
+    texts(open_chat(card(), paid).complete(ask("gout")))
+    whole = setup(server, home / "other", 1000.0)
+    texts(open_chat(card(), whole).complete(ask("gout")))
+    prompt, written = (7 + 4) + (1 + 4), 3  # tokens, about: of both messages, of "Half a pass"
+    assert paid.budget.spent == whole.budget.spent + prompt + written
+
+
+def test_what_was_lost_counts_in_a_failure(server: Server, home: Path) -> None:
+    server.plan = {"gout": [api.close_half_way] * 2}
+    first, failed = opened(server, home, concurrency=1, attempts=2).complete(ask("asthma", "gout"))
+    assert isinstance(first, Generation)
+    failure = one([failed], "connection")
+    assert (failure.prompt_tokens, failure.completion_tokens) == (2 * 16, 2 * 3)

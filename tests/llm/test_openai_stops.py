@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.errors import UserError
-from r2med.llm.chat import Generation
+from r2med.llm.chat import Failure, Generation
 from support import chat_server as api
 from support.chat_models import numbered, one, opened
 from support.chat_server import Server
@@ -132,3 +132,41 @@ def test_what_was_under_way_is_kept_when_all_stops(server: Server, home: Path) -
     assert server.served["question 0"] == 1 and len(server.requests) < 10
     asked_again = [request.messages[-1].content for request in opened(server, home).unanswered(numbered(10))]
     assert asked_again == [f"question {i}" for i in range(10) if f"question {i}" not in server.served]
+
+
+@pytest.mark.parametrize("status", [500, 502])
+def test_an_endpoint_that_fails_a_dozen_times_alike_is_given_up(server: Server, home: Path, status: int) -> None:
+    server.plan = {f"question {i}": [api.refuse(status)] * 2 for i in range(5, 100)}
+    said = rf"answered HTTP {status}: no: the last 12 questions all failed like this \(2 attempts\); .* run again"
+    with pytest.raises(UserError, match=said):
+        opened(server, home, concurrency=1, attempts=2).complete(numbered(100))
+    assert len(server.requests) == 5 + 2 * 12
+    assert len(opened(server, home).unanswered(numbered(100))) == 95, "what was answered is kept"
+
+
+def test_failures_of_the_questions_themselves_are_no_reason_to_give_up(server: Server, home: Path) -> None:
+    server.plan = {f"question {i}": [api.refuse(400)] for i in range(30)}
+    outcomes = opened(server, home, concurrency=1).complete(numbered(40))
+    assert [type(outcome) for outcome in outcomes] == [Failure] * 30 + [Generation] * 10
+
+
+def test_an_endpoint_that_never_says_a_word_is_given_up_after_a_dozen_attempts(server: Server, home: Path) -> None:
+    server.otherwise = api.hang
+    with pytest.raises(UserError, match=r"was silent for 0\.3 s, \d\d times and without one answer: is it running"):
+        opened(server, home, concurrency=6, idle=0.3).complete(numbered(876))
+    assert 12 <= len(server.requests) <= 30
+
+
+def test_a_long_retry_after_ends_the_run_in_one_line_instead_of_freezing_it(server: Server, home: Path) -> None:
+    server.otherwise = api.refuse(429, retry_after="86400")
+    with pytest.raises(
+        UserError, match=r"the last 12 questions all failed like this; it asks to wait 86400 s; what was"
+    ):
+        opened(server, home, concurrency=4).complete(numbered(100))
+    assert len(server.requests) <= 12 + 4
+
+
+@pytest.mark.parametrize("location", ["http://elsewhere.example/v1/chat/completions", "/v1/chat/completions"])
+def test_a_redirect_is_not_followed(server: Server, home: Path, location: str) -> None:
+    server.otherwise = api.refuse(307, "", Location=location)
+    hopeless(server, home, "answered HTTP 307 and sends us to .*, which is not followed")

@@ -32,7 +32,7 @@ _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.IGNORECASE | 
 _THINKING_HEADING = re.compile(r"^\s*\#+[ \t]*thinking[ \t]*:?\s*", re.IGNORECASE)
 # A stop after a letter, a digit or a bracket, perhaps a quote, before white space: also "kg." and "e.g.", which is a
 # sentence's end too seldom to matter for where a cut text ends.
-_SENTENCE_END = re.compile(r"[\w)\]%](?:[.!?]+[\"'”’)\]]*|[。！？])(?=\s|$)")
+_SENTENCE_END = re.compile(r"[\w)\]%][.!?]+[\"'”’)\]]*(?=\s|$)|[。！？][”’」）]*")
 
 
 @dataclass(frozen=True)

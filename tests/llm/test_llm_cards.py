@@ -1,0 +1,60 @@
+"""Which card a name means: its own, a GGUF file's, an endpoint's."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.errors import UserError
+from r2med.llm.journaled import open_chat
+from r2med.llm.llama import LlamaBackend
+from r2med.llm.llm_cards import LLMS, LLMCard, resolve_llm
+from r2med.setup import Setup
+
+
+def test_a_name_with_a_card_is_that_card_wherever_it_is_asked() -> None:
+    assert resolve_llm("gpt4", Setup()) == resolve_llm("gpt4", Setup(base_url="http://h/v1")) == LLMS["gpt4"]
+
+
+def test_a_name_without_a_card_is_an_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(UserError, match=r"no LLM 'gtp4' \(did you mean gpt4\?\): r2med llms list .* --base-url URL"):
+        resolve_llm("gtp4", Setup())
+    assert resolve_llm("org/m:free", Setup(base_url="http://h/v1")).model == "org/m:free"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    card = resolve_llm("org/m", Setup())
+    assert (card.model, card.backend, card.base_url) == ("org/m", "openai", "")
+    assert open_chat(card, Setup()).describe() == open_chat(card, Setup(base_url="http://127.0.0.1:9/v1")).describe()
+
+
+@pytest.mark.parametrize("by_variable", [False, True])
+def test_a_gguf_file_of_ones_own_needs_no_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
+) -> None:
+    file = tmp_path / "mine.gguf"
+    file.write_bytes(b"GGUF")
+    setup = Setup() if by_variable else Setup(model_paths=(Setup.parse_path(f"mine={file}"),))
+    if by_variable:
+        monkeypatch.setenv("R2MED_MODELS", str(tmp_path))
+    card = resolve_llm("mine", setup)
+    assert (card.name, card.backend) == ("mine", "local")
+    assert LlamaBackend(card, setup).file == file
+
+
+def test_a_card_may_have_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "llms").mkdir()
+    text = 'model = "m"\nanswer = "think"\n[variants.published]\ncleaning = "published"\n'
+    (tmp_path / "llms" / "mine.toml").write_text(text)
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    assert LLMS["mine"].cleaning == "strict"
+    card = resolve_llm("mine:published", Setup())
+    assert (card.cleaning, card.spec, card.model) == ("published", "mine:published", "m")
+    strict, published = (open_chat(LLMS[name], Setup()).describe() for name in ("mine", "mine:published"))
+    assert strict != published
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("max_tokens", 0), ("context_length", 10**12), ("price", {"prompt": float("inf")})]
+)
+def test_limits_of_a_card(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=field):
+        LLMCard(name="m", model="m", **{field: value})  # type: ignore[arg-type]
