@@ -1,16 +1,13 @@
 """`r2med data`: every dataset by name, whatever stands in its card or its folder's name."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 import typer
 
 from r2med.cli.data import check, fetch, list_, stats
-
-Forked = Callable[..., CompletedProcess[str]]
+from support.fork_server import Command
 
 
 def folder_of(folder: Path, documents: int = 2) -> Path:
@@ -28,11 +25,11 @@ def test_the_list_names_every_dataset_and_group(capsys: pytest.CaptureFixture[st
     assert all(name in printed for name in ("Biology", "IIYi-Clinical", "group R2MED", "clinical-evidence"))
 
 
-def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, forked: Forked) -> None:
+def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, r2med: Command) -> None:
     (tmp_path / "datasets").mkdir()
     card = 'task = "[bold]x[/y]"\nscenario = "[/nothing]"\nkind = "post"\nlicence = "evil\\u001b[31m"\n'
     (tmp_path / "datasets" / "mine.toml").write_text(card)
-    done = forked("data", "list", R2MED_PLUGINS=tmp_path)
+    done = r2med("data", "list", R2MED_PLUGINS=tmp_path)
     assert done.returncode == 0, done.stderr
     [line] = [line for line in done.stdout.splitlines() if line.startswith("mine ")]
     assert "[bold]x[/y]" in line and "[/nothing]" in line and r"evil\x1b[31m" in line

@@ -1,17 +1,14 @@
 """`r2med llms`: every LLM by name, readable on a narrow screen, whatever stands in its card."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
 from r2med.cli.llms import list_, show
 from r2med.errors import UserError
 from r2med.llm.llm_cards import LLMS
-
-Forked = Callable[..., CompletedProcess[str]]
+from support.fork_server import Command
 
 
 def test_the_list_fits_eighty_columns_and_names_every_model_whole_in_a_pipe(
@@ -29,10 +26,10 @@ def test_the_list_fits_eighty_columns_and_names_every_model_whole_in_a_pipe(
     assert all(card.model in wide for card in LLMS.values())
 
 
-def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, forked: Forked) -> None:
+def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, r2med: Command) -> None:
     (tmp_path / "llms").mkdir()
     (tmp_path / "llms" / "mine.toml").write_text('model = "[bold]x[/y]\\u001b[31m"\n')
-    done = forked("llms", "list", R2MED_PLUGINS=tmp_path)
+    done = r2med("llms", "list", R2MED_PLUGINS=tmp_path)
     assert done.returncode == 0, done.stderr
     assert r"[bold]x[/y]\x1b[31m" in done.stdout
     assert "\x1b" not in done.stdout

@@ -1,14 +1,14 @@
 """The door of the command line: signals and errors are one line, and any output can be written anywhere."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
 from r2med.cli import printable
-from support.processes import PATIENCE, python, r2med
+from support import processes
+from support.fork_server import Command
+from support.processes import PATIENCE, Ended, python
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 STOPPED = {
@@ -43,7 +43,7 @@ main()
 """
 
 
-def verb(body: str, before: str = "", **changes: str) -> CompletedProcess[str]:
+def verb(body: str, before: str = "", **changes: str) -> Ended:
     """Run the command line with a verb of the test's own."""
     return python(VERB.format(body=body, before=before), **changes)
 
@@ -100,15 +100,15 @@ def test_any_text_is_printed_where_the_output_has_no_unicode(encoding: str, show
 
 def test_a_run_ends_with_its_table_where_the_output_is_ascii(tmp_path: Path) -> None:
     words = ("run", "hyde(author) → bm25", "--data", "demo/Biology", "--out", tmp_path / "out")
-    done = r2med(*words, PYTHONIOENCODING="ascii")
+    done = processes.r2med(*words, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert "hyde(author) -> bm25|" in done.stdout  # as wide as it is shown
     assert "hyde(author) -> bm25" in done.stderr
 
 
-def test_a_command_without_a_verb_prints_its_help(forked: Callable[..., CompletedProcess[str]]) -> None:
+def test_a_command_without_a_verb_prints_its_help(r2med: Command) -> None:
     for words in ([], ["data"]):
-        done = forked(*words)
+        done = r2med(*words)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Usage:" in done.stdout
 

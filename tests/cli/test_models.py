@@ -3,19 +3,23 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from r2med.cli.models import models
 from support import tiny_models, tiny_rerankers
 
 
-def output(*arguments):
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(models, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done.output
+@pytest.fixture
+def output(r2med):
+    """Return what `r2med models ARGUMENTS` prints."""
+
+    def printed(*arguments):
+        done = r2med("models", *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return printed
 
 
-def test_the_list_has_a_table_of_rerankers():
+def test_the_list_has_a_table_of_rerankers(output):
     lines = output("list").splitlines()
     start = next(number for number, line in enumerate(lines) if line.split()[:2] == ["name", "reranker"])
     names = {line.split()[0] for line in lines[start + 2 :] if line.strip()}
@@ -23,7 +27,7 @@ def test_the_list_has_a_table_of_rerankers():
     assert any(line.startswith("medcpt ") for line in lines[:start])
 
 
-def test_a_rerankers_card_is_shown():
+def test_a_rerankers_card_is_shown(output):
     assert json.loads(output("show", "rankllama"))["base"] == "meta-llama/Llama-2-7b-hf"
     assert json.loads(output("show", "medcpt"))["pooling"] == "cls"
 
@@ -37,7 +41,7 @@ def cards(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_reranker_is_tried_on_two_pairs(cards):
+def test_a_reranker_is_tried_on_two_pairs(cards, output):
     (cards / "rerankers" / "tiny.toml").write_text('loader = "classifier"\nmax_tokens = 48\n')
     folder = tiny_rerankers.bert(cards / "bert")
     printed = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu")
@@ -59,7 +63,7 @@ max_tokens = 48
 """
 
 
-def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(cards):
+def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(cards, output):
     (cards / "models" / "tiny.toml").write_text(CARD)
     folder = tiny_models.bert(cards / "bert")
     lines = output("check", "tiny", "--model-path", f"tiny={folder}", "--device", "cpu").splitlines()
@@ -70,7 +74,7 @@ def test_a_model_is_tried_on_a_query_and_a_document_and_both_sides_are_shown(car
     assert {"  prefix: ''", "  max_tokens: 48"} <= set(lines[document:])
 
 
-def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards):
+def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
     (cards / "models" / "mine.toml").write_text(
         CARD.replace("\n[query]", 'licence = "[bold]x[/y]\\u001b[31m"\n\n[query]')
     )

@@ -1,16 +1,13 @@
 """`r2med score`: means and queries, for a person and as JSON."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
-import r2med
+from r2med import UserError, load
 from r2med.cli.score import score
-
-Forked = Callable[..., CompletedProcess[str]]
+from support.fork_server import Command
 
 FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"
 QRELS, RUN = FACTS / "qrels.txt", FACTS / "run.txt"
@@ -52,28 +49,29 @@ def test_ids_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(json.loads(capsys.readouterr().out)["per_query"]) == ["q\x1b[31m[bold]"]
 
 
-def test_a_run_of_r2med_scores_the_same_with_score(tmp_path: Path, forked: Forked) -> None:
-    forked("run", "bm25", "--data", "demo/Biology", "--out", tmp_path)
+def test_a_run_of_r2med_scores_the_same_with_score(tmp_path: Path, r2med: Command) -> None:
+    r2med("run", "bm25", "--data", "demo/Biology", "--out", tmp_path)
     [record] = tmp_path.glob("demo/Biology/*.json")
-    demo = Path(r2med.__file__).parent / "data" / "demo" / "Biology"
-    done = forked("score", "--qrels", demo / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
+    folder = load("demo/Biology").folder
+    assert folder is not None
+    done = r2med("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
     assert json.loads(done.stdout)["mean"] == pytest.approx(json.loads(record.read_text())["mean"], abs=1e-12)
 
 
-def test_ids_that_our_writer_encoded_are_read_back(tmp_path: Path, forked: Forked) -> None:
+def test_ids_that_our_writer_encoded_are_read_back(tmp_path: Path, r2med: Command) -> None:
     folder = tmp_path / "odd"
     folder.mkdir()
     (folder / "query.jsonl").write_text('{"id": "q 1", "text": "fever"}\n')
     rows = [{"id": "d%20x y", "text": "fever and cough"}, {"id": "other", "text": "fever fever"}]
     (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "qrels.jsonl").write_text('{"q_id": "q 1", "p_id": "d%20x y", "score": 1}\n')
-    forked("run", "bm25", "--data", folder, "--out", tmp_path / "out")
+    r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
     [record] = (tmp_path / "out").glob("odd/*.json")
-    done = forked("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
+    done = r2med("score", "--qrels", folder / "qrels.jsonl", "--run", record.with_suffix(".trec.gz"), "--json")
     assert json.loads(done.stdout)["mean"] == json.loads(record.read_text())["mean"]
 
 
 def test_a_run_and_qrels_of_different_datasets_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("other Q0 d 1 0.5 t\n")
-    with pytest.raises(r2med.UserError, match="no query in common"):
+    with pytest.raises(UserError, match="no query in common"):
         score(QRELS, tmp_path / "run")

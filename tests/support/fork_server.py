@@ -34,6 +34,8 @@ LIBRARIES = "rich.console rich.table httpx torch transformers support.faults".sp
 """What r2med's modules import only where it is used."""
 
 Fault = Callable[[], None]
+Command = Callable[..., Ended]
+"""What runs `r2med WORDS` to its end: the fixture `r2med`."""
 
 
 @dataclass(frozen=True)

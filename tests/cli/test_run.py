@@ -1,33 +1,19 @@
 """The commands as a person types them: output, exit codes, one line for each error."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support.processes import PATIENCE
+from support import processes
 
 FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"
-
-
-def r2med(*arguments, cwd=None, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "r2med", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", **environment},
-        timeout=PATIENCE,
-    )
 
 
 @pytest.fixture(scope="module")
 def demo_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    return folder, r2med("run", cwd=folder, R2MED_HOME=str(folder / "home"))
+    return folder, processes.r2med("run", cwd=folder, R2MED_HOME=folder / "home", COLUMNS="120")
 
 
 def test_run_without_arguments_evaluates_the_demo_and_prints_a_table(demo_run):
@@ -52,15 +38,15 @@ def test_the_table_averages_what_the_records_say(demo_run):
     assert row.split()[-1] == f"{100 * average:.2f}"
 
 
-def test_running_again_reuses_the_records_and_says_so(demo_run):
+def test_running_again_reuses_the_records_and_says_so(demo_run, r2med):
     folder, _ = demo_run
-    again = r2med("run", cwd=folder, R2MED_HOME=str(folder / "home"))
+    again = r2med("run", cwd=folder, R2MED_HOME=folder / "home")
     assert "16 of them reused" in again.stdout
-    fresh = r2med("run", "bm25", "--data", "demo/Biology", "--fresh", cwd=folder, R2MED_HOME=str(folder / "home"))
+    fresh = r2med("run", "bm25", "--data", "demo/Biology", "--fresh", cwd=folder, R2MED_HOME=folder / "home")
     assert "reused" not in fresh.stdout
 
 
-def test_run_as_json_is_data_alone(tmp_path):
+def test_run_as_json_is_data_alone(tmp_path, r2med):
     done = r2med("run", "bm25", "--data", "demo/Biology,demo/MedQA-Diag", "--out", tmp_path, "--json")
     rows = json.loads(done.stdout)
     assert [row["dataset"] for row in rows] == ["demo/Biology", "demo/MedQA-Diag"]
@@ -68,15 +54,15 @@ def test_run_as_json_is_data_alone(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["data", "list"], ["rnu"], ["run", "--data", "Biolgy"], ["data", "stats"]])
-def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, forked):
-    """What the tests that take `forked` rest on."""
-    there, here = forked(*arguments), r2med(*arguments, cwd=tmp_path, COLUMNS="200")
+def test_a_forked_command_says_what_a_started_one_says(tmp_path, arguments, r2med):
+    """What the tests that take the fixture rest on."""
+    there, here = r2med(*arguments), processes.r2med(*arguments, cwd=tmp_path)
     assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr)
 
 
-def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, forked):
+def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, r2med):
     folder, _ = demo_run
-    [row] = json.loads(forked("run", "bm25", "--data", "demo/Biology", "--json").stdout)
+    [row] = json.loads(r2med("run", "bm25", "--data", "demo/Biology", "--json").stdout)
     [path] = tmp_path.glob("results/demo/Biology/*.json")
     record = json.loads((folder / path.relative_to(tmp_path)).read_text())
     assert (row["key"], row["mean"]) == (record["key"], record["mean"])
@@ -101,8 +87,8 @@ def test_a_forked_run_writes_what_a_started_one_writes(demo_run, tmp_path, forke
         (["data", "stats", "bad\x1b[31mname"], r"bad\x1b[31mname"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, forked):
-    done = forked(*arguments)
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, r2med):
+    done = r2med(*arguments)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert says in done.stderr
@@ -111,9 +97,9 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, forked
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_results_that_cannot_be_written_fail_before_the_work(tmp_path, forked):
+def test_results_that_cannot_be_written_fail_before_the_work(tmp_path, r2med):
     (tmp_path / "file").write_text("in the way")
-    done = forked("run", "bm25", "--data", "demo", "--out", tmp_path / "file" / "results")
+    done = r2med("run", "bm25", "--data", "demo", "--out", tmp_path / "file" / "results")
     assert done.returncode == 2
     assert done.stderr.startswith("r2med: cannot write results to ")
     assert len(done.stderr.splitlines()) == 1
@@ -128,26 +114,26 @@ def folder_of(place, query, document):
     return place
 
 
-def test_two_folders_of_one_name_both_count_in_the_average(tmp_path, forked):
+def test_two_folders_of_one_name_both_count_in_the_average(tmp_path, r2med):
     first, second = folder_of(tmp_path / "A" / "x", "1", "d"), folder_of(tmp_path / "B" / "x", "1", "d")
     (second / "qrels.jsonl").write_text('{"q_id": "1", "p_id": "other", "score": 1}\n')
-    done = forked("run", "bm25", "--data", first, "--data", second, "--out", tmp_path / "out")
+    done = r2med("run", "bm25", "--data", first, "--data", second, "--out", tmp_path / "out")
     row = next(line for line in done.stdout.splitlines() if line.startswith("bm25"))
     one, two, average = map(float, row.split()[1:])
     assert one != two
     assert average == pytest.approx((one + two) / 2, abs=0.011)
 
 
-def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path, forked):
+def test_what_the_qrels_name_and_is_not_there_is_told(tmp_path, r2med):
     folder = folder_of(tmp_path / "set", "1", "d")
     with (folder / "qrels.jsonl").open("a") as file:
         file.write('{"q_id": "zz", "p_id": "d", "score": 1}\n{"q_id": "1", "p_id": "gone", "score": 1}\n')
-    done = forked("run", "bm25", "--data", folder, "--out", tmp_path / "out")
+    done = r2med("run", "bm25", "--data", folder, "--out", tmp_path / "out")
     assert "the qrels name 1 queries and 1 relevant documents that are not there" in done.stderr
 
 
-def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path, forked):
-    done = forked("run", "bm25", "--measure", "nDCG@7", "--out", tmp_path / "out")
+def test_a_measure_that_records_lack_is_refused_before_the_work(tmp_path, r2med):
+    done = r2med("run", "bm25", "--measure", "nDCG@7", "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "records do not hold nDCG@7" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from support.processes import python, r2med
+from support.processes import python
 
 
 def assert_one_line(done, says):
@@ -23,12 +23,12 @@ def assert_one_line(done, says):
         (["demo/Biology", "--max-connections", "0"], "limit of connections must be at least 1, not 0"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says):
+def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, r2med):
     done = r2med("serve", *arguments, "--port", "0", R2MED_HOME=tmp_path, R2MED_SERVE_TOKEN=" ")
     assert_one_line(done, says)
 
 
-def test_a_port_in_use_is_reported_before_the_corpus_is_indexed(tmp_path):
+def test_a_port_in_use_is_reported_before_the_corpus_is_indexed(tmp_path, r2med):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = r2med("serve", "demo/Biology", "--port", port, R2MED_HOME=tmp_path)

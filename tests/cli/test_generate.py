@@ -1,0 +1,184 @@
+"""`r2med generate`, `--dry-run` and the flags of expansion, as typed: against an endpoint on loopback."""
+
+import json
+
+import pytest
+
+from support.chat_server import answer, refuse, serve
+
+OFFENDED = '{"error": {"message": "the prompt offends a policy"}}'
+HYDE = ("generate", "hyde", "--llm", "org/m:free")
+BIOLOGY = ("--data", "demo/Biology")
+TEXTS = "demo/Biology/hyde/org--m++free/query_with_hydoc.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def assert_one_line(done, says):
+    assert done.returncode == 2, done
+    assert says in done.messages[-1]
+    assert "Traceback" not in done.stderr
+
+
+def lines(file):
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_texts_of_an_llm_with_a_slash_in_its_name_are_written_and_searched_without_it(chat_server, tmp_path, r2med):
+    done = r2med(*HYDE, "--base-url", chat_server.address, "--data", "demo/Biology,demo/MedQA-Diag")
+    assert done.returncode == 0, done.stderr
+    assert f"generations/{TEXTS}: 8 of 8 queries" in done.stdout
+    assert all(row["hy_doc"] for row in lines(tmp_path / "generations" / TEXTS))
+    assert (tmp_path / "generations" / TEXTS.replace("Biology", "MedQA-Diag")).is_file()
+    expand = ("run", "bm25", "--expand", "hyde", "--llm", "org/m:free", "--generations", "generations")
+    [row] = json.loads(r2med(*expand, *BIOLOGY, "--json").stdout)
+    assert row["system"] == "hyde(org/m:free) → bm25"
+    assert len(chat_server.requests) == 16
+
+
+def test_an_agent_s_answers_are_texts_like_any_other(tmp_path, r2med):
+    with serve(answer("<answer>coeliac disease</answer>")) as server:
+        made = r2med("generate", "search-r1", "--llm", "m", "--base-url", server.address, *BIOLOGY)
+    assert made.returncode == 0, made.stderr
+    rows = lines(tmp_path / "generations/demo/Biology/search-r1/m/query_with_hydoc.jsonl")
+    assert {row["hy_doc"] for row in rows} == {"coeliac disease"}
+    done = r2med("run", "search-r1(m) → bm25", "--generations", "generations", *BIOLOGY, "--json")
+    assert json.loads(done.stdout)[0]["failures"] == 0
+
+
+def test_a_dataset_that_gets_no_texts_is_told_with_the_reason_and_keeps_those_it_had(tmp_path, r2med):
+    with serve(refuse(400, OFFENDED)) as bad:
+        assert r2med(*HYDE, "--base-url", bad.address, *BIOLOGY).returncode == 1
+        assert not (tmp_path / "generations").joinpath("demo").exists()
+        with serve() as good:
+            assert r2med(*HYDE, "--base-url", good.address, *BIOLOGY).returncode == 0
+        before = (tmp_path / "generations" / TEXTS).read_bytes()
+        done = r2med(*HYDE, "--base-url", bad.address, *BIOLOGY, "--overwrite")
+    assert done.returncode == 1
+    assert (tmp_path / "generations" / TEXTS).read_bytes() == before
+    assert "was not written: none of 8 queries got a text" in done.stderr
+    assert "8 of 8 queries got no text" in done.stderr
+    assert "the prompt offends a policy" in done.stderr
+
+
+def test_fewer_texts_do_not_replace_more_unless_told_to(chat_server, tmp_path, r2med):
+    asked = (*HYDE, "--base-url", chat_server.address, *BIOLOGY)
+    file = tmp_path / "generations" / TEXTS
+    assert r2med(*asked, "--samples", "2").returncode == 0
+    done = r2med(*asked)
+    assert done.returncode == 1
+    assert "has 16 texts and there are 8 now" in done.stderr
+    assert isinstance(lines(file)[0]["hy_doc"], list)
+    assert r2med(*asked, "--overwrite").returncode == 0
+    assert isinstance(lines(file)[0]["hy_doc"], str)
+    assert len(chat_server.requests) == 16  # samples of the first time are used again
+
+
+def test_a_budget_that_ends_is_told_with_what_to_do(chat_server, r2med):
+    done = r2med(*HYDE, "--base-url", chat_server.address, *BIOLOGY, "--budget", "0")
+    assert done.returncode == 1
+    assert "8 of 8 queries got no text and are searched as they are (8 budget)" in done.stderr
+    assert "the budget of $0 allows no further request" in done.stderr
+    assert "run again with a larger budget" in done.stderr
+    assert not chat_server.requests
+
+
+@pytest.mark.parametrize("verb", [HYDE, ("run", "bm25", "--expand", "hyde", "--llm", "org/m:free")])
+def test_a_template_of_the_last_dataset_is_checked_before_the_first_is_asked_about(chat_server, tmp_path, verb, r2med):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/hyde.case.txt").write_text("{query} {answer}")
+    asked = (*verb, "--base-url", chat_server.address, "--prompts", "mine", "--data", "demo")
+    assert_one_line(r2med(*asked), "hyde.case.txt: unknown field {answer}")
+    (tmp_path / "mine/hyde.case.txt").rename(tmp_path / "mine/hyde.trial.txt")
+    (tmp_path / "mine/hyde.trial.txt").write_text("{query}")
+    assert_one_line(r2med(*asked), "no dataset is of kind 'trial'")
+    assert not chat_server.requests
+
+
+def test_recorded_texts_that_lack_one_dataset_are_told_before_any_is_evaluated(chat_server, tmp_path, r2med):
+    r2med(*HYDE, "--base-url", chat_server.address, *BIOLOGY)
+    expand = ("run", "bm25", "--expand", "hyde", "--llm", "org/m:free", "--generations", "generations")
+    done = r2med(*expand, "--data", "demo/Biology,demo/MedQA-Diag")
+    assert_one_line(done, "demo/MedQA-Diag has no recorded hyde texts")
+    assert not list(tmp_path.glob("results/**/*.json"))
+
+
+def test_a_dry_run_of_generate_asks_and_writes_nothing(chat_server, tmp_path, r2med):
+    asked = (*HYDE, "--base-url", chat_server.address, *BIOLOGY)
+    done = r2med(*asked, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "hyde(org/m:free): 8 calls, 0 answered already" in done.stdout
+    assert "what it costs is not known" in done.stdout
+    assert done.stdout.count("--- prompt ") == 3
+    assert not chat_server.requests
+    assert not (tmp_path / "generations").exists()
+    r2med(*asked)
+    assert "hyde(org/m:free): 0 calls, 8 answered already" in r2med(*asked, "--dry-run").stdout
+
+
+@pytest.mark.parametrize(
+    ("agent", "calls", "shows"),
+    [
+        ("search-r1", 5, "[system]"),
+        ("search-r1(turns=2, via=completion)", 3, "<|im_start|>system"),
+        ("search-o1", 25, "[system]"),
+        ("search-o1(turns=2)", 3, "[system]"),
+    ],
+)
+def test_a_dry_run_of_an_agent_shows_how_conversations_begin(r2med, agent, calls, shows):
+    told = r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--dry-run").stdout
+    assert "8 calls, 0 answered already" in told
+    assert f"each begins a conversation of up to {calls} calls" in told
+    assert "about $" in told and "whose prompts grow" in told
+    assert told.count("--- prompt") == told.count(shows) == 3
+
+
+def test_a_dry_run_does_not_call_stages_that_ask_as_they_go_free(r2med):
+    done = r2med("run", "bm25", "--expand", "rm3", "--rerank", "listwise", "--llm", "gpt4", *BIOLOGY, "--dry-run")
+    assert "listwise(gpt4)@100: 48 calls, 0 answered already" in done.stdout
+
+
+def test_expansions_with_settings_run_from_their_flag(r2med):
+    [row] = json.loads(r2med("run", "bm25", "--expand", "rm3(documents=3)", *BIOLOGY, "--json").stdout)
+    assert row["system"] == "rm3(documents=3) → bm25"
+    done = r2med("run", "bm25", "--expand", "hyde(samples=2)", "--llm", "gpt4", *BIOLOGY, "--dry-run")
+    assert "hyde(gpt4, samples=2): 16 calls" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--dry-run"], "did you mean gpt4"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--dry-run"], "it has author"),
+        (["run", "hyde(gpt4) → bm25", "--samples", "2"], "'hyde(LLM, samples=2) → bm25'"),
+        (["run", "bm25", "--samples", "2"], "--samples goes with --expand"),
+        (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "author", "--samples", "2"], "recorded texts are all searched"),
+        (["run", "bm25(k1=1, k1=2)", *BIOLOGY], "bm25(k1=1, k1=2): k1 is given twice"),
+        (["run", "bm25", "--data", " , "], "--data names no dataset"),
+        (["generate", "hyd", "--llm", "gpt4"], "did you mean hyde"),
+        (["generate", "hyde(gpt4)", "--llm", "gpt4"], "the LLM is named by --llm"),
+        (["generate", "hyde(rounds=1)", "--llm", "gpt4", "--rounds", "2"], "rounds is given twice"),
+        (["generate", "hyde", "--llm", "author"], "no LLM 'author'"),
+        (["generate", "hyde", "--llm", "gpt4,o3-mini"], "the texts of one LLM are generated at a time"),
+        (["generate", "hyde(query=keep)", "--llm", "gpt4"], "query says how texts are searched"),
+        (["generate", "hyde", "--llm", "gpt4", "--data", "demo/Biology,demo/Nowhere"], "no dataset or folder"),
+    ],
+)
+def test_what_cannot_be_followed_is_one_line(arguments, says, r2med):
+    assert_one_line(r2med(*arguments), says)
+
+
+def test_two_datasets_of_one_name_are_not_written_into_one_folder(tmp_path, r2med):
+    for parent in ("a", "b"):
+        folder = tmp_path / parent / "set"
+        folder.mkdir(parents=True)
+        (folder / "query.jsonl").write_text(json.dumps({"id": "0", "text": "Why?"}) + "\n")
+        (folder / "corpus.jsonl").write_text(json.dumps({"id": "d", "text": parent}) + "\n")
+        (folder / "qrels.jsonl").write_text(json.dumps({"q_id": "0", "p_id": "d", "score": 1}) + "\n")
+    done = r2med(*HYDE, "--base-url", "http://127.0.0.1:9/v1", "--data", "a/set,b/set")
+    assert_one_line(done, "2 datasets are named set")
