@@ -5,13 +5,17 @@ import pytest
 
 from r2med.cost import Cost
 from r2med.data import Corpus, Query
-from r2med.encoders.encoder import Encoded, NotFiniteError
+from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders.encoder import Encoded, NotFiniteError, batch_receiver, open_encoder
+from r2med.encoders.model_cards import MODELS
 from r2med.engine.reporting import listening
 from r2med.errors import UserError
-from r2med.retrieve.dense import embeddings
+from r2med.retrieve.dense import embeddings, partial_vectors
 from r2med.retrieve.dense.dense_retriever import query_vectors
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
+from r2med.setup import Setup
+from r2med.store import Store
 
 
 class LettersEncoder:
@@ -138,6 +142,116 @@ def test_progress_tells_documents_speed_and_what_was_there_before(corpus, store)
 
 
 JOINED = "{query}[SEP]{text}"
+
+
+class BatchedEncoder(LettersEncoder):
+    """Encodes two texts at a time, the longest first, tells of each batch, and dies after some."""
+
+    def __init__(self, dies_after=99, stops=KeyboardInterrupt):
+        super().__init__()
+        self.dies_after, self.stops = dies_after, stops
+
+    def encode(self, texts, role):
+        receiver, rows = batch_receiver(), np.zeros((len(texts), 3), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        for start in range(0, len(order), 2):
+            batch = order[start : start + 2]
+            if len(self.encoded) >= self.dies_after:
+                raise self.stops
+            rows[batch] = super().encode([texts[i] for i in batch], role).vectors
+            receiver(batch, Encoded(rows[batch], Cost(texts=len(batch), tokens=10 * len(batch))))
+        return Encoded(rows, Cost(texts=len(texts), tokens=10 * len(texts), seconds=1.0))
+
+
+@pytest.fixture
+def one_shard():
+    return Corpus.of((f"d{i}", "ab" * i + "c") for i in range(9))
+
+
+@pytest.mark.parametrize("every", [0.0, 60.0])
+def test_a_shard_that_is_not_finished_goes_on_where_it_was(one_shard, store, monkeypatch, every):
+    monkeypatch.setattr(partial_vectors, "EVERY", every)
+    undisturbed = embed_corpus(one_shard, BatchedEncoder(), Store(store.root / "other"))
+    for count in (4, 2):
+        with pytest.raises(KeyboardInterrupt):
+            embed_corpus(one_shard, BatchedEncoder(count), store)
+    last = BatchedEncoder()
+    found = embed_corpus(one_shard, last, store)
+    assert last.encoded == ["ab" * i + "c" for i in (2, 1, 0)]
+    assert np.array_equal(all_vectors(found), all_vectors(undisturbed))
+    assert (found.cost.texts, found.cost.tokens) == (undisturbed.cost.texts, undisturbed.cost.tokens) == (9, 90)
+    assert not list((store.root / "vector-parts").iterdir()), "what is in the shard is kept once"
+
+
+def test_a_real_model_that_was_stopped_gives_the_same_bits(store):
+    documents = [("heart attack " * (i % 7) + f"case {i}", i) for i in range(60)]
+    corpus = Corpus.of((f"d{i}", text) for text, i in documents)
+    setup = Setup(device="cpu", tokens_per_batch=60)
+
+    def stop_after_five(progress):
+        seen.append(progress)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    def encoder():
+        return open_encoder(MODELS["minilm"], ANY_DATASET, setup)
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt), listening(stop_after_five):
+        embed_corpus(corpus, encoder(), store)
+    resumed = embed_corpus(corpus, encoder(), store)
+    undisturbed = embed_corpus(corpus, encoder(), Store(store.root / "other"))
+    assert len(seen) == 5 and seen[0].done < 60
+    assert np.array_equal(all_vectors(resumed), all_vectors(undisturbed))
+    assert resumed.cost.tokens == undisturbed.cost.tokens
+
+
+def test_queries_that_are_not_finished_go_on_where_they_were(store):
+    texts = ["a", "bb", "ccc", "abc"]
+    with pytest.raises(KeyboardInterrupt):
+        embed_texts(texts, "query", BatchedEncoder(2), store)
+    last = BatchedEncoder()
+    assert embed_texts(texts, "query", last, store).vectors.tolist() == [[1, 0, 0], [0, 2, 0], [0, 0, 3], [1, 1, 1]]
+    assert last.encoded == ["bb", "a"]
+
+
+def test_a_shard_whose_texts_are_all_kept_needs_no_model(one_shard, store, monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        embed_corpus(one_shard, DiesAtTheEnd(), store)
+    found = embed_corpus(one_shard, LettersEncoder(fail_after=0), store)
+    assert all_vectors(found).tolist() == [[i, i, 1] for i in range(9)]
+
+
+class DiesAtTheEnd(BatchedEncoder):
+    def encode(self, texts, role):
+        super().encode(texts, role)
+        raise KeyboardInterrupt
+
+
+def test_a_run_that_starts_over_takes_no_part_of_an_earlier_one(one_shard, store):
+    with pytest.raises(KeyboardInterrupt):
+        embed_corpus(one_shard, BatchedEncoder(4), store)
+    again = BatchedEncoder()
+    embed_corpus(one_shard, again, store.fresh())
+    assert len(again.encoded) == 9
+
+
+def test_a_bad_vector_after_a_kill_names_its_document(one_shard, store):
+    with pytest.raises(KeyboardInterrupt):
+        embed_corpus(one_shard, BatchedEncoder(6), store)
+    with pytest.raises(UserError, match="document 'd1'"):
+        embed_corpus(one_shard, BatchedEncoder(0, NotFiniteError(1)), store)
+
+
+def test_progress_advances_with_every_batch(one_shard, store):
+    seen = []
+    with listening(seen.append), pytest.raises(KeyboardInterrupt):
+        embed_corpus(one_shard, BatchedEncoder(4), store)
+    assert [(p.done, p.before) for p in seen] == [(2, 0), (4, 0)]
+    seen.clear()
+    with listening(seen.append):
+        embed_corpus(one_shard, BatchedEncoder(), store)
+    assert [(p.done, p.before) for p in seen] == [(6, 4), (8, 4), (9, 4)]
 
 
 def asked(text, *generated, form=MEAN):

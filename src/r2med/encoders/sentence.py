@@ -11,7 +11,7 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
-from r2med.encoders.encoder import Encoded, Role, Vectors, check_finite, normalised, timed
+from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised, timed
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import TextTokenizer, padded
@@ -21,6 +21,9 @@ PLAIN = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
 """Modules that take token ids and a mask, and treat every text alike."""
 
 KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids", "modality"}
+
+PIECE = 512
+"""Texts that the library's own loop is given at once."""
 
 SAMPLE = "A text, as any other: naïve 12-lead ECG."
 
@@ -65,16 +68,25 @@ class SentenceModel:
 
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 
-    def encode_by_the_library(self, texts: list[str], side: Side, prefix: str, role: Role) -> Vectors:
+    def encode_by_the_library(self, texts: list[str], side: Side, prefix: str, normalise: bool, role: Role) -> Encoded:
         """Return one row per text from the library's own loop: for modules that read more than token ids."""
         model = self.replicas.first
         if side.max_tokens:
             model.max_seq_length = side.max_tokens
         method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
-        rows = method(texts, prompt=prefix, batch_size=32, convert_to_numpy=True, show_progress_bar=False)
-        vectors = np.asarray(rows, dtype=np.float32)
-        check_finite(vectors)
-        return vectors
+        receiver = batch_receiver()
+        pieces: list[Vectors] = []
+        for start in range(0, len(texts), PIECE):
+            piece = texts[start : start + PIECE]
+            rows = method(piece, prompt=prefix, batch_size=32, convert_to_numpy=True, show_progress_bar=False)
+            vectors = np.asarray(rows, dtype=np.float32)
+            positions = range(start, start + len(piece))
+            check_finite(vectors, positions)
+            pieces.append(normalised(vectors) if normalise else vectors)
+            if receiver is not None:
+                receiver(positions, Encoded(pieces[-1], Cost(texts=len(piece))))
+        # A model with modules of its own tells no tokens.
+        return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
 
     def _forward(self, model: Any, ids: list[Any], skip: int) -> Vectors:
         import torch
@@ -145,9 +157,7 @@ class SentenceEncoder:
         prefix = side.prefix_for(self._instruction)
         if model.tokenizer is not None:
             return model.encode(texts, side, prefix, self._card.normalise)
-        # A model with modules of its own tells no tokens.
-        vectors = model.encode_by_the_library(list(texts), side, prefix, role)
-        return Encoded(normalised(vectors) if self._card.normalise else vectors, Cost(texts=len(texts)))
+        return model.encode_by_the_library(list(texts), side, prefix, self._card.normalise, role)
 
     def _model(self) -> SentenceModel:
         key = ("sentence", self._weights, self._card.pool_prompt)

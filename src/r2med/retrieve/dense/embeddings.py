@@ -7,6 +7,7 @@ depend on leaves every shard valid.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +18,10 @@ import numpy as np
 
 from r2med.cost import Cost, total
 from r2med.data.corpus import Corpus
-from r2med.encoders.encoder import Encoded, Encoder, NotFiniteError, Role, Vectors, check_finite
+from r2med.encoders.encoder import Encoded, Encoder, NotFiniteError, Role, Vectors, check_finite, receiving
 from r2med.engine.reporting import Reporter
 from r2med.errors import UserError
+from r2med.retrieve.dense.partial_vectors import PartialVectors
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
 
@@ -27,7 +29,7 @@ VERSION = 2
 """Of what is kept with the vectors."""
 
 SHARD = 4096
-"""Documents a shard: enough for batches of even lengths, few enough to lose little."""
+"""Documents a shard: enough for batches of even lengths, few enough for a file."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +56,21 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
     described = encoder.describe("document")
     starts = range(0, len(corpus), SHARD)
     keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD]) for start in starts}
-    there = {start: store.get("vectors", key) for start, key in keys.items()}
-    known = sum(min(SHARD, len(corpus) - start) for start, shard in there.items() if shard is not None)
+    shards = {start: store.get("vectors", key) for start, key in keys.items()}
+    missing = [start for start, shard in shards.items() if shard is None]
+    known = len(corpus) - sum(
+        min(SHARD, len(corpus) - start) - len(PartialVectors(store, keys[start])) for start in missing
+    )
     reporter = Reporter("documents", len(corpus), before=known)
-    for start, key in keys.items():
-        if there[start] is None:
-            there[start] = store.make("vectors", key, partial(_encode_shard, corpus, start, encoder))
-            reporter.advance(min(SHARD, len(corpus) - start))
-    shards = tuple(shard for shard in there.values() if shard is not None)
-    sizes = {shard.array("vectors").shape[1] for shard in shards}
+    for start in missing:
+        build = partial(_encode_shard, corpus, start, encoder, store, keys[start], reporter)
+        shards[start] = store.make("vectors", keys[start], build)
+        PartialVectors(store, keys[start]).discard()
+    made = tuple(shard for shard in shards.values() if shard is not None)
+    sizes = {shard.array("vectors").shape[1] for shard in made}
     if len(sizes) > 1:
         raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
-    return Embeddings(shards, total(Cost.from_dict(shard.meta["cost"]) for shard in shards))
+    return Embeddings(made, total(Cost.from_dict(shard.meta["cost"]) for shard in made))
 
 
 def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None) -> Encoded:
@@ -74,22 +79,66 @@ def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store
     def name(index: int) -> str:
         return f"query number {index + 1}"
 
+    if store is None:
+        return _encoded(encoder, texts, role, name)
+    key = digest([VERSION, encoder.describe(role), list(texts)])
+
     def build(folder: Path) -> dict[str, Any]:
-        encoded = _encoded(encoder, texts, role, name)
+        encoded = _kept_encoded(encoder, texts, role, name, store, key, Reporter("queries", len(texts)))
         write_array(folder / "vectors.npy", encoded.vectors)
         return {"cost": encoded.cost.as_dict()}
 
-    if store is None:
-        return _encoded(encoder, texts, role, name)
-    made = store.make("query-vectors", digest([VERSION, encoder.describe(role), list(texts)]), build)
+    made = store.make("query-vectors", key, build)
+    PartialVectors(store, key).discard()
     return Encoded(made.array("vectors"), Cost.from_dict(made.meta["cost"]))
 
 
-def _encode_shard(corpus: Corpus, start: int, encoder: Encoder, folder: Path) -> dict[str, Any]:
+def _encode_shard(
+    corpus: Corpus, start: int, encoder: Encoder, store: Store, key: str, reporter: Reporter, folder: Path
+) -> dict[str, Any]:
     texts = [text for _, _, batch in corpus.batches(start, start + SHARD) for text in batch.to_pylist()]
-    encoded = _encoded(encoder, texts, "document", lambda index: f"document {corpus.id(start + index)!r}")
+
+    def name(index: int) -> str:
+        return f"document {corpus.id(start + index)!r}"
+
+    encoded = _kept_encoded(encoder, texts, "document", name, store, key, reporter)
     write_array(folder / "vectors.npy", encoded.vectors)
     return {"start": start, "cost": encoded.cost.as_dict()}
+
+
+def _kept_encoded(
+    encoder: Encoder,
+    texts: Sequence[str],
+    role: Role,
+    name: Callable[[int], str],
+    store: Store,
+    key: str,
+    reporter: Reporter,
+) -> Encoded:
+    """Return the vectors of texts; what was finished when an earlier run died is not encoded again."""
+    parts = PartialVectors(store, key)
+    missing = parts.missing(len(texts))
+    reported = 0
+
+    def receive(positions: Sequence[int], encoded: Encoded | None) -> None:
+        nonlocal reported
+        reporter.advance(len(positions))
+        reported += len(positions)
+        if encoded is not None:
+            parts.add([missing[position] for position in positions], encoded)
+
+    if texts and not missing:
+        return parts.joined(len(texts), missing, Encoded(np.empty((0, 0), dtype=np.float32)))
+    try:
+        with receiving(receive):
+            encoded = _encoded(encoder, [texts[index] for index in missing], role, lambda i: name(missing[i]))
+    except BaseException:
+        with contextlib.suppress(OSError):  # a full disk, which the other error tells
+            parts.write()  # all that is finished: Ctrl-C is no reason to lose a minute
+        raise
+    if len(missing) > reported:  # an encoder need not tell of its batches
+        reporter.advance(len(missing) - reported)
+    return parts.joined(len(texts), missing, encoded)
 
 
 def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[[int], str]) -> Encoded:
