@@ -53,11 +53,11 @@ def test_on_the_demo_minilm_and_its_fusion_give_sensible_recorded_scores(tmp_pat
     scores = {spec: record.mean["nDCG@10"] for spec, record in records.items()}
     assert scores["minilm"] > scores["bm25"] > 0.1
     assert scores["bm25+minilm"] > scores["bm25"]
-    settings = records["minilm"].settings["retriever"]
+    settings = records["minilm"].settings["retrieve"]
     assert settings["document"]["max_tokens"] == 256
     assert settings["document"]["dtype"] == "float32"
     assert settings["document"]["revision"]
-    assert records["minilm"].usage["texts"] == len(dataset.corpus) + len(dataset.queries)
+    assert records["minilm"].cost.texts == len(dataset.corpus) + len(dataset.queries)
     expanded = evaluate("hyde(author) → minilm", dataset, out=tmp_path)
     assert expanded.mean["nDCG@10"] > scores["minilm"]
 
