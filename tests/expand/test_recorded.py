@@ -7,9 +7,9 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
-from r2med.expand.cleaning import clean
 from r2med.expand.expansion import Expander, Expansion, check
 from r2med.expand.generations import NotWrittenError, write_generations
+from r2med.llm.cleaning import VERSION
 from r2med.retrieve.retriever import SearchQuery
 from r2med.setup import Setup
 from r2med.spec import Call
@@ -172,27 +172,6 @@ def test_white_space_in_a_query_s_text_is_no_difference(tmp_path):
     assert recorded(tmp_path, [{**row(0, "coeliac"), "text": " Tired  after\nbread?"}]).failures == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("plain text", "plain text"),
-        ("<think>or a</think> or </think>\n\nanswer", "answer"),
-        ("no opening mark</think>answer", "answer"),
-        ("<think>never closed", ""),
-        ("a</think>answer <think>again", ""),
-        ("<think>all of it</think>  ", ""),
-        ("## Thinking\n\nhm\n\n## Final Response\n\nanswer", "answer"),
-        ("## Thinking\n\nhm, my Final Response is", ""),
-        ("The Final Response is here", "The Final Response is here"),
-        ("<think>x</think><answer>no</answer> <answer> yes </answer>", "yes"),
-        ("I need <search>fever</search>", ""),
-        ("<answer>half", ""),
-    ],
-)
-def test_reasoning_is_never_taken_for_the_answer(text, answer):
-    assert clean(text) == answer
-
-
 def test_a_cut_off_text_is_a_failure(tmp_path):
     expansion = recorded(tmp_path, [row(0, "<think>hm</think>coeliac"), row(1, "<think>never")])
     assert [query.generated for query in expansion.queries] == [("coeliac",), ()]
@@ -205,6 +184,20 @@ def test_in_a_file_of_reasoning_a_text_without_its_mark_is_cut_off(tmp_path):
     write_jsonl(tmp_path / "hyde/r1/query_with_hydoc.jsonl", rows)
     dataset = Dataset("set", queries, Corpus.of([]), Qrels({}), None, tmp_path)
     assert [query.generated for query in read("hyde", "r1", dataset).queries] == [("a",), ("b",), ()]
+
+
+@pytest.mark.parametrize(("method", "generated"), [("search-r1", [("b",), ()]), ("hyde", None)])
+def test_tags_are_marks_of_search_r1_alone(tmp_path, method, generated):
+    written = ["<answer>a</answer> <answer>b</answer>", "<search>x"]
+    expansion = recorded(tmp_path, [row(number, text) for number, text in enumerate(written)], method, "any")
+    assert [query.generated for query in expansion.queries] == (generated or [(text,) for text in written])
+
+
+def test_the_published_way_takes_the_first_mark_and_thoughts_without_one(tmp_path):
+    rows = [row(0, "a</think>b</think>c"), row(1, "only thoughts")]
+    expansion = recorded(tmp_path, rows, llm="r1", cleaning="published")
+    assert [query.generated for query in expansion.queries] == [("b</think>c",), ("only thoughts",)]
+    assert opened("hyde", "r1", cleaning="published").name == "hyde(r1, cleaning=published)"
 
 
 def test_what_is_written_reads_back(tmp_path):
@@ -296,4 +289,4 @@ def test_the_demo_s_texts_go_through_the_same_reader(tmp_path):
         expansion = author.expand(dataset, Store(tmp_path))
         assert (expansion.failures, expansion.notices) == (0, ())
         described = {"stage": "hyde", "llm": "author", "source": "recorded", "copies": 0, "dense_form": ""}
-        assert author.describe(dataset) == described
+        assert author.describe(dataset) == described | {"cleaning": f"strict plain {VERSION}"}

@@ -194,6 +194,11 @@ HUATUO_WITHOUT_HEADING = "So, it hurts. It may be gout.\n\n## Final Response\n\n
         ("final-response", ["It is gout.", "cleaned before"], ["It is gout.", "cleaned before"]),
         ("answer-tag", ["<answer>a</answer><answer>b</answer>", "<answer>c</answer>", "<answer>h"], ["b", "c", None]),
         ("answer-tag", ["cleaned before", "as well"], None),
+        ("answer-tag", ["cleaned before", "I need <search>fever</search>", "x"], ["cleaned before", None, "x"]),
+        ("plain", ["## Thinking\n\nhm\n\n## Final Response\n\nanswer", "a", "b"], ["answer", "a", "b"]),
+        ("plain", ["## Thinking\n\nhm, my Final Response is", "a"], [None, "a"]),
+        ("plain", ["The Final Response is here"], None),
+        ("plain", ["a</think>answer <think>again", "<think>all of it</think>  "], [None, ""]),
         ("think", ["", "  ", "hm</think>gout"], [None, None, "gout"]),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from r2med import System, UserError
 from r2med.encoders.model_cards import MODELS
+from r2med.llm.llm_cards import LLMS
 from r2med.setup import Setup
 from r2med.spec import parse
 from r2med.system.composing import Calls, printed, read, wants_llm
@@ -25,7 +26,10 @@ def published() -> list[dict[str, str]]:
 
 
 def spec_of(row: dict[str, str]) -> str:
-    expansion = [f"{row['expansion']}({row['llm']})"] if row["expansion"] else []
+    # Where an answer follows a marker, the original took the first.
+    marked = (row["llm"] in LLMS and LLMS[row["llm"]].answer != "plain") or row["expansion"].startswith("search")
+    cleaning = ", cleaning=published" if marked else ""
+    expansion = [f"{row['expansion']}({row['llm']}{cleaning})"] if row["expansion"] else []
     rerank = [f"{row['reranker']}:published@{row['rerank_depth']}"] if row["reranker"] else []
     # The leaderboard's value of MedCPT came from the right encoder; the repository's from the other.
     retriever = row["retriever"] if row["average"] == "9.02" else SPELT.get(row["retriever"], row["retriever"])

@@ -21,7 +21,7 @@ from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatModel, Failure, Sampling
 from r2med.llm.costs import answers_cost, approximate_tokens, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
+from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
 from r2med.prompts.templates import Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
@@ -41,6 +41,8 @@ class AgentStage(Stage, kind="expand", needs="llm"):
     """How the authors of the agent draw tokens."""
     drawn_reading: ClassVar[Mapping[str, Any]] = {}
     """What differs when documents are read in a call apart."""
+    answer_style: ClassVar[AnswerStyle | None] = None
+    """How the answer is marked in recorded texts; None: as the LLM's card says."""
 
     llm: str = argument("the LLM that searches and writes, or whose recorded texts are read")
     turns: int = Field(ge=1, le=MAX_TURNS, description="turns of the LLM at most")
@@ -53,6 +55,10 @@ class AgentStage(Stage, kind="expand", needs="llm"):
     corpus: str = Field("", description="a dataset whose corpus is searched; empty: that of the queries")
     remote: RemoteURL | None = Field(None, description="the URL of a /retrieve server that searches instead")
     query: QueryChoice = Field("", description="keep the query's own words in a search by words; empty: drop them")
+    cleaning: Cleaning = Field(
+        "strict",
+        description="published: the answer follows the first marker, and a text without one counts whole",
+    )
     prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
 
     @model_validator(mode="after")
@@ -80,9 +86,10 @@ class AgentStage(Stage, kind="expand", needs="llm"):
 
     def open(self, setup: Setup) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked or searched yet."""
-        if recorded := open_recorded(self, self.llm, Joining().choose(self.query), setup):
+        joining = Joining().choose(self.query)
+        if recorded := open_recorded(self, self.llm, joining, setup, cleaning=self.cleaning, style=self.answer_style):
             return recorded
-        card = resolve_llm(self.llm, setup)
+        card = resolve_llm(self.llm, setup).model_copy(update={"cleaning": self.cleaning})
         source: SearchSpec = (
             RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
         )

@@ -23,7 +23,7 @@ from r2med.agents.conversation import (
     refusal,
 )
 from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template, Templates
 from r2med.retrieve.contents import title_and_text
@@ -51,6 +51,7 @@ class SearchR1(AgentStage):
     """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
 
     drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
+    answer_style: ClassVar[AnswerStyle | None] = "answer-tag"
 
     name: str = "search-r1"
     turns: int = Field(4, ge=1, le=MAX_TURNS, description="turns of the LLM; one more follows with the search off")

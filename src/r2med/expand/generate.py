@@ -17,7 +17,7 @@ from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
 from r2med.llm.costs import answers_cost, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
+from r2med.llm.llm_cards import Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Template, kind_of, open_templates
@@ -43,6 +43,10 @@ class Generated(Stage, kind="expand", needs="llm"):
     )
     query: QueryChoice = Field(
         "", description="keep or drop the query's own words in a search by words; empty: as the method has it"
+    )
+    cleaning: Cleaning = Field(
+        "strict",
+        description="published: the answer follows the first marker, and a text without one counts whole",
     )
     by: Retrieving = Field(default_factory=BM25, description="what searches between rounds")
     prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
@@ -71,9 +75,9 @@ class Generated(Stage, kind="expand", needs="llm"):
     def open(self, setup: Setup) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked yet."""
         joining = self.card.joining.choose(self.query)
-        if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked):
+        if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked, cleaning=self.cleaning):
             return recorded
-        card = self.card.llm_card(resolve_llm(self.llm, setup))
+        card = self.card.llm_card(resolve_llm(self.llm, setup)).model_copy(update={"cleaning": self.cleaning})
         folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
         return Asked(self, open_chat(card, setup), card, self.by.open(setup), folder)
 
@@ -172,6 +176,7 @@ class Asked:
             self.llm,
             self.card,
             prepared.requests,
+            keep_cut=True,
             cut=prepared.cut,
             unfit=sum(isinstance(prompt, Failure) for prompt in prepared.prompts),
             note=f"about {rounds + 1} times that with its rounds of refinement" if rounds else "",
@@ -266,7 +271,7 @@ class Asked:
         return _Prepared(tuple(prompt for prompts in rows for prompt in prompts), tuple(requests), cost)
 
     def _ask(self, prepared: _Prepared) -> list[Generation | Failure]:
-        answered = iter(self.llm.complete(prepared.requests) if prepared.requests else ())
+        answered = iter(self.llm.complete(prepared.requests, keep_cut=True) if prepared.requests else ())
         return [prompt if isinstance(prompt, Failure) else _checked(next(answered)) for prompt in prepared.prompts]
 
     def _notices(

@@ -13,11 +13,11 @@ from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
 from r2med.errors import UserError, nearest
-from r2med.expand.cleaning import clean, is_cut_off, is_raw
 from r2med.expand.expansion import Expansion, Joining
 from r2med.expand.generations import find_generations, folder_name, other_llms
+from r2med.llm.cleaning import VERSION, recorded_answers
 from r2med.llm.costs import listed_kinds
-from r2med.llm.llm_cards import LLMS, find_llm
+from r2med.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm
 from r2med.setup import Setup
 from r2med.stages import Stage
 from r2med.store import Store
@@ -28,10 +28,20 @@ AUTHOR = "author"
 Texts = Mapping[str, tuple[str, ...]]
 
 
-def open_recorded(stage: Stage, llm: str, joining: Joining, setup: Setup, *, asked: bool = True) -> Recorded | None:
+def open_recorded(
+    stage: Stage,
+    llm: str,
+    joining: Joining,
+    setup: Setup,
+    *,
+    asked: bool = True,
+    cleaning: Cleaning = "strict",
+    style: AnswerStyle | None = None,
+) -> Recorded | None:
     """Return what reads an LLM's recorded texts; None if the LLM is to be asked.
 
-    Texts are read if the setup says so, if they are hand-written, or if there is no such LLM to ask. Raises UserError
+    Texts are read if the setup says so, if they are hand-written, or if there is no such LLM to ask. `style` is how
+    answers are marked in texts that were never cleaned; None: as the LLM's card says, if it has one. Raises UserError
     if the stage has settings of asking: texts that are recorded cannot have them.
     """
     chosen = setup.recorded or llm == AUTHOR or not asked
@@ -39,10 +49,11 @@ def open_recorded(stage: Stage, llm: str, joining: Joining, setup: Setup, *, ask
         return None
     otherwise = "" if chosen else no_such_llm(llm)
     for key, _ in stage.changed:
-        if key != "query":
+        if key not in ("query", "cleaning"):
             why = otherwise or "its recorded texts are all searched, as they are"
             raise UserError(f"{stage}: {key} is for an LLM that is asked: {why}")
-    return Recorded(stage, llm, joining, setup.generations, otherwise)
+    style = style or (LLMS[llm].answer if llm in LLMS else "plain")
+    return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning)
 
 
 def no_such_llm(llm: str) -> str:
@@ -61,6 +72,9 @@ class Recorded:
     """Where the files are; None: beside the dataset. A folder of several datasets has one of their names in it."""
     otherwise: str = field(default="", compare=False)
     """What a user may do where there are no texts, if anything."""
+    style: AnswerStyle = "plain"
+    """How answers are marked in texts that were never cleaned."""
+    cleaning: Cleaning = "strict"
 
     def __post_init__(self) -> None:
         folder_name(self.llm)  # raises for what is no name of an LLM
@@ -72,7 +86,13 @@ class Recorded:
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return what a score depends on; the texts themselves are told by their fingerprint."""
-        return {"stage": self.stage.name, "llm": self.llm, "source": "recorded", **asdict(self.joining)}
+        return {
+            "stage": self.stage.name,
+            "llm": self.llm,
+            "source": "recorded",
+            "cleaning": f"{self.cleaning} {self.style} {VERSION}",
+            **asdict(self.joining),
+        }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if texts are missing or are not those of these datasets."""
@@ -89,11 +109,24 @@ class Recorded:
         """Return the answers of each query, how many have none and why, and what a user should know of the files."""
         files = self._files(dataset)
         rows, notices = _read(files, dataset)
-        texts, kinds = _cleaned(rows, [query.id for query in dataset.queries])
+        texts, kinds = self._cleaned(rows, [query.id for query in dataset.queries])
         if bare := sum(not parts for parts in texts.values()):
             what = f"{bare} of {len(texts)} queries have no text and are searched as they are"
             notices.append(f"{files[0]}: {what} ({listed_kinds(kinds)})")
         return texts, kinds, notices
+
+    def _cleaned(self, rows: Texts, ids: list[str]) -> tuple[Texts, dict[str, int]]:
+        """Return the answers, and how many queries have none and why, in the words of the chat layer's failures."""
+        written = {(name, index): text for name, parts in rows.items() for index, text in enumerate(parts)}
+        answers = dict(zip(written, recorded_answers(list(written.values()), self.style, self.cleaning), strict=True))
+        kinds: Counter[str] = Counter()
+        texts = {}
+        for name in ids:
+            parts = rows.get(name, ())
+            texts[name] = tuple(answer for index in range(len(parts)) if (answer := answers[name, index]))
+            if not texts[name]:
+                kinds["missing" if name not in rows else "no_marker" if "".join(parts).strip() else "empty"] += 1
+        return texts, dict(sorted(kinds.items()))
 
     def _files(self, dataset: Dataset) -> list[Path]:
         roots = [self.folder / dataset.name, self.folder] if self.folder is not None else [dataset.folder]
@@ -139,16 +172,3 @@ def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
 def _parts(value: Any) -> tuple[str, ...] | None:
     parts = [value or ""] if isinstance(value, str | None) else value
     return tuple(parts) if all(isinstance(part, str) for part in parts) else None
-
-
-def _cleaned(rows: Texts, ids: list[str]) -> tuple[Texts, dict[str, int]]:
-    """Return the answers, and how many queries have none and why, in the words of the chat layer's failures."""
-    raw = is_raw(part for parts in rows.values() for part in parts)
-    kinds: Counter[str] = Counter()
-    texts = {}
-    for name in ids:
-        parts = [part for part in rows.get(name, ()) if part.strip()]
-        texts[name] = tuple(filter(None, (clean(part) for part in parts if not is_cut_off(part, raw))))
-        if not texts[name]:
-            kinds["missing" if name not in rows else "no_marker" if parts else "empty"] += 1
-    return texts, dict(sorted(kinds.items()))

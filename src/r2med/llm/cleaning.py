@@ -29,6 +29,7 @@ _FINAL = re.compile(
 _OPEN_ANSWER = re.compile(r"<answer>", re.IGNORECASE)
 _CLOSE_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<(?:answer|search)>", re.IGNORECASE)
 _THINKING_HEADING = re.compile(r"^\s*\#+[ \t]*thinking[ \t]*:?\s*", re.IGNORECASE)
 # A stop after a letter, a digit or a bracket, perhaps a quote, before white space: also "kg." and "e.g.", which is a
 # sentence's end too seldom to matter for where a cut text ends.
@@ -78,18 +79,24 @@ def recorded_answers(
     """Return the answers in the recorded texts of one file, which may have been cleaned before; None: there is none.
 
     `style` is how the LLM's card says that it marks its answers, if it has a card. A file is taken as the model wrote
-    it where most texts have the marker; one without it is then reasoning that was cut off. In a file that has none, the
-    texts are answers already.
+    it where most texts have the marker (where any has it, the published way); one without it is then reasoning that was
+    cut off. In a file that has none, the texts are answers already.
     """
+    written = [text for text in texts if text.strip()]
+    enough = 0 if cleaning == "published" else len(written) / 2
     styles: tuple[AnswerStyle, ...] = (style, "think", "final-response")
-    marked: AnswerStyle = next((each for each in styles if _is_marked(texts, each)), "plain")
-    parts = [_split(to_unicode(text), marked, cleaning, cut=False) for text in texts]
+    of_file: AnswerStyle = next((each for each in styles if _marked(written, each) > enough), "plain")
+    parts = [_split(to_unicode(text), _recorded_style(text, style, of_file), cleaning, cut=False) for text in texts]
     return [None if part is None else part.answer.strip() for part in parts]
 
 
-def _is_marked(texts: Iterable[str], style: AnswerStyle) -> bool:
-    written = [text for text in texts if text.strip()]
-    return style != "plain" and sum(bool(_MARKS[style].search(text)) for text in written) * 2 > len(written)
+def _marked(texts: Iterable[str], style: AnswerStyle) -> int:
+    return 0 if style == "plain" else sum(bool(_MARKS[style].search(text)) for text in texts)
+
+
+def _recorded_style(text: str, style: AnswerStyle, of_file: AnswerStyle) -> AnswerStyle:
+    # A search agent's text with a tag in it was never cleaned, whatever the others are.
+    return "answer-tag" if style == "answer-tag" and _TAG.search(text) else of_file
 
 
 def whole_sentences(text: str) -> str:
