@@ -6,10 +6,11 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
-from support.disturbed import write_dataset
+
+from support.datasets import random_folder
+from support.processes import Ended
 
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
@@ -33,25 +34,21 @@ def test_the_page_has_commands_and_files() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_the_page_runs(
-    command: str, tmp_path: Path, forked: Callable[..., CompletedProcess[str]]
-) -> None:
+def test_every_command_of_the_page_runs(command: str, tmp_path: Path, r2med: Callable[..., Ended]) -> None:
     written(tmp_path)
-    write_dataset(tmp_path / "my-plugin" / "datasets" / "ward-data", documents=4)
-    ended = forked(*shlex.split(command)[1:], R2MED_PLUGINS="my-plugin")
+    random_folder(tmp_path / "my-plugin" / "datasets" / "ward-data", documents=4)
+    ended = r2med(*shlex.split(command)[1:], R2MED_PLUGINS="my-plugin")
     assert ended.returncode == 0, ended.stderr
 
 
-def test_the_stage_of_the_page_runs_once_it_is_installed(
-    tmp_path: Path, forked: Callable[..., CompletedProcess[str]]
-) -> None:
+def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: Callable[..., Ended]) -> None:
     written(tmp_path)
     info = tmp_path / "turner" / "turner-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: turner\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[r2med.stages]\nupside = turner:Upside\n")
-    shown = forked("stages", "show", "upside", PYTHONPATH=str(tmp_path / "turner"))
+    shown = r2med("stages", "show", "upside", PYTHONPATH=str(tmp_path / "turner"))
     assert "candidates at the top that stay" in shown.stdout, shown.stderr
-    ended = forked("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
+    ended = r2med("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
     assert ended.returncode == 0, ended.stderr
     assert "upside(keep=1)@5" in ended.stdout

@@ -66,7 +66,7 @@ def test_a_warm_run_needs_no_weights(store, monkeypatch):
     dataset = tiny("heart attack")
     first = found("minilm", dataset, store)
     monkeypatch.setattr("r2med.encoders.transformer.Tower", None)  # would fail if a model were loaded
-    monkeypatch.setattr("r2med.retrieve.cached.VERSION", -1)  # the run itself is not read back
+    monkeypatch.setattr("r2med.retrieve.retriever.VERSION", -1)  # the run itself is not read back
     assert found("minilm", dataset, store) == first
 
 

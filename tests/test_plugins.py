@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.disturbed import write_dataset
 
 import r2med
 from r2med import System, stages
 from r2med.setup import Setup
 from r2med.store import Store
 from support import chat_server, tiny_rerankers
+from support.datasets import random_folder
 
 CARDS = {
     "methods/socratic.toml": 'summary = "Ask what the question is after."\nfields = ["query"]\ncopies = 1\n',
@@ -30,7 +30,7 @@ CARDS = {
 REVERSED = '''
 from r2med.rerank.reranking import Reranked
 from r2med.stages import Stage, depth_field
-from r2med.rerank.order import reranked
+from r2med.rerank.reranking import reranked
 import numpy as np
 from pydantic import Field
 
@@ -60,7 +60,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in CARDS.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    wards = write_dataset(tmp_path / "data" / "wards", documents=6)
+    wards = random_folder(tmp_path / "data" / "wards", documents=6)
     (folder / "datasets").mkdir()
     (folder / "datasets/wards.toml").write_text(f'like = "MedQA-Diag"\nfolder = "{wards}"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(folder))
@@ -108,7 +108,7 @@ def test_a_class_named_by_an_entry_point_is_a_stage(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     stages._plugged.cache_clear()
     try:
-        dataset = write_dataset(tmp_path / "wards", documents=6)
+        dataset = random_folder(tmp_path / "wards", documents=6)
         setup = Setup(store=Store(tmp_path / "store"))
         system = System.parse("bm25 → reversed(strength=0.5)@3", setup)
         assert str(system) == "bm25 → reversed(strength=0.5)@3" and System.parse(str(system), setup) == system

@@ -11,9 +11,8 @@ from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.expand.expansion import Expander
 from r2med.expand.feedback import RM3, Rocchio
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.cached import cached_search
 from r2med.retrieve.fusion import Fusion
-from r2med.retrieve.retriever import SearchQuery
+from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.setup import Setup
 from r2med.store import Store
 from r2med.text import english

@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.data.dataset_cards import cards
-from r2med.measure.groups import group_means
+from r2med.measure.measures import group_means
 
 VALUES = dict(
     zip(

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.text import analyse_chunks, english, terms
-from r2med.text.english import _lower
-from r2med.text.plain import blank_outside_tokens
+from r2med.text.english import _lower, blank_outside_tokens
 from r2med.text.segment import MAX_UNITS, segment
 
 CASES: dict[str, list[tuple[str, list[str]]]] = defaultdict(list)

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from r2med.agents.conversation import WORDS, Completion, Hit
+from r2med.agents.sources import title_and_text
 from r2med.llm.costs import approximate_tokens
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template
-from r2med.retrieve.contents import title_and_text
 
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
 BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"

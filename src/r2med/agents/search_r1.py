@@ -23,10 +23,10 @@ from r2med.agents.conversation import (
     refusal,
 )
 from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
+from r2med.agents.sources import title_and_text
 from r2med.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template, Templates
-from r2med.retrieve.contents import title_and_text
 
 TOKENS = 1024
 """New tokens of a turn."""

@@ -10,9 +10,7 @@ from r2med.agents.conversation import Hit
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.llm.chat import Failure
-from r2med.retrieve.cached import cached_search
-from r2med.retrieve.contents import contents
-from r2med.retrieve.retriever import Retriever, SearchQuery
+from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
 from r2med.store import Store
 
 Documents = tuple[Hit, ...] | Failure
@@ -109,3 +107,17 @@ class _OpenRetriever:
             hits = zip(ids, texts, scores[:count].tolist(), strict=True)
             documents.append(tuple(Hit(name, contents(text), score) for name, text, score in hits))
         return SourceResult(tuple(documents), searched.cost, searched.prepared)
+
+
+def contents(text: str) -> str:
+    """Return a text such that its first line is a title: its own, where there are several, else an empty one.
+
+    A text of one line, sent as it is, would be all title and no text to a client of Search-R1's protocol.
+    """
+    return text if "\n" in text else f"\n{text}"
+
+
+def title_and_text(contents: str) -> tuple[str, str]:
+    """Return the two, as such a client reads them."""
+    title, _, text = contents.partition("\n")
+    return title.strip(), text.strip()

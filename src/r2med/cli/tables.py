@@ -15,7 +15,7 @@ from r2med.cli.console import console, plain
 from r2med.cli.figures import Figures, labelled
 from r2med.cost import Cost, total
 from r2med.data.dataset_cards import cards, groups
-from r2med.measure.groups import group_means
+from r2med.measure.measures import group_means
 from r2med.results import Record
 from r2med.results.batch import Cell, Results
 

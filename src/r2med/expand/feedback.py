@@ -20,8 +20,7 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
-from r2med.retrieve.cached import cached_search
-from r2med.retrieve.retriever import SearchQuery
+from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.setup import Setup
 from r2med.stages import Retrieving, Stage
 from r2med.store import Store

@@ -22,8 +22,7 @@ from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Template, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.cached import cached_search
-from r2med.retrieve.retriever import Retriever, SearchQuery
+from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.setup import Setup
 from r2med.spec import decoded, typed_path

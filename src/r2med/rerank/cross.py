@@ -13,9 +13,8 @@ from r2med.crossencoders.pair_scorer import PairScorer, cost_of, open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.rerank.order import candidates, query_text, reranked
 from r2med.rerank.pair_scores import RankedQuery, pair_scores
-from r2med.rerank.reranking import Reranked
+from r2med.rerank.reranking import Reranked, candidates, query_text, reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup

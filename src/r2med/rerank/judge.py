@@ -21,9 +21,8 @@ from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import kind_of, open_templates
 from r2med.rerank.json_in_text import VERSION, Parsed
 from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
-from r2med.rerank.order import Scores, candidates, kept_in_place, ordered
 from r2med.rerank.parse_scores import HIGHEST
-from r2med.rerank.reranking import Reranked
+from r2med.rerank.reranking import Reranked, Scores, candidates, kept_in_place, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup

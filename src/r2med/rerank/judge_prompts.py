@@ -18,7 +18,7 @@ from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Template, open_templates
-from r2med.rerank.order import query_text
+from r2med.rerank.reranking import query_text
 from r2med.retrieve.retriever import SearchQuery
 
 CHARACTERS = 12

@@ -19,7 +19,7 @@ from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import NotFiniteError
 from r2med.engine.reporting import Reporter
 from r2med.errors import UserError
-from r2med.rerank.order import Rows
+from r2med.rerank.reranking import Rows
 from r2med.store import Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table

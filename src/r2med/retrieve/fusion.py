@@ -14,10 +14,8 @@ from pydantic import Field, model_validator
 from r2med.cost import Cost, total
 from r2med.data import Dataset
 from r2med.errors import nearest
-from r2med.retrieve.cached import cached_search
-from r2med.retrieve.retriever import TEXTS_ALONE, Retriever, Searched, Searcher, SearchQuery
-from r2med.retrieve.run import NO_DOCUMENT, Run
-from r2med.retrieve.topk import best
+from r2med.retrieve.retriever import TEXTS_ALONE, Retriever, Searched, Searcher, SearchQuery, cached_search
+from r2med.retrieve.run import NO_DOCUMENT, Run, best
 from r2med.setup import Setup
 from r2med.spec import Call
 from r2med.stages import Fused, Numbers, Stage, Words, argument

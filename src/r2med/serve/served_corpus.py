@@ -28,8 +28,8 @@ class ServedCorpus:
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """Return the k best documents of each query, best first; no document is excluded for any query."""
+        from r2med.agents.sources import contents
         from r2med.data.dataset import Query
-        from r2med.retrieve.contents import contents
         from r2med.retrieve.retriever import SearchQuery
         from r2med.retrieve.run import NO_DOCUMENT
 

@@ -27,8 +27,7 @@ from typing import Any
 import numpy.typing as npt
 
 from r2med.errors import UserError
-from r2med.store.files import exclusive, map_array, sha256, sync, write_atomically
-from r2med.store.keys import digest
+from r2med.store.files import digest, exclusive, map_array, sha256, sync, write_atomically
 from r2med.store.owners import process_name, stale, stale_work
 
 log = logging.getLogger("r2med")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -126,3 +127,9 @@ def _is_same_file(handle: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
+
+
+def digest(value: Any) -> str:
+    """Return 32 hex digits for a JSON-like value; equal values give equal keys, whatever the order of dict keys."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]

@@ -14,9 +14,8 @@ from r2med.data.dataset import Dataset
 from r2med.errors import UserError, nearest
 from r2med.expand.expansion import Asking, Expander, Expansion, check
 from r2med.rerank.reranking import Reranked, Reranker
-from r2med.retrieve.cached import cached_search
 from r2med.retrieve.candidates import Candidates
-from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
+from r2med.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, encoded

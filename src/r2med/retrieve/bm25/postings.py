@@ -16,7 +16,7 @@ from r2med.data.corpus import Corpus
 from r2med.engine import map_threads
 from r2med.store import Artefact
 from r2med.store.files import write_array
-from r2med.text.chunks import analyse_chunks
+from r2med.text.english import analyse_chunks
 
 BLOCK = 4096
 """Documents analysed at a time by one thread."""

@@ -23,8 +23,7 @@ from r2med.retrieve.bm25.index import VERSION, Index, open_index
 from r2med.retrieve.bm25.postings import Segment
 from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.retriever import Searched, SearchQuery
-from r2med.retrieve.run import Run
-from r2med.retrieve.topk import best, best_positive
+from r2med.retrieve.run import Run, best, best_positive
 from r2med.setup import Setup
 from r2med.stages import Stage
 from r2med.store import Store, digest

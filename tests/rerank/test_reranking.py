@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from r2med.data import Corpus
-from r2med.rerank.order import candidates, kept_in_place, ordered, reranked
+from r2med.rerank.reranking import candidates, kept_in_place, ordered, reranked
 from r2med.retrieve.run import Run
 
 CORPUS = Corpus.of([(letter, letter) for letter in "abcdef"])
