@@ -8,7 +8,7 @@ import pytest
 from r2med.cli import printable
 from support import processes
 from support.fork_server import Command
-from support.processes import PATIENCE, Ended, python
+from support.processes import PATIENCE, Ended, ended, python, started
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 STOPPED = {
@@ -78,6 +78,14 @@ def test_sigterm_stops_work_in_the_background_where_ctrl_c_is_ignored() -> None:
 )
 def test_a_ctrl_c_of_which_a_library_made_another_error_is_one_line(fault: str) -> None:
     done = verb(fault)
+    assert (done.returncode, done.stderr.splitlines()) == (130, [STOPPED[130]])
+
+
+def test_a_ctrl_c_within_an_exec_ends_with_the_exit_code_too(tmp_path: Path) -> None:
+    """As in dataclasses; `python -m` would end by the signal instead."""
+    (tmp_path / "verb.py").write_text(VERB.format(body="exec('raise KeyboardInterrupt')", before=""))
+    with started(["-m", "verb"], cwd=tmp_path) as process:
+        done = ended(process)
     assert (done.returncode, done.stderr.splitlines()) == (130, [STOPPED[130]])
 
 

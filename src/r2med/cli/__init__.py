@@ -64,6 +64,9 @@ def _end(error: BaseException) -> None:
     """End the process with one line; return if the error is a fault of the program."""
     if _is_interrupt(error):
         _stop_at_once_on_signals()  # a second Ctrl-C does not wait for threads
+        # Interrupted within an exec, as dataclasses use it, Python would end by SIGINT instead of with our exit code,
+        # unless another exec comes after it.
+        exec("")
         by = " by SIGTERM" if TERMINATED in _signals else ""
         _stop(f"stopped{by}; the same command goes on from here", TERMINATED if by else INTERRUPTED)
     from r2med.errors import UserError

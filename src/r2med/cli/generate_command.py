@@ -145,7 +145,7 @@ def _write_all(
             made, all_of_them = len(expansion.queries) - expansion.failures, len(expansion.queries)
             try:
                 path = write_generations(expansion, dataset, out, call.name, call.arguments[0], overwrite=overwrite)
-                print(f"{path}: {made} of {all_of_them} queries", flush=True)
+                print(f"{printable(str(path))}: {made} of {all_of_them} queries", flush=True)
                 whole &= "budget" not in expansion.failure_kinds
             except NotWrittenError as reason:
                 whole = False

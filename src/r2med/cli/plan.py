@@ -42,11 +42,12 @@ def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store
 
 
 def _show(name: str, parts: Sequence[Preview]) -> None:
+    from r2med.cli import printable
     from r2med.llm.costs import estimate
 
     asked = list(dict.fromkeys(request for part in parts for request in part.unanswered))
     every = len({request for part in parts for request in part.requests})
-    print(f"{name}: {len(asked):,} calls, {every - len(asked):,} answered already")
+    print(f"{printable(name)}: {len(asked):,} calls, {every - len(asked):,} answered already")
     card = parts[0].card
     about = estimate(asked, card)
     dollars = f"about ${about.dollars:.2f}, at most ${about.dollars_at_most:.2f}"

@@ -43,6 +43,7 @@ def serve(
     """Answer POST /retrieve in the protocol of Search-R1's retrieval server, until it is stopped."""
     import os
 
+    from r2med.cli import printable
     from r2med.cli.progress import steps
     from r2med.data import load
     from r2med.errors import MissingExtraError
@@ -88,6 +89,6 @@ def serve(
 
     def ready() -> None:
         about = f"{served.dataset}, {len(served.corpus):,} documents, {served.retriever}"
-        print(f"{listener.url}/retrieve · {about} · Ctrl-C stops", flush=True)
+        print(printable(f"{listener.url}/retrieve · {about} · Ctrl-C stops"), flush=True)
 
     serve_at(app, listener, ready, grace=grace, access_log=access_log)
