@@ -10,8 +10,7 @@ from r2med.expand.method_cards import METHODS
 from r2med.llm.chat import Failure, RawAnswer
 from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.prompts.fitting import NO_PASSAGES, Fitter, first_words
-from r2med.prompts.templates import Template
+from r2med.prompts.fitting import NO_PASSAGES
 from r2med.retrieve.bm25 import BM25
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
@@ -164,11 +163,6 @@ def test_lamer_shows_ten_passages_of_512_words(store):
     assert "[11]" not in llm.prompts[0]
 
 
-def test_the_first_words_of_a_text_are_kept_as_they_stand():
-    assert first_words("a  b\nc d", 3) == "a  b\nc"
-    assert first_words("a  b\nc ", 3) == "a  b\nc "
-
-
 def test_query2doc_shows_its_examples(dataset, store):
     _, llm = expand(dataset, store, method="query2doc")
     assert open_prompts(METHODS["query2doc"], "case").examples in llm.prompts[0]
@@ -222,22 +216,6 @@ def test_a_prompt_over_the_context_is_cut_at_its_passages_and_told(store):
     assert expansion.cost.cut == 1
     assert "1 prompts were cut" in expansion.notices[0]
     assert expansion.failures == 0
-
-
-def test_the_draft_is_cut_after_the_passages_and_the_query_never():
-    card = CARD.model_copy(update={"context_length": 160, "max_tokens": 100})
-    fitter = Fitter(card, "system")
-    template = Template("t", "{query}|{draft}|{passages}")
-    fitted = fitter.fit(template, "query " * 10, passages=["passage " * 20], draft="draft " * 100)
-    query, draft, passages = fitted.messages[-1].content.split("|")
-    assert query == "query " * 10
-    assert draft.startswith("draft draft")
-    assert len(draft) < 200
-    assert passages == ""
-    assert fitted.cut
-    assert prompt_tokens(fitted.messages) <= 60
-    kept = fitter.fit(template, "query", passages=["passage " * 100], draft="draft")
-    assert kept.messages[-1].content.startswith("query|draft|[1] passage passage")
 
 
 def test_a_query_that_does_not_fit_is_a_counted_failure_and_not_asked(store):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from r2med.agents.conversation import WORDS, Completion, Hit
 from r2med.agents.sources import title_and_text
 from r2med.llm.costs import approximate_tokens
-from r2med.prompts.fitting import first_words
+from r2med.prompts.fitting import first_words, fit
 from r2med.prompts.templates import Template
 
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
@@ -39,16 +39,14 @@ class Reader:
 
     def prompt(self, reasoning: str, search: str, documents: Sequence[Hit]) -> tuple[str, int]:
         """Return the prompt, and how many documents are in it; where not all fit, the worst are left out."""
-        values = {"reasoning": shortened(reasoning), "search": search}
-        bare = approximate_tokens(self.template.render({**values, "passages": ""}))
-        room = self.room - bare
-        kept = []
-        for entry in entries(documents):
-            room -= approximate_tokens(entry) + 1  # the blank line between two
-            if room < 0:
-                break
-            kept.append(entry)
-        return self.template.render({**values, "passages": "\n\n".join(kept)}), len(kept)
+        blocks = list(entries(documents))
+
+        def render(count: int) -> str:
+            passages = "\n\n".join(blocks[:count])
+            return self.template.render({"reasoning": shortened(reasoning), "search": search, "passages": passages})
+
+        fitted = fit(render, approximate_tokens, self.room, 0, len(blocks))
+        return fitted or (render(0), 0)
 
 
 def entries(documents: Sequence[Hit]) -> Iterator[str]:

@@ -223,7 +223,7 @@ class Asked:
             candidates, cost = self._passages(BM25(), dataset, plain, store)
         # From here on a query is its text: nothing else of it can get into a prompt.
         fitted = [
-            fitter.fit(prompts.ask, query.text, prompts.examples, passages)
+            fitter.fill(prompts.ask, query.text, prompts.examples, passages)
             for query, passages in zip(dataset.queries, candidates, strict=True)
         ]
         return self._prepared([fitted] * self.stage.samples, cost)
@@ -244,7 +244,7 @@ class Asked:
             cost += searched
             rows.append(
                 [
-                    fitter.fit(prompts.refine, query.text, passages=shown, draft=draft) if draft else NO_DRAFT
+                    fitter.fill(prompts.refine, query.text, passages=shown, draft=draft) if draft else NO_DRAFT
                     for query, draft, shown in zip(dataset.queries, own, passages, strict=True)
                 ]
             )

@@ -1,9 +1,10 @@
-"""Prompts that fit the LLM: passages are cut first, then the draft, and the query never."""
+"""Prompts that fit the LLM: what may be shortened is cut, and the query never."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from r2med.errors import UserError
 from r2med.llm.chat import Failure, Message
@@ -12,6 +13,26 @@ from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import Template
 
 NO_PASSAGES = "(none were found)"
+
+T = TypeVar("T")
+
+
+def fit(
+    render: Callable[[int], T], tokens: Callable[[T], int], room: int, least: int, most: int
+) -> tuple[T, int] | None:
+    """Return `render(size)` with the largest size from `least` to `most` that has room, and that size.
+
+    None if not even the least has. A larger size must not take fewer tokens.
+    """
+    if tokens(whole := render(most)) <= room:
+        return whole, most
+    if tokens(render(least)) > room:
+        return None
+    low, high = least, most  # low fits, high does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if tokens(render(middle)) <= room else (low, middle)
+    return render(low), low
 
 
 @dataclass(frozen=True)
@@ -30,42 +51,50 @@ class Fitter:
     system: str
 
     def __post_init__(self) -> None:
-        if self.budget < 1:
+        if self.room < 1:
             limits = f"its answers may take {self.card.max_tokens} tokens of a context of {self.card.context_length}"
             raise UserError(f"{self.card.name} has no room for a prompt: {limits}")
 
     @property
-    def budget(self) -> int:
+    def room(self) -> int:
         """Tokens that a prompt may have, when the longest answer is to fit after it."""
         return self.card.context_length - self.card.max_tokens
 
-    def fit(
+    def fit(self, render: Callable[[int], str], least: int, most: int, smallest: str) -> Fitted | Failure:
+        """Return the prompt of the largest size that fits; a failure where not even the least does.
+
+        `render` returns the user's message of a size, `smallest` says what the message of the least size holds.
+        """
+        system = (Message("system", self.system),) if self.system else ()  # some servers refuse an empty one
+
+        def messages(size: int) -> tuple[Message, ...]:
+            return *system, Message("user", render(size))
+
+        fitted = fit(messages, prompt_tokens, self.room, least, most)
+        if fitted is None:
+            needed = prompt_tokens(messages(least))
+            why = f"{smallest} takes about {needed} tokens, {self.card.name} has {self.room} for a prompt"
+            return Failure("context_length", why, attempts=0)
+        return Fitted(fitted[0], cut=fitted[1] < most)
+
+    def fill(
         self, template: Template, query: str, examples: str = "", passages: Sequence[str] = (), draft: str = ""
     ) -> Fitted | Failure:
-        """Return the prompt; a failure where not even the bare query fits."""
+        """Return a template filled in; passages are cut first, the worst of them before the others, then the draft."""
+        numbered = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(passages, 1)) or NO_PASSAGES
+        shown = numbered if template.names("passages") else ""
+        of_draft = approximate_tokens(draft)
 
-        system = [Message("system", self.system)] if self.system else []  # some servers refuse an empty one
+        def render(tokens: int) -> str:
+            values = {"passages": _start_of(shown, tokens - of_draft), "draft": _start_of(draft, tokens)}
+            return template.render({"query": query, "examples": examples, **values})
 
-        def messages(passages: str, draft: str) -> tuple[Message, ...]:
-            values = {"query": query, "examples": examples, "passages": passages, "draft": draft}
-            return *system, Message("user", template.render(values))
-
-        bare = prompt_tokens(messages("", ""))
-        if bare > self.budget:
-            why = f"the question alone takes about {bare} tokens, {self.card.name} has {self.budget} for a prompt"
-            return Failure("context_length", why, attempts=0)
-        # Rounding up twice, once for each part, is a token at most.
-        room = self.budget - bare - 2
-        kept_draft = _start_of(draft, room)
-        whole = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(passages, 1)) or NO_PASSAGES
-        whole = whole if template.names("passages") else ""
-        kept = _start_of(whole, room - approximate_tokens(kept_draft))
-        return Fitted(messages(kept, kept_draft), cut=kept_draft != draft or kept != whole)
+        return self.fit(render, 0, of_draft + approximate_tokens(shown), "the question alone")
 
 
 def first_words(text: str, words: int) -> str:
     """Return the start of a text; white space is left as it is."""
-    parts = text.split(maxsplit=words)
+    parts = text.split(maxsplit=min(words, len(text)))
     return text if len(parts) <= words else text[: len(text) - len(parts[-1])].rstrip()
 
 

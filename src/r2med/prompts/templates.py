@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
@@ -9,10 +11,20 @@ from pathlib import Path
 
 from r2med import plugins
 from r2med.data.dataset import Dataset
+from r2med.data.dataset_cards import cards
 from r2med.errors import UserError, nearest
-from r2med.prompts.checking import FIELD, check_fields
-from r2med.prompts.own import SUFFIX, check_names, kind_in, own_files
 from r2med.store import digest
+
+SUFFIX = ".txt"
+DEFAULT_KIND = "case"
+FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
+
+# Braces in JSON or code are text. These are habits of other template languages, which would be shown to the model.
+_DOUBLED = re.compile(r'\{\{\s*(?:[A-Za-z_]\w*\s*\}\}|")')
+_DECORATED = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:[.\[!:][^{}\n]*)?\}")
+
+_CLOSE = 0.75
+"""How alike two kinds are of which one is the other misspelt: exma and exam are, news and case are not."""
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "listwise": ("query", "passages", "count"),
@@ -32,7 +44,7 @@ class Template:
     text: str
 
     def names(self, field: str) -> bool:
-        """Tell whether the template has a field."""
+        """Return whether the template has a field."""
         return field in FIELD.findall(self.text)
 
     def render(self, values: Mapping[str, str]) -> str:
@@ -65,13 +77,17 @@ class Templates:
         """Return the template METHOD.KIND, or METHOD for all kinds. Raises UserError if it names other fields."""
         for_all = not kind or (method in self.files and f"{method}.{kind}" not in self.files)
         template = Template(*self.read(method if for_all else f"{method}.{kind}"))
-        check_fields(template.file, template.text, method, FIELDS[method] if fields is None else fields)
+        _check_fields(template.file, template.text, method, FIELDS[method] if fields is None else fields)
         return template
 
 
 def kind_of(dataset: Dataset) -> str:
     """Return a dataset's kind as templates are named: post, exam, case or similar-case."""
-    return kind_in(dataset.card.kind if dataset.card else "")
+    return _kind_in(dataset.card.kind if dataset.card else "")
+
+
+def _kind_in(name: str) -> str:
+    return name.replace(" ", "-") or DEFAULT_KIND
 
 
 def open_templates(folder: Path | None = None, kinds: Collection[str] = (), *, every: bool = False) -> Templates:
@@ -82,11 +98,11 @@ def open_templates(folder: Path | None = None, kinds: Collection[str] = (), *, e
     files = plugins.files("prompts", SUFFIX)
     if folder is None:
         return Templates(files)
-    own = own_files(folder, files)
-    check_names(own, files, {name.partition(".")[0] for name in files}, kinds, every)
+    own = _own_files(folder, files)
+    _check_names(own, files, {name.partition(".")[0] for name in files}, kinds, every)
     for name, path in own.items():
         if (method := name.partition(".")[0]) in FIELDS:
-            check_fields(str(path), _read(path), method, FIELDS[method])
+            _check_fields(str(path), _read(path), method, FIELDS[method])
     return Templates({**files, **own})
 
 
@@ -98,3 +114,56 @@ def _read(file: Traversable) -> str:
         raise UserError(f"{file}: a template must be UTF-8 text") from None
     except OSError as error:
         raise UserError(f"{file}: it cannot be read ({error.strerror})") from None
+
+
+def _own_files(folder: Path, ours: Collection[str]) -> dict[str, Path]:
+    """Return the templates of a folder by name; `ours` are the names of those that there are already."""
+    folder = folder.expanduser()
+    if not folder.is_dir():
+        raise UserError(f"--prompts {folder}: there is no such folder")
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    for path in paths:
+        if path.suffix != SUFFIX and (path.stem in ours or path.name in ours):
+            raise UserError(f"{path}: the name of a template ends in {SUFFIX}")
+    own = {path.stem: path for path in paths if path.suffix == SUFFIX}
+    if not own:
+        raise UserError(f"--prompts {folder}: it has no templates, such as hyde.case{SUFFIX}")
+    return own
+
+
+def _check_names(
+    own: Mapping[str, Path], ours: Collection[str], methods: Collection[str], kinds: Collection[str], every: bool
+) -> None:
+    """Raise UserError for a file that nothing asks for: the template it was to replace would stay in use unnoticed.
+
+    `kinds` are those of the datasets at hand. Unless that is `every` one, another may still have a kind that nobody
+    knows, and only what looks like a known kind misspelt is refused.
+    """
+    known = {*kinds, *(_kind_in(card.kind) for card in cards().values())}
+    known |= {name.partition(".")[2] for name in ours if "." in name}
+    for name, path in own.items():
+        method, _, kind = name.partition(".")
+        with_kinds = any(other.startswith(f"{method}.") for other in ours)
+        without = method in ours
+        if method not in methods or (kind and without and not with_kinds) or (not kind and with_kinds and not without):
+            names = "METHOD.KIND.txt, such as hyde.case.txt"
+            raise UserError(f"{path} has no template's name{nearest(name, ours)}: {names}")
+        if kind and kind not in known and (every or difflib.get_close_matches(kind.lower(), known, 1, _CLOSE)):
+            kinds_known = ", ".join(sorted(known))
+            raise UserError(f"{path}: no dataset is of kind {kind!r}{nearest(kind, known)}: {kinds_known}")
+
+
+def _check_fields(file: str, text: str, method: str, allowed: Sequence[str]) -> None:
+    """Raise UserError for a field that a template of this method does not have, or that would not be filled in."""
+    known = f"fields of a {method} template: {', '.join(f'{{{name}}}' for name in allowed) or 'none'}"
+    if doubled := _DOUBLED.search(text):
+        raise UserError(f"{file}: {doubled[0]} doubles its braces: write each once; {known}")
+    for match in _DECORATED.finditer(text):
+        plain, name = FIELD.fullmatch(match[0]), match[1]
+        if plain and name not in allowed:
+            raise UserError(f"{file}: unknown field {match[0]}{nearest(name, allowed)}: {known}")
+        # {key: value} with a space in it may be an example of something; {query.answer} is nothing but a mistake.
+        if not plain and (name in allowed or not re.search(r"\s", match[0])):
+            raise UserError(f"{file}: {match[0]} is no field: one is its name in braces and nothing else; {known}")
+    if "query" in allowed and "query" not in FIELD.findall(text):
+        raise UserError(f"{file}: it does not name {{query}}: the model would not see the question")

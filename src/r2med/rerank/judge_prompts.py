@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from r2med.errors import UserError
-from r2med.llm.chat import Failure, Message
-from r2med.llm.costs import prompt_tokens
+from r2med.llm.chat import Failure
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.templates import Template, open_templates
@@ -55,31 +54,18 @@ class JudgePrompts:
     template: Template
     hash: str
 
-    def messages(self, question: Question, words: int) -> tuple[Message, ...]:
-        """Return the prompt with so many words of each passage."""
-        texts = [shortened(text, words) for text in question.passages]
-        values = {
-            "query": question.query,
-            "passages": passages_block(texts, question.hints),
-            "count": str(len(texts)),
-        }
-        return Message("system", self.system), Message("user", self.template.render(values))
-
     def fitted(self, question: Question, card: LLMCard, words: int) -> Fitted | Failure:
         """Return the prompt of a question; a failure where passages would be cut below what can be judged."""
-        budget = Fitter(card, self.system).budget
-        whole = self.messages(question, words)
-        if prompt_tokens(whole) <= budget:
-            return Fitted(whole)
-        low, high = min(LEAST, words), words  # low fits, high does not
-        if (needed := prompt_tokens(self.messages(question, low))) > budget:
-            asked = f"a query with {low} words of each of {len(question.passages)} passages takes about {needed} tokens"
-            return Failure("context_length", f"{asked}, {card.name} has {budget} for a prompt", attempts=0)
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = prompt_tokens(self.messages(question, middle)) <= budget
-            low, high = (middle, high) if fits else (low, middle)
-        return Fitted(self.messages(question, low), cut=True)
+        least = min(LEAST, words)
+        smallest = f"a query with {least} words of each of {len(question.passages)} passages"
+        return Fitter(card, self.system).fit(lambda size: self._rendered(question, size), least, words, smallest)
+
+    def _rendered(self, question: Question, words: int) -> str:
+        """Return the user's message with so many words of each passage."""
+        texts = [shortened(text, words) for text in question.passages]
+        return self.template.render(
+            {"query": question.query, "passages": passages_block(texts, question.hints), "count": str(len(texts))}
+        )
 
 
 def open_prompts(method: str, kind: str, folder: Path | None = None) -> JudgePrompts:
