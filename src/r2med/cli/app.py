@@ -1,4 +1,4 @@
-"""All verbs in one place."""
+"""The application: every verb of the command line under its name."""
 
 from __future__ import annotations
 
