@@ -41,3 +41,12 @@ def test_a_card_is_shown_as_it_is_asked(capsys: pytest.CaptureFixture[str]) -> N
     assert card["model"] == "o3-mini" and "temperature" not in card  # a reasoning API takes none
     with pytest.raises(UserError, match="did you mean o3-mini"):
         show("o3-mni")
+
+
+def test_an_llm_is_shown_with_what_is_sent_to_it(r2med: Command) -> None:
+    chat = json.loads(r2med("llms", "show", "qwen-7b").stdout)
+    assert (chat["temperature"], chat["seed"], chat["max_tokens"]) == (0.7, 42, 10240)
+    assert "price" not in chat
+    reasoning = json.loads(r2med("llms", "show", "o3-mini").stdout)
+    assert reasoning["price"] == {"prompt": 1.1, "completion": 4.4}
+    assert "temperature" not in reasoning

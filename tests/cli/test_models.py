@@ -24,12 +24,14 @@ def test_the_list_has_a_table_of_rerankers(output):
     start = next(number for number, line in enumerate(lines) if line.split()[:2] == ["name", "reranker"])
     names = {line.split()[0] for line in lines[start + 2 :] if line.strip()}
     assert {"bge-reranker", "bge-reranker:published", "monobert", "rankllama"} <= names
-    assert any(line.startswith("medcpt ") for line in lines[:start])
+    models = {line.split()[0] for line in lines[:start] if line.strip()}
+    assert {"medcpt", "medcpt:published", "nv", "voyage", "qwen3-8b"} <= models
 
 
 def test_a_rerankers_card_is_shown(output):
     assert json.loads(output("show", "rankllama"))["base"] == "meta-llama/Llama-2-7b-hf"
-    assert json.loads(output("show", "medcpt"))["pooling"] == "cls"
+    shown = json.loads(output("show", "medcpt:published"))
+    assert (shown["pooling"], shown["query"]["repository"]) == ("cls", "ncbi/MedCPT-Article-Encoder")
 
 
 @pytest.fixture
@@ -82,3 +84,7 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(cards, output):
     assert r"[bold]x[/y]\x1b[31m" in printed
     assert json.loads(output("show", "mine"))["licence"] == "[bold]x[/y]\x1b[31m"
     assert "\x1b" not in printed + output("show", "mine")
+
+
+def test_a_model_with_real_weights_is_checked(output):
+    assert "384 dimensions; norms 1.0000" in output("check", "minilm")

@@ -319,3 +319,18 @@ def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(
     evaluate("rm3 → bm25", mini, workspace.out)
     evaluate("rm3 → bm25", mini, workspace.out)
     assert asked == ["rm3 → bm25"] * 2
+
+
+def test_on_the_demo_minilm_and_its_fusion_give_sensible_recorded_scores(tmp_path: Path) -> None:
+    dataset = load("demo/Medical-Sciences")
+    records = {spec: evaluate(spec, dataset, out=tmp_path) for spec in ("bm25", "minilm", "bm25+minilm")}
+    scores = {spec: record.mean["nDCG@10"] for spec, record in records.items()}
+    assert scores["minilm"] > scores["bm25"] > 0.1
+    assert scores["bm25+minilm"] > scores["bm25"]
+    document = records["minilm"].settings["retrieve"]["document"]
+    assert (document["max_tokens"], document["dtype"]) == (256, "float32")
+    assert document["revision"]
+    (stage,) = records["minilm"].stages
+    assert (stage.prepared.texts, stage.cost.texts) == (len(dataset.corpus), len(dataset.queries))
+    expanded = evaluate("hyde(author) → minilm", dataset, out=tmp_path)
+    assert expanded.mean["nDCG@10"] > scores["minilm"]

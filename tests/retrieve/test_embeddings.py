@@ -16,6 +16,7 @@ from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
 from r2med.setup import Setup
 from r2med.store import Store
+from support.processes import python
 
 
 class LettersEncoder:
@@ -287,3 +288,47 @@ def test_what_vectors_took_is_told_again_when_they_are_read_back(corpus, store):
     for before, after, texts, seconds in zip(first, again, (10, 2), (2, 1), strict=True):
         assert after.cost == before.cost
         assert (after.cost.texts, after.cost.seconds) == (texts, seconds)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from r2med.data import Corpus
+from r2med.encoders.encoder import Encoded
+from r2med.retrieve.dense import embeddings
+from r2med.store import Store
+
+class Model:
+    calls = 0
+    def describe(self, role): return {"model": "counting"}
+    def encode(self, texts, role):
+        Model.calls += 1
+        if len(sys.argv) > 2 and Model.calls == 7:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Encoded(np.ones((len(texts), 2), dtype=np.float32))
+
+embeddings.SHARD = 10
+embeddings.embed_corpus(Corpus.of((str(i), str(i)) for i in range(100)), Model(), Store(sys.argv[1]))
+print(Model.calls)
+"""
+
+
+def test_killed_at_shard_7_of_10_the_next_start_encodes_the_rest(tmp_path):
+    assert python(KILLED, tmp_path, "kill").returncode == -9
+    assert python(KILLED, tmp_path).stdout == "4\n"
+
+
+def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
+    class Growing:
+        width = 1
+
+        def describe(self, role):
+            return {}
+
+        def encode(self, texts, role):
+            self.width += 1
+            return Encoded(np.ones((len(texts), self.width), dtype=np.float32))
+
+    monkeypatch.setattr(embeddings, "SHARD", 2)
+    with pytest.raises(UserError, match="different lengths"):
+        embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)

@@ -1,0 +1,49 @@
+"""`r2med run` with expansion: a dry run, feedback without an LLM, and every mistake about LLMs one line."""
+
+import json
+
+import pytest
+
+
+def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path, r2med):
+    done = r2med("run", "bm25", "--expand", "hyde", "--llm", "o3-mini", "--data", "demo", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "64 calls" in done.stdout
+    assert "$" in done.stdout
+    assert done.stdout.count("--- prompt ") == 3
+    assert not (tmp_path / "results").exists()
+
+
+def test_feedback_without_an_llm_runs_from_the_command_line(r2med):
+    done = r2med("run", "bm25", "--expand", "rm3", "--expand", "rocchio", "--data", "demo/Biology", "--json")
+    assert [row["system"] for row in json.loads(done.stdout)] == ["rm3 → bm25", "rocchio → bm25"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "bm25", "--expand", "hyde"], "--llm"),
+        (["run", "bm25", "--llm", "gpt4"], "--expand"),
+        (["run", "bm25", "--expand", "hyd", "--llm", "gpt4"], "did you mean hyde"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--data", "demo/Biology"], "OPENAI_API_KEY"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", "--data", "demo/Biology"], "gtp4"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", "--data", "demo/Biology"], "author"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--prompts", "nowhere"], "nowhere"),
+        (["run", "hyde(gpt4, samples=0) -> bm25"], "samples"),
+        (["generate", "hyde", "--llm", "gtp4"], "did you mean gpt4"),
+        (["generate", "rm3", "--llm", "gpt4"], "asks no LLM"),
+        (["llms", "show", "gtp4"], "did you mean gpt4"),
+        (["run", "bm25", "--recorded"], "--recorded is about texts of an LLM"),
+        (["run", "bm25", "--base-url", "http://localhost:8000/v1"], "--base-url is about texts of an LLM"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vlm"], "did you mean vllm"),
+        (["generate", "hyde", "--llm", "gpt4", "--llm-backend", "vlm"], "did you mean vllm"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vllm", "--base-url", "http://a"], "vllm runs gpt4 in this"),
+    ],
+)
+def test_mistakes_about_llms_are_one_line(arguments, says, r2med, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    done = r2med(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr

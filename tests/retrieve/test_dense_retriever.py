@@ -1,0 +1,54 @@
+"""A dense retriever with real weights, alone and as part of a fusion."""
+
+import pytest
+
+from r2med import Dataset, Qrels, Query, UserError
+from r2med.data import Corpus
+from r2med.system import System
+
+TOPICS = ["myocardial infarction", "tax law", "pulmonary embolism", "a recipe for bread"]
+
+
+def tiny(query, documents=TOPICS):
+    corpus = Corpus.of((text, text) for text in documents)
+    return Dataset("tiny", (Query("q", query),), corpus, Qrels({"q": {documents[0]: 1}}))
+
+
+def ranking(spec, dataset, store, k=10):
+    return [document for document, _ in next(iter(System.parse(spec).run(dataset, store, k).run))[1]]
+
+
+def test_a_heart_attack_is_nearer_to_myocardial_infarction_than_to_tax_law(store):
+    found = ranking("minilm", tiny("heart attack"), store)
+    assert found[0] == "myocardial infarction"
+    assert found.index("myocardial infarction") < found.index("tax law")
+    assert len(found) == len(TOPICS)
+
+
+def test_fusion_finds_what_either_part_finds(store):
+    documents = ["myocardial infarction", "heart of palm salad attack plan", "tax law"]
+    assert set(ranking("bm25+minilm", tiny("heart attack", documents), store)) == set(documents)
+    assert ranking("bm25", tiny("heart attack", documents), store) == [documents[1]]
+
+
+def test_excluded_documents_are_left_out_of_dense_rankings(store):
+    dataset = tiny("heart attack")
+    query = Query("q", "heart attack", excluded=("myocardial infarction",))
+    dataset = Dataset("tiny", (query,), dataset.corpus, dataset.qrels)
+    assert "myocardial infarction" not in ranking("minilm", dataset, store)
+    assert "myocardial infarction" not in ranking("bm25+minilm", dataset, store)
+
+
+def test_a_warm_run_needs_no_weights(store, monkeypatch):
+    dataset = tiny("heart attack")
+    first = ranking("minilm", dataset, store)
+    monkeypatch.setattr("r2med.encoders.transformer.Tower", None)  # would fail if a model were loaded
+    monkeypatch.setattr("r2med.retrieve.retriever.VERSION", -1)  # the run itself is not read back
+    assert ranking("minilm", dataset, store) == first
+
+
+def test_a_corpus_that_is_empty_is_one_line(store):
+    empty = Dataset("empty", (Query("q", "x"),), Corpus.of([]), Qrels({"q": {"d": 1}}))
+    for spec in ("minilm", "bm25+minilm"):
+        with pytest.raises(UserError, match="corpus is empty"):
+            System.parse(spec).run(empty, store, 5)
