@@ -90,9 +90,11 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, cleaning=self.cleaning, style=self.answer_style):
             return recorded
         card = resolve_llm(self.llm, setup).model_copy(update={"cleaning": self.cleaning})
-        source: SearchSpec = (
-            RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
-        )
+        source: SearchSpec
+        if self.remote:
+            source = RemoteSearch(self.remote)
+        else:
+            source = LocalSearch(self.by.open(setup), decoded(self.corpus), setup.store)
         folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
         return AgentExpander(self, open_chat(card, setup), card, source, folder)
 
