@@ -137,7 +137,7 @@ def reranker_weights(tmp_path_factory):
 def scored(spec, folder, pairs, dataset="IIYi-Clinical"):
     name = spec.partition(":")[0]
     paths = tuple((known, folder / place) for known, place in ORIGINALS[name].paths)
-    setup = Setup(device="cpu", dtype="float32", model_paths=paths)
+    setup = Setup(device="cpu", dtype="float32", model_paths=paths, tokens_per_batch=500)
     scorer = open_scorer(RERANKERS.card(spec), dataset_cards()[dataset].instruction, setup)
     return [one.score for one in scorer.score(pairs)]
 

@@ -125,11 +125,17 @@ def gemma(folder: Path, side: str = "right", positions: int = 128) -> Path:
 
 
 def mistral(
-    folder: Path, side: str = "right", template: str = "<s> $A", window: int | None = None, positions: int = 128
+    folder: Path,
+    side: str = "right",
+    template: str = "<s> $A",
+    window: int | None = None,
+    positions: int = 128,
+    layers: int = 3,
 ) -> Path:
     """Save a Mistral, as e5, sfr and GritLM; without a padding token, as theirs."""
     tokenizer = _byte_level(template, side, bos_token="<s>", eos_token="</s>")
     settings = {"num_key_value_heads": 2, "max_position_embeddings": positions, "sliding_window": window}
+    settings["num_hidden_layers"] = layers
     return _save(folder, _config(transformers.MistralConfig, tokenizer, **settings), tokenizer)
 
 
