@@ -13,9 +13,10 @@ from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
-from r2med.spec import parse_stage
+from r2med.spec import encoded, parse_stage
 from r2med.stages import help_of, stage
 from support.agents import agent, dataset, scripted
+from support.datasets import r2med_folder
 
 ONE = (Query("1", "swollen face"),)
 SETUP = Setup(base_url="http://127.0.0.1:1/v1")
@@ -97,6 +98,14 @@ def test_an_llm_without_a_card_needs_an_endpoint(store):
     assert isinstance(expander, Recorded)
     with pytest.raises(UserError, match=r"has no recorded search-r1 texts of 'my-model'.*no LLM to ask has this name"):
         expander.check([load("demo/Biology", store)])
+
+
+def test_a_corpus_s_folder_may_have_signs_of_the_grammar_in_its_name(store, tmp_path):
+    folder = r2med_folder(tmp_path / "my corpus (2)", [{"id": "x", "text": "Gluten and angioedema."}])
+    typed = f"search-r1(qwen-7b, corpus={encoded(str(folder))})"
+    expander = built(typed, store)
+    assert expander.name == typed
+    assert expander.describe(dataset())["search"]["corpus"] == load(str(folder), store).corpus.fingerprint
 
 
 def test_recorded_texts_are_read_where_the_setup_says_so(store):

@@ -14,6 +14,8 @@ from r2med.llm.llm_cards import LLMS
 from r2med.setup import Setup
 from support.agents import agent
 
+pytestmark = pytest.mark.slow
+
 CARD = LLMS.card("smollm2").model_copy(update={"max_tokens": 8})
 SHORT = {
     "search-r1.post.txt": "Write <search>query</search> or <answer>text</answer>.\n{query}",

@@ -155,7 +155,30 @@ def test_without_an_answer_then_the_query_is_searched_as_it_is(store, last, kind
     )
 
 
-@pytest.mark.parametrize("finish", ["content_filter", "refusal"])
+def test_an_answer_that_the_limit_cut_in_the_last_turn_is_kept_up_to_its_last_sentence(store):
+    last = said("<think>clear</think><answer>Angioedema swells the face. It is trea", "length")
+    expansion, _, trace = lead(store, "<search>angioedema</search>", last, turns=1)
+    assert expansion.queries[0].generated == ("Angioedema swells the face.",)
+    assert (expansion.failures, expansion.cut_texts, trace["failure"]) == (0, 1, None)
+    [notice] = expansion.notices
+    assert "1 of 1 texts reached their limit of tokens and are kept up to their last whole sentence" in notice
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>I may write <answer>so. And", "<answer>answer", "<answer>x</search>", "<answer>"]
+)
+def test_what_is_only_thought_of_is_no_answer_that_was_cut(store, text):
+    expansion, _, _ = lead(store, "<search>angioedema</search>", said(text, "length"), turns=1)
+    assert (expansion.failures, expansion.cut_texts) == (1, 0)
+
+
+@pytest.mark.parametrize("finish", ["tool_calls", "cancelled", "error"])
+def test_a_turn_that_ended_for_another_reason_than_being_done_is_no_answer(store, finish):
+    expansion, llm, _ = lead(store, said(ANSWER, finish))
+    assert (expansion.failure_kinds, len(llm.asked)) == ({"unfinished": 1}, 1)
+
+
+@pytest.mark.parametrize("finish", ["content_filter", "refusal", "SAFETY"])
 def test_a_model_that_declines_is_not_asked_again(store, finish):
     expansion, llm, trace = lead(store, said("I cannot help with that.", finish))
     assert len(llm.asked) == 1 and expansion.failure_kinds == {"refused": 1}

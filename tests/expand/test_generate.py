@@ -252,10 +252,8 @@ def test_texts_that_reached_their_limit_are_searched_counted_and_told(dataset, s
     expansion, _ = expand(dataset, store, reply)
     assert [query.generated for query in expansion.queries] == [("whole",), ("whole",), ("kept up to here.",)]
     assert (expansion.cut_texts, expansion.failures) == (1, 0)
-    assert expansion.notices == (
-        "hyde(scripted) on tiny: 1 of 3 texts reached their limit of 10240 tokens and are kept up to their last whole "
-        "sentence",
-    )
+    [notice] = expansion.notices
+    assert notice.startswith("hyde(scripted) on tiny: 1 of 3 texts reached their limit of tokens and are kept up to")
 
 
 def test_names_tell_settings_that_differ_from_their_defaults():

@@ -14,6 +14,8 @@ from r2med.system import System
 from support.datasets import r2med_folder
 from support.llama_server import serve
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = [
     {"id": "mi", "text": "Acute myocardial infarction with ST elevation needs reperfusion."},
     {"id": "tax", "text": "The tax law of partnerships."},

@@ -172,6 +172,33 @@ def test_white_space_in_a_query_s_text_is_no_difference(tmp_path):
     assert recorded(tmp_path, [{**row(0, "coeliac"), "text": " Tired  after\nbread?"}]).failures == 1
 
 
+HUATUO = "## Thinking\n\nhm\n\n## Final Response\n\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "llm", "texts", "answers"),
+    [
+        # Thoughts without their heading are thoughts all the same.
+        ("hyde", "huatuo-o1-70b", ["hm, so\n## Final Response\ncoeliac", f"{HUATUO}iron"], ["coeliac", "iron"]),
+        (
+            "hyde",
+            "huatuo_o1_70b",
+            ["so\n## Final Response\ncoeliac", "a\n## Final Response\niron"],
+            ["coeliac", "iron"],
+        ),
+        ("hyde", "nobody", [f"{HUATUO}coeliac", f"{HUATUO}iron"], ["coeliac", "iron"]),
+        # Nothing of a plain text is changed, whatever tags it talks about.
+        ("hyde", "gpt4", ["write <answer>this</answer>", "use <search>fever</search>"], None),
+        ("search-r1", "any", ["hm <answer>old</answer> <answer>coeliac</answer>", "<search>x"], ["coeliac", None]),
+        ("search-r1", "any", ["coeliac", "iron"], None),
+        ("search-o1", "any", ["hm</think>coeliac", "x</think>iron"], ["coeliac", "iron"]),
+    ],
+)
+def test_the_answer_is_found_as_the_llm_and_the_method_mark_it(tmp_path, method, llm, texts, answers):
+    expansion = recorded(tmp_path, [row(number, text) for number, text in enumerate(texts)], method, llm)
+    assert [query.generated for query in expansion.queries] == [(text,) if text else () for text in answers or texts]
+
+
 def test_a_cut_off_text_is_a_failure(tmp_path):
     expansion = recorded(tmp_path, [row(0, "<think>hm</think>coeliac"), row(1, "<think>never")])
     assert [query.generated for query in expansion.queries] == [("coeliac",), ()]

@@ -17,6 +17,8 @@ from r2med.store import Store
 from support import llama_server
 from support.processes import PATIENCE, python, started
 
+pytestmark = pytest.mark.slow
+
 CARD = LLMS.card("smollm2")
 ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
 

@@ -15,6 +15,8 @@ from r2med.spec import parse_stage
 from r2med.stages import stage
 from r2med.store import Store
 
+pytestmark = pytest.mark.slow
+
 CARD = LLMS.card("smollm2").model_copy(update={"max_tokens": 12})
 ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
 

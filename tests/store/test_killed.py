@@ -65,6 +65,7 @@ SWEEPS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sweep", SWEEPS, ids=str)
 def test_killed_or_stopped_before_any_of_its_writes_a_run_is_completed_by_the_next_start(
     sweep: Sweep, mini: Path, finished: Workspace, fork_server: ForkServer, tmp_path: Path
@@ -112,6 +113,7 @@ def judge(sweep: Sweep, finished: Workspace, workspace: Workspace, end: Ended, d
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["demo", "thousands"])
 def test_killed_again_and_again_at_random_instants_a_run_comes_to_the_same_end(
     data: str, request: pytest.FixtureRequest, tmp_path: Path

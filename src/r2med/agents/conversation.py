@@ -63,6 +63,8 @@ class Answered:
     """Over: the text that is to be searched."""
 
     text: str
+    cut: bool = False
+    """Whether it reached the limit of tokens, and is kept up to its last whole sentence."""
 
 
 @dataclass(frozen=True)
@@ -180,11 +182,14 @@ class Agent(Protocol):
         """Return what follows when the transcript no longer fits the model's context."""
 
 
-def refusal(completion: Completion) -> Failed | None:
-    """Return the failure of a model, or a filter before it, that would not answer."""
-    if completion.finish_reason in ("content_filter", "refusal"):
-        said = " ".join(completion.text.split())[:200]
-        return Failed("refused", f"the model declined to answer: {said}".rstrip(": "))
+def not_done(completion: Completion) -> Failed | None:
+    """Return the failure of a turn that the model did not end itself: it was refused, or stopped by something else."""
+    reason = completion.finish_reason
+    if reason == "refusal":
+        words = " ".join(completion.text.split())[:200]
+        return Failed("refused", f"the model declined to answer: {words}".rstrip(": "))
+    if reason not in ("stop", "length"):
+        return Failed("unfinished", f"the model ended its turn for another reason than being done ({reason})")
     return None
 
 

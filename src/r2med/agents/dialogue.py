@@ -9,7 +9,7 @@ from itertools import groupby
 
 from r2med.agents.conversation import AwaitReading, Completion, Conversation, Part
 from r2med.errors import unknown
-from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
+from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling, finish_reason
 from r2med.llm.costs import request_tokens
 from r2med.prompts.templates import Template
 from r2med.text.unicode import to_unicode
@@ -112,4 +112,5 @@ def as_completion(answer: RawAnswer) -> Completion:
     if reasoning.strip():
         # Stopped within its thoughts, it has not closed them.
         text = f"<think>{reasoning}" + (f"</think>{text}" if text.strip() else "")
-    return Completion(text, answer.finish_reason, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+    reason = finish_reason(answer.finish_reason)
+    return Completion(text, reason, answer.prompt_tokens, answer.completion_tokens, answer.seconds)

@@ -16,7 +16,7 @@ from r2med.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.agents.sources import LocalSearch, SearchSpec
 from r2med.agents.trace import totals, trace
 from r2med.data import Dataset
-from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice
+from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatModel, Failure, Sampling
 from r2med.llm.costs import answers_cost, approximate_tokens, failure_kinds, told_failures
@@ -90,9 +90,11 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, cleaning=self.cleaning, style=self.answer_style):
             return recorded
         card = resolve_llm(self.llm, setup).model_copy(update={"cleaning": self.cleaning})
-        source: SearchSpec = (
-            RemoteSearch(self.remote) if self.remote else LocalSearch(self.by.open(setup), self.corpus, setup.store)
-        )
+        source: SearchSpec
+        if self.remote:
+            source = RemoteSearch(self.remote)
+        else:
+            source = LocalSearch(self.by.open(setup), decoded(self.corpus), setup.store)
         folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
         return AgentExpander(self, open_chat(card, setup), card, source, folder)
 
@@ -164,6 +166,7 @@ class AgentExpander:
             cost=answers_cost(finished.answers, self.card, cut) + finished.searching,
             counts=_counts(finished),
             failure_kinds=failure_kinds(failures),
+            cut_texts=_cut_texts(finished.conversations),
             notices=self._notices(dataset, finished, failures),
             traces={query.id: trace(conversation, texts=self.source.keeps_texts) for query, conversation in pairs},
         )
@@ -198,6 +201,8 @@ class AgentExpander:
     def _notices(self, dataset: Dataset, finished: Finished, failures: Sequence[Failure]) -> tuple[str, ...]:
         count = f"{len(failures)} of {len(dataset.queries)} queries"
         lines = told_failures(f"{count} got no answer and are searched as they are", failures)
+        if cut := _cut_texts(finished.conversations):
+            lines.append(told_cut(cut, len(dataset.queries)))
         notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]
         if self.source.keeps_texts and (foreign := _foreign(finished.conversations, dataset)):
             notices.append(f"{self.name}: the search server returned {foreign} that are not of {dataset.name}'s corpus")
@@ -210,6 +215,11 @@ def _failed(conversations: Sequence[Conversation]) -> list[Failed]:
 
 def _texts(conversation: Conversation) -> tuple[str, ...]:
     return (conversation.state.text,) if isinstance(conversation.state, Answered) else ()
+
+
+def _cut_texts(conversations: Sequence[Conversation]) -> int:
+    ends = (conversation.state for conversation in conversations)
+    return sum(isinstance(end, Answered) and end.cut for end in ends)
 
 
 def _counts(finished: Finished) -> dict[str, float]:

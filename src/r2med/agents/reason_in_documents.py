@@ -74,7 +74,7 @@ def shortened(reasoning: str) -> str:
 def final_information(completion: Completion) -> str:
     """Return what the model found helpful; its thoughts about the documents are none of it."""
     text = completion.text.rpartition("</think>")[2]
-    if MARK not in text or "<think>" in text or completion.finish_reason == "length":
+    if MARK not in text or "<think>" in text or completion.finish_reason != "stop":
         return NOTHING
     # One line, so that it stays one step of the reasoning.
     return " ".join(text.rpartition(MARK)[2].strip().strip("`").split()) or NOTHING

@@ -19,7 +19,7 @@ from r2med.agents.conversation import (
     Failed,
     Hit,
     Part,
-    refusal,
+    not_done,
 )
 from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
 from r2med.agents.reason_in_documents import (
@@ -34,7 +34,7 @@ from r2med.agents.reason_in_documents import (
 from r2med.agents.reason_in_documents import FIELDS as DOCUMENT_FIELDS
 from r2med.llm.chat import Failure, RawAnswer
 from r2med.llm.cleaning import clean
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.prompts.templates import Template, Templates
 
 TOKENS = 8192
@@ -60,6 +60,7 @@ class SearchO1(AgentStage):
 
     drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
     drawn_reading: ClassVar[Mapping[str, Any]] = {"repetition_penalty": 1.05}
+    answer_style: ClassVar[AnswerStyle | None] = "think"
 
     name: str = "search-o1"
     turns: int = Field(15, ge=1, le=MAX_TURNS, description="turns of the LLM at most")
@@ -107,8 +108,8 @@ class SearchO1Agent:
             return self._after_reading(conversation, completion)
         text, query = last_query(completion.text, completion.finish_reason)
         after = conversation.with_turn(completion, text, query)
-        if refused := refusal(completion):
-            return after.waiting_for(refused)
+        if failure := not_done(completion):
+            return after.waiting_for(failure)
         if not query:
             return after.waiting_for(self._final(conversation, text, completion))
         if conversation.search_off or len(after.turns) >= self.turns:
@@ -144,13 +145,17 @@ class SearchO1Agent:
         """Return what comes after the thoughts of the last turn; never the thoughts."""
         closed = self.one_text and any("</think>" in part.text for part in before.parts if part.role == "model")
         card = self.card.model_copy(update={"answer": "plain"}) if closed else self.card
-        answer = clean(RawAnswer(text, "", completion.finish_reason), card)
+        answer = clean(RawAnswer(text, "", completion.finish_reason), card, keep_cut=True)
         if isinstance(answer, Failure):
             return Failed(answer.kind, answer.message)
+        cut = answer.finish_reason == "length"
+        marked = closed or card.answer != "plain" or "</think>" in text or _FINAL.search(answer.text)
+        if cut and not marked:  # it may be nothing but thoughts
+            return Failed("truncated", "the model reached its limit of tokens before its passage began")
         passage = _FINAL.split(answer.text)[-1].strip()
         if BEGIN_QUERY in passage or BEGIN_RESULT in passage:
             return Failed("no_marker", "the text ends within a search, not with a passage")
-        return Answered(passage) if passage else Failed("empty", "the passage is empty")
+        return Answered(passage, cut) if passage else Failed("empty", "the passage is empty")
 
 
 def last_query(text: str, finish_reason: str) -> tuple[str, str]:

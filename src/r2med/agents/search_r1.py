@@ -20,10 +20,11 @@ from r2med.agents.conversation import (
     Hit,
     Part,
     no_answer,
-    refusal,
+    not_done,
 )
 from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
 from r2med.agents.sources import title_and_text
+from r2med.llm.cleaning import whole_sentences
 from r2med.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template, Templates
@@ -89,11 +90,13 @@ class SearchR1Agent:
         action, content = action_of(text)
         query = content if action == "search" else ""
         after = conversation.with_turn(completion, text, query)
-        if refused := refusal(completion):
-            return after.waiting_for(refused)
+        if failure := not_done(completion):
+            return after.waiting_for(failure)
         if action == "answer":
             return after.waiting_for(Answered(content) if content else Failed("empty", "the answer is empty"))
         if conversation.search_off:
+            if begun := answer_begun(text, completion.finish_reason):
+                return after.waiting_for(Answered(begun, cut=True))
             done = "searched again" if query else "gave no answer"
             return after.waiting_for(no_answer(completion, f"the model {done} when the search was off"))
         if query:
@@ -130,6 +133,18 @@ def action_of(text: str) -> tuple[str, str]:
     if content.casefold() in _NO_CONTENT or (not content and action == "search"):
         return "", ""
     return action, content
+
+
+def answer_begun(text: str, finish_reason: str) -> str:
+    """Return what there is of an answer that the limit of tokens cut, up to its last whole sentence; else nothing."""
+    opened = list(_OPENED.finditer(text))
+    if finish_reason != "length" or not opened or opened[-1][1] != "answer":
+        return ""
+    before, content = text[: opened[-1].start()], text[opened[-1].end() :]
+    if before.rfind("<think>") > before.rfind("</think>") or _CLOSED.search(content):  # it was only thought of
+        return ""
+    kept = whole_sentences(content)
+    return "" if kept.casefold() in _NO_CONTENT else kept
 
 
 def information(text: str) -> str:

@@ -63,6 +63,11 @@ class Expansion:
         return cls(all_queries, failures, digest([query.key for query in all_queries]), **more)
 
 
+def told_cut(cut: int, texts: int) -> str:
+    """Return what to tell of texts that reached their limit of tokens."""
+    return f"{cut} of {texts} texts reached their limit of tokens and are kept up to their last whole sentence"
+
+
 class Expander(Protocol):
     """Anything that adds to queries before they are searched."""
 

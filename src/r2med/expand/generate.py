@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from r2med.cost import Cost, total
 from r2med.data import Dataset
-from r2med.expand.expansion import Expander, Expansion, QueryChoice
+from r2med.expand.expansion import Expander, Expansion, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
@@ -286,11 +286,7 @@ class Asked:
         what = f"{bare} of {len(queries)} queries got no text and are searched as they are"
         lines = told_failures(what if bare else f"{failed} answers failed", answers)
         if cut_texts:
-            count = self.stage.samples * len(queries)
-            lines.append(
-                f"{cut_texts} of {count} texts reached their limit of {self.card.max_tokens} tokens and are kept up to "
-                "their last whole sentence"
-            )
+            lines.append(told_cut(cut_texts, self.stage.samples * len(queries)))
         if cut_prompts:
             lines.append(f"{cut_prompts} prompts were cut at their passages to fit {self.card.context_length} tokens")
         return tuple(f"{self.name} on {dataset}: {line}" for line in lines)

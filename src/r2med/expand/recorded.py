@@ -52,7 +52,8 @@ def open_recorded(
         if key not in ("query", "cleaning"):
             why = otherwise or "its recorded texts are all searched, as they are"
             raise UserError(f"{stage}: {key} is for an LLM that is asked: {why}")
-    style = style or (LLMS[llm].answer if llm in LLMS else "plain")
+    card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
+    style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning)
 
 
