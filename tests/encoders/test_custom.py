@@ -1,5 +1,8 @@
 """A user's own object as a model: strings or dicts in, an array out, checked."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -25,6 +28,18 @@ class Dicts(Strings):
     def encode_corpus(self, corpus, **kwargs):
         Dicts.calls += 1
         return np.array([[len(document["text"]), 2.0] for document in corpus])
+
+class Counted(Strings):
+    made = 0
+
+    def __init__(self):
+        Counted.made += 1
+
+class Known(Strings):
+    revision = "v1"
+
+class Trained(Strings):
+    folders = ["weights"]
 
 class Torch(Strings):
     def encode_queries(self, queries):
@@ -108,11 +123,53 @@ def test_it_can_be_named_without_py(opened):
     assert opened("Strings").describe("query")["model"] == f"{opened.module}:Strings"
 
 
-def test_a_changed_source_file_is_another_model(opened, tmp_path):
-    before = opened("Strings").describe("document")
+def test_a_changed_source_file_is_another_model_and_imported_again(opened, tmp_path):
+    before = opened("Known").describe("document")
+    assert opened("Known").encode(["ab"], "document").vectors.tolist() == [[2, 2]]
     file = tmp_path / f"{opened.module}.py"
-    file.write_text(file.read_text() + "# changed\n")
-    assert opened("Strings").describe("document") != before
+    file.write_text(file.read_text().replace("2.0] for text in corpus]", "7.0] for text in corpus]  # changed"))
+    assert opened("Known").describe("document") != before
+    assert opened("Known").encode(["ab"], "document").vectors.tolist() == [[2, 7]]
+
+
+def test_an_object_is_made_once_for_all_datasets(opened):
+    import sys
+
+    for _ in range(5):
+        opened("Counted").describe("query")
+        opened("Counted").encode(["a"], "document")
+    assert sys.modules[opened.module].Counted.made == 1
+
+
+def test_an_object_that_says_its_revision_is_known_by_it(opened):
+    about = opened("Known").describe("document")
+    assert about["revision"] == "v1" and "process" not in about
+    sys.modules[opened.module].Known.revision = lambda self: "v2"
+    assert opened("Known").describe("document")["revision"] == "v2"
+
+
+def test_an_object_that_names_its_folders_is_known_by_the_files_in_them(opened, tmp_path):
+    (tmp_path / "weights").mkdir()
+    seen = []
+    for content in (b"one", b"two", b"two"):
+        (tmp_path / "weights" / "model.onnx").write_bytes(content)
+        seen.append(opened("Trained").describe("document"))
+    assert seen[0] != seen[1] == seen[2]
+    (tmp_path / "weights" / "model.onnx").unlink()
+    (tmp_path / "weights").rmdir()
+    with pytest.raises(UserError, match=r"Trained.folders names weights, which is not there"):
+        opened("Trained").describe("document")
+
+
+def test_an_object_that_says_nothing_is_not_used_again_by_a_later_process(opened, caplog):
+    first, second = opened("Strings").describe("document"), opened("Strings").describe("document")
+    assert first == second, "within one process it is the same object"
+    [line] = [record.message for record in caplog.records]
+    assert "later runs start over" in line and "`revision`" in line and "`folders`" in line
+    code = "from r2med.encoders.custom import python_object; "
+    code += f"print(python_object('{opened.module}:Strings', ()).describe())"
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert first["source"] in other and first["process"] not in other
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import constants, errors
 
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders import weights
@@ -87,6 +87,13 @@ def test_a_cached_model_without_its_tokenizer_is_one_line(tmp_path, cache):
         weights.find(card(), Setup()).fetch()
 
 
+def raised(kind, message="404 Client Error.\n\nLong story"):
+    """Return an error of the hub's client without the answer that it is made from."""
+    error = kind.__new__(kind)
+    Exception.__init__(error, message)
+    return error
+
+
 class Answers:
     """A hub's client that says no, or is not there."""
 
@@ -98,20 +105,54 @@ class Answers:
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("kind", "message"),
     [
-        ("RepositoryNotFoundError", "no such repository, or a private one"),
-        ("RevisionNotFoundError", "it has no such revision"),
-        ("GatedRepoError", "its licence must be accepted"),
+        (errors.RepositoryNotFoundError, "no such repository, or a private one"),
+        (errors.RevisionNotFoundError, "it has no such revision"),
+        (errors.GatedRepoError, "its licence must be accepted"),
     ],
 )
-def test_the_hub_saying_no_is_one_line_even_if_the_cache_has_something(tmp_path, cache, monkeypatch, error, message):
+def test_the_hub_saying_no_is_one_line_even_if_the_cache_has_something(tmp_path, cache, monkeypatch, kind, message):
     cache(tiny_models.bert(tmp_path / "bert"))
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    kind = type(error, (Exception,), {})
-    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(kind("404 Client Error.\n\nLong story")))
+    monkeypatch.setattr(huggingface_hub, "HfApi", lambda: Answers(raised(kind)))
     with pytest.raises(UserError, match=message):
         weights.find(card(), Setup())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.LocalEntryNotFoundError("cannot find the requested files in the local cache, and the network is down"),
+        ConnectionError("connection reset by peer"),
+        TimeoutError("timed out"),
+    ],
+)
+def test_a_model_does_not_run_without_its_prompts_because_a_connection_dropped(cache, monkeypatch, error):
+    def download(*_, **__):
+        raise error
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    with pytest.raises(UserError, match=r"config_sentence_transformers.json of org/tiny.* run it as path:DIR"):
+        resolve_card(f"hf:org/tiny@{COMMIT}")
+
+
+def test_a_repository_that_is_known_to_have_no_prompts_has_none(tmp_path, cache, monkeypatch):
+    place = cache(tiny_models.bert(tmp_path / "bert"))
+    with pytest.raises(UserError, match="HF_HUB_OFFLINE is set"):
+        resolve_card("hf:org/tiny")  # whoever filled the cache may not have asked for them
+    mark = place.parents[1] / ".no_exist" / COMMIT / "config_sentence_transformers.json"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    assert resolve_card("hf:org/tiny").query.prefix == ""
+
+    def download(*_, **__):
+        raise raised(errors.EntryNotFoundError)
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    assert resolve_card(f"hf:org/other@{COMMIT}").query.prefix == ""
 
 
 def test_a_network_that_is_down_falls_back_to_the_cache(tmp_path, cache, monkeypatch):

@@ -11,7 +11,7 @@ import numpy as np
 from r2med.crossencoders.pair_scorer import Pair, ScoredPair
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.custom import guarded, load, source_digest
+from r2med.encoders.custom import guarded, python_object
 from r2med.encoders.encoder import NotFiniteError
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -24,12 +24,11 @@ class CustomScorer:
 
     def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
         self._path = card.repository
-        self._model = load(self._path, [METHOD])
-        self._source = source_digest(self._path)
+        self._object = python_object(self._path, [METHOD])
 
     def describe(self) -> dict[str, Any]:
-        """Return the object's name, and a digest of its module's source: what it imports in turn is not in it."""
-        return {"loader": "custom", "model": self._path, "source": self._source, "method": METHOD}
+        """Return the object's name, the digest of its module's source, and its revision."""
+        return {**self._object.describe(), "method": METHOD}
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
         """Return one score per pair, in their order. Raises UserError if the object returned something else."""
@@ -37,7 +36,7 @@ class CustomScorer:
             return []
         where = f"{self._path}.{METHOD}"
         started = time.perf_counter()
-        returned = guarded(getattr(self._model, METHOD), list(pairs), where)
+        returned = guarded(getattr(self._object.model, METHOD), list(pairs), where)
         if hasattr(returned, "detach"):
             returned = returned.detach().float().cpu().numpy()
         seconds = (time.perf_counter() - started) / len(pairs)

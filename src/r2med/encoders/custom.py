@@ -1,14 +1,23 @@
-"""The loader `custom`: any Python object with `encode_queries` and `encode_corpus`."""
+"""The loader `custom`: any Python object with `encode_queries` and `encode_corpus`.
+
+An object is known by the source of its module and by what it says of itself: `revision`, a string that changes with its
+vectors, and `folders`, where the files lie that it reads. Without either nobody can tell whether it was trained
+further since, so nothing of it is used again by a later process.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import inspect
+import logging
 import sys
-from collections.abc import Callable, Sequence
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +27,11 @@ from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import Encoded, Role, check_finite, timed
 from r2med.encoders.model_cards import ModelCard
+from r2med.encoders.weights import folder_revision
 from r2med.errors import UserError, nearest
 from r2med.setup import Setup
+
+log = logging.getLogger("r2med")
 
 METHODS = {"query": "encode_queries", "document": "encode_corpus"}
 EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
@@ -30,29 +42,29 @@ class CustomEncoder:
     """Encodes with a user's object; its prefix, lengths and batches are its own affair."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
-        self._place, self._generated = card.repository, card.generated
-        self._model = load(self._place)
-        self._source = source_digest(self._place)
+        self._object = python_object(card.repository, tuple(METHODS.values()))
+        self._path = card.repository
+        self._generated = card.generated
         self._wants_dicts: bool | None = None
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return the object's name, and a digest of its module's source: what it imports in turn is not in it."""
-        return {"loader": "custom", "model": self._place, "source": self._source, "method": self._method_name(role)}
+        """Return the object's name, the digest of its module's source, and its revision."""
+        return {**self._object.describe(), "method": self._method_name(role)}
 
     @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order, checked."""
+        """Return one row per text, in their order. Raises UserError if the object returned something else."""
         name = self._method_name(role)
         if not texts:
             return Encoded(np.empty((0, 0), dtype=np.float32))
-        found = self._call(getattr(self._model, name), list(texts), name)
-        if hasattr(found, "detach"):
-            found = found.detach().float().cpu().numpy()
-        where = f"{self._place}.{name}"
+        returned = self._call(getattr(self._object.model, name), list(texts), name)
+        if hasattr(returned, "detach"):
+            returned = returned.detach().float().cpu().numpy()
+        where = f"{self._path}.{name}"
         try:
-            vectors = np.asarray(found, dtype=np.float32)
+            vectors = np.asarray(returned, dtype=np.float32)
         except (TypeError, ValueError):
-            raise UserError(f"{where} must return an array of numbers, not {type(found).__name__}") from None
+            raise UserError(f"{where} must return an array of numbers, not {type(returned).__name__}") from None
         if vectors.ndim != 2:
             raise UserError(f"{where} must return one row per text: its array has the shape {vectors.shape}")
         if len(vectors) != len(texts):
@@ -71,31 +83,151 @@ class CustomEncoder:
         the method itself comes back when dicts fail as well: then the first one is shown.
         """
         if name == METHODS["query"] or self._wants_dicts is False:
-            return guarded(method, texts, f"{self._place}.{name}")
+            return guarded(method, texts, f"{self._path}.{name}")
         dicts = [{"text": text} for text in texts]
         if self._wants_dicts:
-            return guarded(method, dicts, f"{self._place}.{name}")
+            return guarded(method, dicts, f"{self._path}.{name}")
         try:
-            found = method(list(texts))
+            returned = method(list(texts))
         except EXPECTED as error:
             try:
-                found = method(list(dicts))
+                returned = method(list(dicts))
             except Exception:
-                raise _failed(f"{self._place}.{name}", error) from error
+                raise _failed(f"{self._path}.{name}", error) from error
             self._wants_dicts = True
-            return found
+            return returned
         except UserError:
             raise
         except Exception as error:
-            raise _failed(f"{self._place}.{name}", error) from error
+            raise _failed(f"{self._path}.{name}", error) from error
         self._wants_dicts = False
-        return found
+        return returned
+
+
+@dataclass(frozen=True)
+class PythonObject:
+    """An object of a user's, as MODULE:NAME names it."""
+
+    path: str
+    model: Any
+    source: str
+    """A digest of its module's source: what that imports in turn is not in it."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that is known of what its answers depend on; `this process` if it does not say enough."""
+        return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
+
+    def _revision(self) -> dict[str, Any]:
+        revision = self._stated("revision")
+        folders = self._stated("folders")
+        if revision is None and folders is None:
+            _notice(self.path)
+            return {"process": _this_process()}
+        paths = [folders] if isinstance(folders, str | Path) else list(folders or ())
+        return {
+            "revision": "" if revision is None else str(revision),
+            "files": {str(path): self._files_digest(Path(path).expanduser()) for path in paths},
+        }
+
+    def _stated(self, name: str) -> Any:
+        value = getattr(self.model, name, None)
+        return guarded(lambda _: value(), [], f"{self.path}.{name}") if callable(value) else value
+
+    def _files_digest(self, path: Path) -> str:
+        if path.is_dir():
+            return folder_revision(path, ignored=())
+        if path.is_file():
+            return hashlib.sha256(path.read_bytes()).hexdigest()[:40]
+        raise UserError(f"{self.path}.folders names {path}, which is not there")
+
+
+@cache
+def _this_process() -> str:
+    return uuid.uuid4().hex
+
+
+@cache
+def _notice(path: str) -> None:
+    """Write the line for an object that does not say which weights it has, once."""
+    log.warning(
+        "py:%s does not say which weights it has, so later runs start over: give it an attribute `revision`, a string "
+        "that changes with them, or `folders`, the folders where they lie",
+        path,
+    )
+
+
+_objects: dict[tuple[str, str], PythonObject] = {}
+_sources: dict[str, str] = {}
+"""The digest of the source of each module when it was imported here."""
+_lock = threading.Lock()
+
+
+def python_object(path: str, methods: Sequence[str]) -> PythonObject:
+    """Return the object of MODULE:NAME, made once in a process; a class is called without arguments.
+
+    The current folder is importable. A module whose source has changed since is imported again. Raises UserError if
+    there is no such object, or if it lacks one of the methods.
+    """
+    module_name = path.partition(":")[0]
+    with _lock, _current_folder():
+        module = _imported(module_name, path)
+        source = _source_digest(module)
+        if _sources.setdefault(module_name, source) != source:
+            with _one_line(f"model {path}: importing {module_name}"):
+                module = importlib.reload(module)
+            _sources[module_name] = source
+        if (path, source) not in _objects:
+            _objects[path, source] = PythonObject(path, _made(module, path), source)
+    python = _objects[path, source]
+    for method in methods:
+        if not callable(getattr(python.model, method, None)):
+            raise UserError(f"model {path}: it has no method {method}, it needs {' and '.join(methods)}")
+    return python
+
+
+def _imported(name: str, path: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if missing != name and not name.startswith(f"{missing}."):
+            raise UserError(f"model {path}: its module needs {missing!r}, which is not installed") from None
+        modules = [file.stem for file in Path.cwd().glob("*.py")]
+        raise UserError(
+            f"model {path}: no module {name!r}{nearest(name, modules)} in {Path.cwd()} or installed"
+        ) from None
+    except Exception as error:
+        raise _failed(f"model {path}: importing {name}", error) from error
+
+
+def _made(module: Any, path: str) -> Any:
+    thing = module
+    for part in path.partition(":")[2].split("."):
+        if not hasattr(thing, part):
+            public = [name for name in dir(thing) if not name.startswith("_")]
+            raise UserError(f"model {path}: {module.__name__} has no {part!r}{nearest(part, public)}")
+        thing = getattr(thing, part)
+    if not inspect.isclass(thing):
+        return thing
+    with _one_line(f"model {path}: creating it without arguments"):
+        return thing()
+
+
+def _source_digest(module: Any) -> str:
+    file = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:40] if file else ""
 
 
 def guarded(method: Callable[[list[Any]], Any], inputs: list[Any], where: str) -> Any:
-    """Return what a user's method returns; what it raises is one line that says where."""
-    try:
+    """Return what a user's method returns. Raises UserError that says where it failed."""
+    with _one_line(where):
         return method(inputs)
+
+
+@contextmanager
+def _one_line(where: str) -> Iterator[None]:
+    try:
+        yield
     except UserError:
         raise
     except Exception as error:
@@ -108,51 +240,11 @@ def _failed(where: str, error: Exception) -> UserError:
     return UserError(f"{where} failed{at}: {type(error).__name__}: {error}")
 
 
-def load(place: str, methods: Sequence[str] = tuple(METHODS.values())) -> Any:
-    """Return the object of MODULE:NAME, a class instantiated; the current folder is importable."""
-    module_name, _, name = place.partition(":")
-    with _current_folder():
-        try:
-            module = importlib.import_module(module_name)
-        except ModuleNotFoundError as error:
-            missing = error.name or module_name
-            if missing != module_name and not module_name.startswith(f"{missing}."):
-                raise UserError(f"model {place}: its module needs {missing!r}, which is not installed") from None
-            there = [path.stem for path in Path.cwd().glob("*.py")]
-            raise UserError(
-                f"model {place}: no module {module_name!r}{nearest(module_name, there)} in {Path.cwd()} or installed"
-            ) from None
-        except Exception as error:
-            raise _failed(f"model {place}: importing {module_name}", error) from error
-        found: Any = module
-        for part in name.split("."):
-            if not hasattr(found, part):
-                public = [known for known in dir(found) if not known.startswith("_")]
-                raise UserError(f"model {place}: {module_name} has no {part!r}{nearest(part, public)}")
-            found = getattr(found, part)
-        if inspect.isclass(found):
-            try:
-                found = found()
-            except Exception as error:
-                raise _failed(f"model {place}: creating it without arguments", error) from error
-    for method in methods:
-        if not callable(getattr(found, method, None)):
-            raise UserError(f"model {place}: it has no method {method}, it needs {' and '.join(methods)}")
-    return found
-
-
 @contextmanager
-def _current_folder() -> Any:
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
+def _current_folder() -> Iterator[None]:
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
     try:
         yield
     finally:
-        sys.path.remove(here)
-
-
-def source_digest(place: str) -> str:
-    """Return a digest of the module's source file, so that a changed model is encoded again."""
-    module = sys.modules[place.partition(":")[0]]
-    file = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:40] if file else ""
+        sys.path.remove(folder)

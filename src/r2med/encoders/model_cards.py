@@ -116,8 +116,9 @@ def resolve_card(spec: str) -> ModelCard:
 
 def _hub_card(spec: str) -> ModelCard:
     repository, revision = hub_repository(spec)
-    commit = weights.commit_of(safe_name(f"hf-{repository}"), repository, revision)
-    file = weights.small_file(repository, commit, SENTENCE_CONFIG)
+    name = safe_name(f"hf-{repository}")
+    commit = weights.commit_of(name, repository, revision)
+    file = weights.small_file(name, repository, commit, SENTENCE_CONFIG)
     return _sentence_card(f"hf-{repository}", repository, commit, _json_object(file) if file else {})
 
 

@@ -70,7 +70,7 @@ class Weights:
 
 
 def find(card: Card, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
-    """Say which weights a card means here, without downloading them."""
+    """Return which weights a card means here, without downloading them. Raises UserError if there are none."""
     name, wanted = card.name, repository or card.repository
     if (folder := options.path_of(name)) is not None:
         folder = _tower(folder, wanted, role) if repository and repository != card.repository else folder
@@ -114,32 +114,36 @@ def checked_adapter(folder: Path, name: str) -> Path:
     return folder
 
 
-def folder_revision(folder: Path) -> str:
-    """Return a fingerprint of a model's folder.
+FOREIGN = (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
+"""Files in a model's folder that our loaders do not read."""
+
+
+def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN) -> str:
+    """Return a fingerprint of a model's folder; hidden files, and those that end in what is `ignored`, do not count.
 
     Small files count whole; of weights the size and both ends do. Reading 15 GB before every run would cost minutes,
     and weights that were trained further differ everywhere; a change of bytes in the middle alone goes unnoticed.
     """
-    found = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and not _is_clutter(p.relative_to(folder))):
+    fingerprint = hashlib.sha256()
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() not in ignored)
+    for path in sorted(path for path in files if not _is_hidden(path.relative_to(folder))):
         size = path.stat().st_size
-        found.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        fingerprint.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
         with path.open("rb") as file:
-            found.update(file.read(SAMPLE))
+            fingerprint.update(file.read(SAMPLE))
             if size > SAMPLE:
                 # Tokenizers are read whole: they are small, and one changed merge in the middle changes the ids.
                 file.seek(SAMPLE if path.suffix not in WEIGHTS else max(SAMPLE, size - SAMPLE))
-                found.update(file.read())
-    return found.hexdigest()[:40]
+                fingerprint.update(file.read())
+    return fingerprint.hexdigest()[:40]
 
 
-def _is_clutter(path: Path) -> bool:
-    hidden = any(part.startswith(".") or part == "__pycache__" for part in path.parts)
-    return hidden or path.suffix.lower() in (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
 def is_offline() -> bool:
-    """Say whether the user asked to stay off the network."""
+    """Return whether the user asked to stay off the network."""
     on = {"1", "true", "yes", "on"}
     return any(os.environ.get(name, "").lower() in on for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
 
@@ -166,9 +170,10 @@ def commit_of(name: str, repository: str, revision: str) -> str:
         try:
             return str(hub.HfApi().model_info(repository, revision=revision or None, timeout=PATIENCE).sha)
         except Exception as error:  # whatever the client raises, the cache may still have it
-            reason = _reason(error)
-            if _is_refusal(error):
+            reason = _refusal(error)
+            if reason:
                 raise _unavailable(name, repository, revision, reason) from None
+            reason = _first_line(error)
     try:
         return Path(hub.snapshot_download(repository, revision=revision or None, local_files_only=True)).name
     except Exception:
@@ -185,9 +190,10 @@ def _download(name: str, repository: str, commit: str, kind: str) -> Path:
             files = _needed([file.rfilename for file in listed])
             return Path(hub.snapshot_download(repository, revision=commit, allow_patterns=files))
         except Exception as error:
-            reason = _reason(error)
-            if _is_refusal(error):
+            reason = _refusal(error)
+            if reason:
                 raise _unavailable(name, repository, commit, reason) from None
+            reason = _first_line(error)
     try:
         folder = Path(hub.snapshot_download(repository, revision=commit, local_files_only=True))
         return checked_adapter(folder, name) if kind == "adapter" else checked_folder(folder, name)
@@ -197,14 +203,29 @@ def _download(name: str, repository: str, commit: str, kind: str) -> Path:
         raise _unavailable(name, repository, commit, reason) from None
 
 
-def small_file(repository: str, commit: str, file: str) -> Path | None:
-    """Return one small file of a repository; None if it has no such file, or none that can be had here."""
-    try:
-        return Path(_hub().hf_hub_download(repository, file, revision=commit, local_files_only=is_offline()))
-    except UserError:
-        raise
-    except Exception:
+def small_file(name: str, repository: str, commit: str, file: str) -> Path | None:
+    """Return one small file of a repository; None if the repository is known to have no such file.
+
+    Raises UserError if that cannot be found out: a model must not run without its prompts because a connection dropped.
+    """
+    hub = _hub()
+    reason = "HF_HUB_OFFLINE is set"
+    if not is_offline():
+        try:
+            return Path(hub.hf_hub_download(repository, file, revision=commit))
+        except Exception as error:
+            # What says that the file is neither here nor to be had is a kind of what says that there is none.
+            if isinstance(error, hub.utils.EntryNotFoundError) and not isinstance(
+                error, hub.utils.LocalEntryNotFoundError
+            ):
+                return None
+            reason = _refusal(error) or _first_line(error)
+    cached = hub.try_to_load_from_cache(repository, file, revision=commit)
+    if isinstance(cached, str):
+        return Path(cached)
+    if cached is not None:  # the mark for: asked for once, and there was none
         return None
+    raise _unavailable(name, f"{file} of {repository}", commit, reason)
 
 
 def _needed(files: list[str]) -> list[str]:
@@ -221,19 +242,20 @@ def _needed(files: list[str]) -> list[str]:
     ]
 
 
-def _is_refusal(error: Exception) -> bool:
-    """Say whether the hub answered and said no: what the cache has under that name is then not what was asked for."""
-    return type(error).__name__ in ("RepositoryNotFoundError", "RevisionNotFoundError", "GatedRepoError")
+def _refusal(error: Exception) -> str:
+    """Return why the hub said no, or nothing if it did not answer: then the cache may have what was asked for."""
+    utils = _hub().utils
+    refusals = (
+        (utils.GatedRepoError, "its licence must be accepted on the hub first, then: hf auth login"),
+        (utils.RepositoryNotFoundError, "no such repository, or a private one"),
+        (utils.RevisionNotFoundError, "it has no such revision"),
+    )
+    return next((reason for kind, reason in refusals if isinstance(error, kind)), "")
 
 
-def _reason(error: Exception) -> str:
-    named = {
-        "RepositoryNotFoundError": "no such repository, or a private one",
-        "RevisionNotFoundError": "it has no such revision",
-        "GatedRepoError": "its licence must be accepted on the hub first, then: hf auth login",
-    }
-    first = next(filter(None, (line.strip() for line in str(error).split("\n"))), type(error).__name__)
-    return named.get(type(error).__name__, first[:160])
+def _first_line(error: Exception) -> str:
+    lines = (line.strip() for line in str(error).split("\n"))
+    return next(filter(None, lines), type(error).__name__)[:160]
 
 
 def _unavailable(name: str, repository: str, revision: str, reason: str) -> UserError:
@@ -299,7 +321,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
             raise
         if "trust_remote_code" in str(error):
             raise not_trusted(name) from None
-        raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_reason(error)}") from error
+        raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_first_line(error)}") from error
 
 
 @contextmanager
