@@ -20,6 +20,9 @@ ARROW = " → "
 DEEPEST = 20
 """Parentheses within parentheses; nobody means more, and each costs a level of recursion."""
 
+PATHS = ("path:", "run:")
+"""How names begin that are paths."""
+
 _AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
 """What means something in the grammar, so that a path with it in a name would not parse back."""
 
@@ -79,8 +82,13 @@ def _stage(text: str, spec: str) -> list[Call]:
 def _call(text: str, spec: str) -> Call:
     text, depth = _depth(text.strip())
     name, paren, rest = text.partition("(")
-    if not name.strip() or (paren and not rest.endswith(")")) or re.search(r"[\s,=)]", name.strip()):
-        raise UserError(f"cannot read {text!r} in the system {spec!r}: write it as NAME or NAME(SETTING=VALUE, …)")
+    is_path = name.strip().startswith(PATHS)
+    awkward = re.search(r"[,=)]" if is_path else r"[\s,=)]", name.strip())  # a folder's name may have spaces
+    if not name.strip() or (paren and not rest.endswith(")")) or awkward:
+        hint = "write it as NAME or NAME(SETTING=VALUE, …)"
+        if is_path:
+            hint = "in a path, signs of the grammar are percent-encoded, as %2C for a comma"
+        raise UserError(f"cannot read {text!r} in the system {spec!r}: {hint}")
     arguments, settings = [], []
     for argument in split(rest[:-1], ",", spec) if paren else []:
         key, equals, value = _key_value(argument.strip())

@@ -47,5 +47,5 @@ def test_a_name_that_is_none_is_one_line(spec, message):
 
 
 def test_another_engine_is_not_ignored_by_models_that_cannot_use_it():
-    with pytest.raises(UserError, match=r"inst-l \(sentence-transformers\) runs on torch only"):
-        open_encoder(MODELS.card("inst-l"), ANY_DATASET, Setup(backend="openvino"))
+    with pytest.raises(UserError, match=r"nv \(remote-code\) runs on torch only"):
+        open_encoder(MODELS["nv"], ANY_DATASET, Setup(backend="openvino", trust_remote_code=True))

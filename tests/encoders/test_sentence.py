@@ -9,10 +9,12 @@ import transformers
 from safetensors.torch import load_file
 
 from r2med.data.dataset_cards import ANY_DATASET
+from r2med.encoders import devices
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import ModelCard, Side, resolve_card
 from r2med.errors import UserError
 from r2med.setup import Setup
+from r2med.spec import encoded, parse
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -116,6 +118,85 @@ def test_a_model_that_does_more_than_tokenize_goes_through_the_library(tmp_path)
     fast = found.encode(TEXTS, "query").vectors
     found._model().tokenizer = None  # as if a module were not one of those we know
     np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, fast, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "onnx"])
+def test_another_engine_gives_the_same_vectors(tmp_path, backend):
+    for package in devices.INSTALLS[backend]:
+        pytest.importorskip(package)
+    folder = tiny_models.sentence_bert(tmp_path / "bert")
+    plain, fast = (instructor(folder, backend=name) for name in ("torch", backend))
+    wanted, found = plain.encode(TEXTS, "query").vectors, fast.encode(TEXTS, "query").vectors
+    assert ((wanted * found).sum(axis=1) >= 0.999).all()
+    assert fast.describe("query")["backend"] == backend
+
+
+@pytest.mark.parametrize("backend", ["openvino", "onnx"])
+def test_an_architecture_that_another_engine_gets_wrong_or_cannot_take_in_is_one_line(tmp_path, backend):
+    for package in devices.INSTALLS[backend]:
+        pytest.importorskip(package)
+    encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend=backend)
+    with pytest.raises(UserError, match=rf"--backend {backend} .* T5EncoderModel.*: use --backend torch"):
+        encoder.encode(TEXTS, "query")
+
+
+def test_another_engine_is_refused_where_a_model_has_modules_of_its_own(tmp_path, monkeypatch):
+    pytest.importorskip("openvino")
+    folder = tiny_models.sentence_bert(tmp_path / "bert")
+    monkeypatch.setattr("r2med.encoders.sentence.PLAIN", {"Transformer"})
+    message = "--backend openvino: model tiny has modules of its own, which run on torch only"
+    with pytest.raises(UserError, match=message):
+        instructor(folder, backend="openvino").encode(["a"], "query")
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".gguf"])
+def test_a_folder_that_has_no_weights_but_those_of_other_programs_is_one_line(tmp_path, suffix):
+    folder = tiny_models.sentence_bert(tmp_path / "bert")
+    (folder / "model.safetensors").rename(folder / f"model{suffix}")
+    with pytest.raises(UserError, match=rf"only {suffix} files, which no loader here reads: save the model there"):
+        resolve_card(f"path:{folder}")
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "card"),
+    [
+        ("e5-small-v2", {"hidden_size": 384}, "e5-small"),
+        ("multilingual_E5_large", {"hidden_size": 1024}, "e5-large"),
+        ("e5-mistral-7b-instruct", {"hidden_size": 4096}, "e5"),
+        ("mine", {"_name_or_path": "BAAI/bge-base-en-v1.5", "hidden_size": 768}, "bge-base"),
+        ("instructor-xl", {"d_model": 2048}, "inst-l or inst-xl"),
+        ("gte-Qwen2-7B-instruct", {"hidden_size": 3584}, "gte-qwen2"),
+    ],
+)
+def test_a_model_of_a_known_family_without_its_prompts_is_told(tmp_path, caplog, name, config, card):
+    folder = tiny_models.sentence_bert(tmp_path / name)
+    (folder / "config.json").write_text(json.dumps(config))
+    for _ in range(3):
+        resolve_card(f"path:{folder}")
+    [line] = [record.getMessage() for record in caplog.records if record.name == "r2med"]
+    first = card.split()[0]
+    assert f"The card {card} has the words: r2med run {first} --model-path {first}={folder}" in line
+
+
+@pytest.mark.parametrize("name", ["gte-small", "bge-m3", "mine", "the5th"])
+def test_a_model_that_needs_no_prompts_is_not_told_of_any(tmp_path, caplog, name):
+    resolve_card(f"path:{tiny_models.sentence_bert(tmp_path / name)}")
+    resolve_card(f"path:{tiny_models.sentence_bert(tmp_path / 'e5-small', **PROMPTS)}")
+    assert not caplog.records
+
+
+def test_a_path_may_have_spaces_a_tilde_and_signs_of_the_grammar(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name = "my own (model), v1+2"
+    folder = tiny_models.sentence_bert(tmp_path / name)
+    for typed in (f"~/{name}", encoded(str(folder)), f"~/{encoded(name)}"):
+        assert resolve_card(f"path:{typed}").repository == str(folder)
+    [[call]] = parse(f"path:{encoded(str(folder))}")
+    assert resolve_card(call.name).repository == str(folder)
+    [[one], [two]] = parse("path:~/two words → path:~/two words(query=expanded)")
+    assert one.name == two.name == "path:~/two words"
+    with pytest.raises(UserError, match="percent-encoded, as %2C for a comma"):
+        parse("path:~/a, b")
 
 
 @pytest.mark.parametrize(

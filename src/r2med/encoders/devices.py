@@ -126,10 +126,11 @@ def check_torch(setup: Setup, model: str) -> None:
 
 
 def _openvino_dtype() -> str:
-    """Return the precision that OpenVINO takes by default: bfloat16 on CPUs that have it in hardware."""
+    """Return the precision that OpenVINO takes by default: a half one on CPUs that have it in hardware."""
     import openvino
 
-    return "bfloat16" if "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES") else "float32"
+    hint = openvino.Core().get_property("CPU", "INFERENCE_PRECISION_HINT").get_type_name()
+    return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(hint, str(hint))
 
 
 def tokens_per_batch(choice: int, device: str) -> int:

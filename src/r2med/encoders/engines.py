@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from r2med.encoders.devices import is_out_of_memory
 from r2med.encoders.forward import Forward, Matrix
 from r2med.encoders.weights import quiet
 from r2med.errors import UserError
@@ -24,7 +25,36 @@ def compiled(forward: Forward, backend: str) -> Forward:
         raise UserError(f"--backend {backend} is for encoders such as BERT: use --backend torch for this model")
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")  # tracing warns of each branch in the library's code
-        return {"openvino": OpenVino, "onnx": Onnx}[backend](forward)
+        name = type(forward.model).__name__
+        try:
+            engine = {"openvino": OpenVino, "onnx": Onnx}[backend](forward)
+        except Exception as error:  # each engine has errors of its own for what it cannot take in
+            if is_out_of_memory(error):
+                raise
+            raise UserError(
+                f"--backend {backend} cannot take in {name} ({type(error).__name__}): use --backend torch"
+            ) from error
+    if _difference(forward, engine) > TOLERANCE:
+        raise UserError(f"--backend {backend} computes something else than {name}: use --backend torch")
+    return engine
+
+
+TOLERANCE = 1e-3
+"""How far the cosine of two states of a token may be below 1, on average; bfloat16 takes a tenth of it."""
+
+
+def _difference(forward: Forward, engine: Forward) -> float:
+    """Return how far an engine is from torch, seen by trying on texts of other lengths than the tracer was shown.
+
+    A tracer may take the length of its example for a constant, as it does with T5's positions.
+    """
+    ids = np.random.default_rng(0).integers(5, 30, (3, 40))
+    lengths = np.asarray([40, 23, 2], dtype=np.int64)
+    with torch.inference_mode():
+        wanted, given = forward(ids, lengths)[0], engine(ids, lengths)[0]
+    cosines = torch.nn.functional.cosine_similarity(wanted, given, dim=-1)
+    read = torch.arange(ids.shape[1]) < torch.from_numpy(lengths)[:, None]
+    return float(1 - cosines[read].mean())
 
 
 class _Graph(torch.nn.Module):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +17,8 @@ from r2med.encoders import weights
 from r2med.errors import UserError
 from r2med.spec import decoded, typed_path
 from r2med.store import digest
+
+log = logging.getLogger("r2med")
 
 
 class _Part(BaseModel):
@@ -64,6 +68,8 @@ class ModelCard(_Part):
     parameters: str = ""
     licence: str = ""
     price_per_million_tokens: float = 0.0
+    transformers: str = ""
+    """The release of transformers that a model's own code was seen to work with, where others were seen to fail."""
     as_json: bool = False
     """Send an API each text as a JSON string, quotes and escapes included, line ends replaced by spaces."""
     notes: tuple[str, ...] = ()
@@ -95,6 +101,14 @@ DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 
 LONGEST_NAME = 120
 
+PROMPTED = (
+    (re.compile(r"\be5\b"), "E5", ("e5-small", "e5-base", "e5-large", "e5")),
+    (re.compile(r"\bbge-(small|base|large)\b"), "BGE", ("bge-small", "bge-base", "bge")),
+    (re.compile(r"\bgte-qwen"), "GTE", ("gte-qwen2",)),  # the smaller ones of GTE have no prompts
+    (re.compile(r"\binstructor\b"), "Instructor", ("inst-l", "inst-xl")),
+)
+"""Families whose models need words before their texts: how they are called, and the cards that have the words."""
+
 _PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -119,13 +133,42 @@ def _hub_card(spec: str) -> ModelCard:
     name = safe_name(f"hf-{repository}")
     commit = weights.commit_of(name, repository, revision)
     file = weights.small_file(name, repository, commit, SENTENCE_CONFIG)
-    return _sentence_card(f"hf-{repository}", repository, commit, _json_object(file) if file else {})
+    config = _json_object(file) if file else {}
+    if not config.get("prompts"):
+        _notice_missing_prompts(f"hf:{repository}", repository, 0)
+    return _sentence_card(f"hf-{repository}", repository, commit, config)
 
 
 def _folder_card(typed: str) -> ModelCard:
     folder = model_folder(typed)
-    config = folder / SENTENCE_CONFIG
-    return _sentence_card(f"path-{folder.name}", str(folder), "", _json_object(config) if config.is_file() else {})
+    file = folder / SENTENCE_CONFIG
+    config = _json_object(file) if file.is_file() else {}
+    if not config.get("prompts"):
+        about = _json_object(folder / "config.json") if (folder / "config.json").is_file() else {}
+        names = f"{folder.name} {about.get('_name_or_path', '')}"
+        _notice_missing_prompts(f"path:{folder}", names, about.get("hidden_size") or about.get("d_model") or 0)
+    return _sentence_card(f"path-{folder.name}", str(folder), "", config)
+
+
+@cache
+def _notice_missing_prompts(spec: str, names: str, width: int) -> None:
+    """Write one line if a model's names tell that it needs words before its texts, which its files do not have."""
+    names = names.lower().replace("_", "-")
+    family = next((family for family in PROMPTED if family[0].search(names)), None)
+    if family is None:
+        return
+    _, title, cards = family
+    of_hub = [name for name in cards if spec == f"hf:{MODELS[name].repository}"]
+    same = of_hub or [name for name in cards if MODELS[name].dimension == width] or list(cards)
+    folder = spec.removeprefix("path:") if spec.startswith("path:") else "DIR"
+    log.warning(
+        "%s looks like a model of the family %s, which needs words before its texts, but its files have none: "
+        "texts are encoded bare. The card %s has the words: r2med run %s",
+        spec,
+        title,
+        " or ".join(same),
+        same[0] if of_hub else f"{same[0]} --model-path {same[0]}={folder}",
+    )
 
 
 def _python_card(path: str) -> ModelCard:

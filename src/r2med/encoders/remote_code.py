@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from r2med.encoders.tokenize import TextTokenizer
 from r2med.errors import UserError
 from r2med.setup import Setup
 
+log = logging.getLogger("r2med")
+
 
 class RemoteModel:
     """The replicas of a model, and the tokenizer that says how long a text is."""
@@ -32,9 +35,16 @@ class RemoteModel:
             return model.eval().to(device)
 
         weights.check_trust(folder, card.name, setup)
-        with weights.loading(card.name, folder):
-            self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
-            self.replicas = Replicas(setup, load)
+        self._name = card.name
+        self._hint = _other_release(card)
+        if self._hint:
+            log.warning("model %s: %s", card.name, self._hint)
+        try:
+            with weights.loading(card.name, folder):
+                self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
+                self.replicas = Replicas(setup, load)
+        except UserError as error:
+            raise UserError(f"{error}; {self._hint}" if self._hint else str(error)) from error
         if not hasattr(self.replicas.first, "encode"):
             raise UserError(f"model {card.name}: the code in {folder} has no encode method, is it an embedding model?")
         self._accepted = _parameters(self.replicas.first.encode)
@@ -56,14 +66,32 @@ class RemoteModel:
         settings = {name: value for name, value in settings.items() if name in self._accepted}
         if "instruction" not in settings:
             texts = [prefix + text for text in texts]
-        with torch.inference_mode():
-            answer = model.encode(texts, **settings)
+        try:
+            with torch.inference_mode():
+                answer = model.encode(texts, **settings)
+        except Exception as error:
+            if devices.is_out_of_memory(error):
+                raise
+            fault = f"model {self._name}: its own code failed: {type(error).__name__}: {str(error)[:200]}"
+            raise UserError(f"{fault}; {self._hint}" if self._hint else fault) from error
         if isinstance(answer, torch.Tensor):
             answer = answer.float().cpu().numpy()
         vectors = np.asarray(answer, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise UserError(f"the model's own code gave {vectors.shape} for {len(texts)} texts, not a row for each")
         return vectors
+
+
+def _other_release(card: ModelCard) -> str:
+    """Return what to do if the installed transformers is not the one that a model's code was seen to work with."""
+    import transformers
+
+    if card.transformers in ("", transformers.__version__):
+        return ""
+    return (
+        f"its own code was seen to work with transformers {card.transformers} and to fail with later ones, "
+        f"here is {transformers.__version__}: pip install 'transformers=={card.transformers}'"
+    )
 
 
 def _parameters(method: Any) -> set[str]:

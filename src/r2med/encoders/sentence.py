@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +16,11 @@ from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import TextTokenizer, padded
+from r2med.errors import UserError
 from r2med.setup import Setup
+
+if TYPE_CHECKING:
+    from r2med.encoders.forward import Forward
 
 PLAIN = {"Transformer", "Pooling", "Dense", "Normalize", "LayerNorm", "Dropout"}
 """Modules that take token ids and a mask, and treat every text alike."""
@@ -28,13 +33,40 @@ PIECE = 512
 SAMPLE = "A text, as any other: naïve 12-lead ECG."
 
 
+@dataclass(frozen=True)
+class SentenceReplica:
+    """A model on one device, and its transformer on another engine if that was asked for."""
+
+    model: Any
+    engine: Forward | None
+
+
+def _engine(model: Any, backend: str, name: str) -> Forward | None:
+    """Return a model's transformer on another engine than torch. Raises UserError if it has none to put there."""
+    if backend == "torch":
+        return None
+    from r2med.encoders.engines import compiled
+    from r2med.encoders.forward import Forward
+
+    if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
+        raise UserError(f"--backend {backend}: model {name} has modules of its own, which run on torch only")
+    return compiled(Forward(model[0].auto_model, "cpu", bidirectional=False), backend)
+
+
+def _is_plain(model: Any) -> bool:
+    return all(
+        type(module).__name__ in PLAIN and type(module).__module__.startswith("sentence_transformers.")
+        for module in model
+    )
+
+
 class SentenceModel:
     """The replicas of a model, and its tokenizer where its input is no more than that makes it."""
 
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
         from sentence_transformers import SentenceTransformer
 
-        def load(device: str, dtype: str) -> Any:
+        def load(device: str, dtype: str) -> SentenceReplica:
             model = SentenceTransformer(
                 str(folder),
                 device=device,
@@ -44,12 +76,12 @@ class SentenceModel:
             ).eval()
             if not card.pool_prompt:
                 model.set_pooling_include_prompt(False)
-            return model
+            return SentenceReplica(model, _engine(model, setup.backend, card.name))
 
         weights.check_trust(folder, card.name, setup)
         with weights.loading(card.name, folder):
             self.replicas = Replicas(setup, load)
-        model = self.replicas.first
+        model = self.replicas.first.model
         self.own_limit = int(model.max_seq_length or 512)
         old = "get_sentence_embedding_dimension"
         self.width = int((getattr(model, "get_embedding_dimension", None) or getattr(model, old))() or card.dimension)
@@ -62,15 +94,15 @@ class SentenceModel:
         tokens = self.tokenizer(texts, side.model_copy(update={"max_tokens": limit}), prefix)
         skip = self.tokenizer.prefix_length(prefix) if prefix else 0
 
-        def rows(model: Any, batch: Sequence[int]) -> Vectors:
-            vectors = self._forward(model, [tokens.ids[i] for i in batch], skip)
+        def rows(replica: SentenceReplica, batch: Sequence[int]) -> Vectors:
+            vectors = self._forward(replica, [tokens.ids[i] for i in batch], skip)
             return normalised(vectors) if normalise else vectors
 
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 
     def encode_by_the_library(self, texts: list[str], side: Side, prefix: str, normalise: bool, role: Role) -> Encoded:
         """Return one row per text from the library's own loop: for modules that read more than token ids."""
-        model = self.replicas.first
+        model = self.replicas.first.model
         if side.max_tokens:
             model.max_seq_length = side.max_tokens
         method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
@@ -88,29 +120,33 @@ class SentenceModel:
         # A model with modules of its own tells no tokens.
         return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
 
-    def _forward(self, model: Any, ids: list[Any], skip: int) -> Vectors:
+    def _forward(self, replica: SentenceReplica, ids: list[Any], skip: int) -> Vectors:
         import torch
 
         assert self.tokenizer is not None
+        model = replica.model
         device = model.device
-        matrix = torch.from_numpy(padded(ids, self.tokenizer.pad)).to(device)
+        inputs = padded(ids, self.tokenizer.pad)
+        matrix = torch.from_numpy(inputs).to(device)
         lengths = torch.tensor([len(row) for row in ids], device=device)
         mask = (torch.arange(matrix.shape[1], device=device) < lengths[:, None]).long()
         features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}
         if skip:  # read by pooling that leaves the prompt out; where nothing is left, it gives a vector of zeros
             features["prompt_length"] = skip
+        modules = list(model)
         with torch.inference_mode():
-            vectors: Vectors = model(features)["sentence_embedding"].float().cpu().numpy()
+            if replica.engine is not None:
+                features["token_embeddings"] = replica.engine(inputs, lengths.numpy())[0]
+                modules = modules[1:]
+            for module in modules:
+                features = module(features)
+            vectors: Vectors = features["sentence_embedding"].float().cpu().numpy()
             return vectors
 
     def _plain_tokenizer(self) -> TextTokenizer | None:
         """Return the tokenizer, if the ids it gives are all that the modules would be given by the library."""
-        model = self.replicas.first
-        ours = all(
-            type(module).__name__ in PLAIN and type(module).__module__.startswith("sentence_transformers.")
-            for module in model
-        )
-        if not ours or getattr(model.tokenizer, "backend_tokenizer", None) is None:
+        model = self.replicas.first.model
+        if not _is_plain(model) or getattr(model.tokenizer, "backend_tokenizer", None) is None:
             return None
         # Lower-casing, chat templates and what later releases may add: seen by trying.
         tokenizer = TextTokenizer(model.tokenizer)
@@ -126,11 +162,10 @@ class SentenceEncoder:
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
         devices.check_installed("sentence_transformers")
-        devices.check_torch(setup, f"model {card.name} ({card.loader})")
         self._card = card
         self._instruction = instruction
         self._setup = setup
-        self._dtype = devices.placement(setup)[1]
+        self._backend = devices.describe_backend(setup)
         self._weights = weights.find(card, setup)
 
     def describe(self, role: Role) -> dict[str, Any]:
@@ -144,7 +179,7 @@ class SentenceEncoder:
             "max_tokens": side.max_tokens or "the model's own",
             "pool_prompt": self._card.pool_prompt,
             "normalise": self._card.normalise,
-            "dtype": self._dtype,
+            **self._backend,
         }
 
     @timed

@@ -99,7 +99,12 @@ def checked_folder(folder: Path, name: str) -> Path:
         raise UserError(f"model {name}: {folder} has no config.json, is it a model saved by transformers?")
     files = [path for path in folder.rglob("*") if path.is_file()]
     if not any(path.suffix in WEIGHTS for path in files):
-        raise UserError(f"model {name}: {folder} has no weights (*.safetensors or *.bin)")
+        other = [path.suffix for path in files if path.suffix in (".onnx", ".gguf", ".h5", ".xml")]
+        only = f", only {other[0]} files, which no loader here reads" if other else ""
+        raise UserError(
+            f"model {name}: {folder} has no weights (*.safetensors or *.bin){only}: save the model there with "
+            "save_pretrained of transformers or sentence-transformers"
+        )
     if not any(path.name in TOKENIZERS for path in files):
         raise UserError(f"model {name}: {folder} has no tokenizer ({TOKENIZERS[0]} or {TOKENIZERS[1]}), copy it there")
     return folder
