@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-import openai
+import httpx
 import pytest
 
 from r2med.errors import MissingExtraError, UserError
@@ -200,14 +200,14 @@ def test_ctrl_c_stops_before_the_next_request():
 
 
 def test_the_same_model_answers_behind_its_own_server(smollm2):
-    with llama_server.serve(smollm2.file) as base_url, openai.OpenAI(base_url=base_url, api_key="none") as client:
-        said = client.chat.completions.create(
-            model="smollm2", messages=[{"role": "user", "content": "What is fever?"}], seed=42, max_tokens=12
-        )
-        assert [model.id for model in client.models.list()] == ["smollm2"]
-    assert said.choices[0].message.content == answers(smollm2, ask("What is fever?"))[0].content
-    with pytest.raises(openai.APIConnectionError), openai.OpenAI(base_url=base_url, api_key="none") as client:
-        client.with_options(max_retries=0).models.list()
+    question = {"role": "user", "content": "What is fever?"}
+    asked = {"model": "smollm2", "messages": [question], "seed": 42, "max_tokens": 12}
+    with llama_server.serve(smollm2.file) as base_url, httpx.Client(timeout=PATIENCE, trust_env=False) as client:
+        said = client.post(f"{base_url}/chat/completions", json=asked).json()
+        assert [model["id"] for model in client.get(f"{base_url}/models").json()["data"]] == ["smollm2"]
+    assert said["choices"][0]["message"]["content"] == answers(smollm2, ask("What is fever?"))[0].content
+    with pytest.raises(httpx.ConnectError), httpx.Client(trust_env=False) as client:
+        client.get(f"{base_url}/models")
 
 
 def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_path, monkeypatch):
