@@ -117,7 +117,9 @@ def bad_pages(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "share"), [(no_header, 1), (no_first_page, 1), (half, 0.25), (bad_pages, 0.6)], ids=lambda d: str(d)
+    ("damage", "share"),
+    [(no_header, 1), (no_first_page, 1), (half, 0.25), (bad_pages, 0.6)],
+    ids=lambda value: getattr(value, "__name__", None),
 )
 @pytest.mark.parametrize("longest", [200, 20_000], ids=["on one page", "on several pages"])
 def test_of_a_damaged_file_all_sound_pages_are_salvaged(

@@ -13,15 +13,15 @@ import importlib
 import os
 import pkgutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Connection, wait
 from pathlib import Path
 from typing import NoReturn
 
@@ -107,24 +107,22 @@ def fork_server() -> Iterator[ForkServer]:
 
 
 def serve() -> None:
-    """Take orders at the address that the command line names, until killed."""
-    with Listener(sys.argv[1], "AF_UNIX", backlog=100) as orders:
+    """Follow orders at the address that the command line names, until killed."""
+    with socket.socket(socket.AF_UNIX) as orders:
+        orders.bind(sys.argv[1])
+        orders.listen(100)
         print("listening", flush=True)
         _import_everything()
         gc.collect()
         gc.freeze()  # else the first collection in each child would copy all that was imported
+        children: dict[int, _Child] = {}
         while True:
-            with orders.accept() as client:
-                _reap()
-                if not os.fork():
-                    _answer(client)
-
-
-def _reap() -> None:
-    """Wait for those who have answered, so that their time counts as that of the tests."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+            for ready in wait([orders, *children]):
+                if ready is orders:
+                    child = _Child.forked(Connection(orders.accept()[0].detach()))
+                    children |= dict.fromkeys(child.written, child)
+                elif children[ready].read(ready):
+                    del children[ready]
 
 
 def _import_everything() -> None:
@@ -137,28 +135,40 @@ def _import_everything() -> None:
         importlib.import_module(name)
 
 
-def _answer(client: Connection) -> NoReturn:
-    """Run one order in a child and tell how it ended."""
-    try:
+@dataclass
+class _Child:
+    """A command that runs: who waits for it, and what it wrote to each of its pipes."""
+
+    pid: int
+    client: Connection
+    written: dict[int, bytes]
+    unread: int = 2
+
+    @classmethod
+    def forked(cls, client: Connection) -> _Child:
+        """Follow an order in a child."""
         order = client.recv()
         (out, to_out), (err, to_err) = os.pipe(), os.pipe()
-        child = os.fork()
-        if not child:
-            client.close()
+        pid = os.fork()
+        if not pid:
             _follow(order, to_out, to_err)
         os.close(to_out)
         os.close(to_err)
-        with ThreadPoolExecutor(2) as readers:
-            stdout, stderr = readers.map(_read, (out, err))
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        client.send(Ended(code, stdout, stderr))
-    finally:
-        os._exit(0)
+        return cls(pid, client, {out: b"", err: b""})
 
-
-def _read(pipe: int) -> str:
-    with os.fdopen(pipe, encoding="utf-8") as file:
-        return file.read()
+    def read(self, pipe: int) -> bool:
+        """Read from a pipe, and tell the client of the end when both have ended; return whether this one has."""
+        if part := os.read(pipe, 1 << 16):
+            self.written[pipe] += part
+            return False
+        os.close(pipe)
+        self.unread -= 1
+        if not self.unread:
+            code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            out, err = (part.decode() for part in self.written.values())
+            with self.client, suppress(BrokenPipeError):  # who asked may have gone
+                self.client.send(Ended(code, out, err))
+        return True
 
 
 def _follow(order: Order, out: int, err: int) -> NoReturn:
