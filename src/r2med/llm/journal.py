@@ -110,7 +110,7 @@ class Leases:
         self._owner = process_name()
         self._seen = seen
         self._beat = 0
-        self._beaten = time.monotonic()
+        self._beaten = _since_boot()
         self._lapsed = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._live, name="r2med-leases", daemon=True)
@@ -118,13 +118,13 @@ class Leases:
     @property
     def lapsed(self) -> bool:
         """Whether this process was stopped so long that others may have taken its leases."""
-        return self._lapsed or time.monotonic() - self._beaten > LEASE_SECONDS / 2
+        return self._lapsed or _since_boot() - self._beaten > LEASE_SECONDS / 2
 
     def take(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the keys that are ours to ask from now on; the others somebody else is asking."""
         mine = self._database.write(lambda sql: self._take(sql, keys))
         if mine and self._thread.ident is None:
-            self._beaten = time.monotonic()
+            self._beaten = _since_boot()
             self._thread.start()
         return mine
 
@@ -149,7 +149,7 @@ class Leases:
 
     def _live(self) -> None:
         while not self._ended.wait(LEASE_SECONDS / 4):
-            if time.monotonic() - self._beaten > LEASE_SECONDS / 2:
+            if _since_boot() - self._beaten > LEASE_SECONDS / 2:
                 self._lapsed = True
             with contextlib.suppress(Exception):  # the next round may succeed; at worst a question is asked twice
                 self._count_up()
@@ -159,7 +159,12 @@ class Leases:
         statement = "UPDATE heartbeats SET beat = ? WHERE owner = ?"
         self._database.write(lambda sql: sql.execute(statement, (beat, self._owner)))
         self._beat = beat
-        self._beaten = time.monotonic()
+        self._beaten = _since_boot()
+
+
+def _since_boot() -> float:
+    """Return seconds by a clock that also runs while the machine sleeps, where there is one."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _encoded(model: str, answer: RawAnswer | Failure) -> bytes:
