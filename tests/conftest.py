@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +12,8 @@ from hypothesis import HealthCheck, settings
 from r2med.store import Store
 from support import chat_server as chat
 from support import embedding_server as embedding
-from support.fork_server import ForkServer
-from support.fork_server import fork_server as running_fork_server
+from support.fork_server import Command, ForkServer, started_fork_server
 from support.keys import KEY
-from support.processes import Ended
 from support.workspaces import Workspace
 
 # A busy machine may take any time for an example; that is no fault of what is tested.
@@ -24,7 +22,9 @@ settings.load_profile("any-machine")
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C reach the programs under test: a process in the background ignores it, and they would inherit that."""
+    """Set what the programs under test inherit: Ctrl-C reaches them, and models compute in one thread each."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # for models this small, threads only wait for each other
+    # A process in the background ignores Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -52,20 +52,14 @@ def workspace(tmp_path: Path) -> Workspace:
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """A process that has imported everything, for the many commands whose start is not what is tested."""
-    with running_fork_server() as server:
+    with started_fork_server() as server:
         yield server
 
 
 @pytest.fixture
-def r2med(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Ended]:
+def r2med(fork_server: ForkServer, tmp_path: Path) -> Command:
     """Run `r2med WORDS` in the test's own folder: `r2med("run", "bm25", cwd=…, fault=…, VARIABLE=…)`."""
     return partial(fork_server.run, cwd=tmp_path)
-
-
-@pytest.fixture
-def forked(r2med: Callable[..., Ended]) -> Callable[..., Ended]:
-    """The same under its old name."""
-    return r2med
 
 
 @pytest.fixture

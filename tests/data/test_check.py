@@ -10,7 +10,7 @@ from r2med.data.check import check
 from r2med.data.problems import KEPT
 from r2med.errors import UserError
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
-from support.processes import r2med
+from support.fork_server import Command
 
 CORPUS = (
     rb"""{"id": "d1", "text": "sound"}
@@ -124,7 +124,7 @@ def test_every_problem_is_reported_at_once_with_file_and_line(faulty: Path) -> N
     ]
 
 
-def test_the_command_prints_every_problem_and_fails(faulty: Path) -> None:
+def test_the_command_prints_every_problem_and_fails(faulty: Path, r2med: Command) -> None:
     done = r2med("data", "check", faulty)
     assert done.returncode == 2
     assert done.stderr == ""
@@ -132,7 +132,7 @@ def test_the_command_prints_every_problem_and_fails(faulty: Path) -> None:
     assert done.stdout.splitlines()[-1] == f"{faulty}: {len(EXPECTED)} problems"
 
 
-def test_the_bundled_demo_is_sound() -> None:
+def test_the_bundled_demo_is_sound(r2med: Command) -> None:
     done = r2med("data", "check", "demo")
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.split(": ")[1] for line in done.stdout.splitlines()] == ["sound"] * 8
@@ -246,7 +246,7 @@ def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
         load(folder)
 
 
-def test_many_problems_of_one_cause_are_one_line(tmp_path: Path) -> None:
+def test_many_problems_of_one_cause_are_one_line(tmp_path: Path, r2med: Command) -> None:
     folder = r2med_folder(tmp_path / "set", [{"doc_id": str(number), "text": "a"} for number in range(5000)])
     done = r2med("data", "check", folder)
     assert done.returncode == 2
@@ -290,9 +290,8 @@ def test_deeply_nested_json_is_a_problem_and_not_a_crash(tmp_path: Path) -> None
     ],
 )
 def test_what_is_no_dataset_is_one_line_and_exit_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+    tmp_path: Path, arguments: list[str], message: str, r2med: Command
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "corpus.jsonl", DOCUMENTS)
     done = r2med("data", "check", *arguments)
     assert (done.returncode, done.stdout) == (2, "")

@@ -8,7 +8,8 @@ from r2med.data import load
 from r2med.data.dataset_cards import Instruction, cards, groups, read_card
 from r2med.errors import UserError
 from support.datasets import r2med_folder
-from support.processes import python, r2med
+from support.fork_server import Command
+from support.processes import python
 
 ORDER = (
     "Biology",
@@ -116,7 +117,7 @@ def plugin(root: Path, name: str, card: str) -> Path:
     return root
 
 
-def test_a_ninth_dataset_is_one_card_more(tmp_path: Path) -> None:
+def test_a_ninth_dataset_is_one_card_more(tmp_path: Path, r2med: Command) -> None:
     ninth = 'order = 5\ntask = "clinical evidence"\nscenario = "prognosis"\nlicence = "CC0"\n'
     listed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", ninth))
     assert listed.returncode == 0
@@ -145,7 +146,7 @@ def test_a_plugins_card_may_be_like_another(tmp_path: Path) -> None:
     ]
 
 
-def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path) -> None:
+def test_a_dataset_without_a_repository_must_be_given_as_a_folder(tmp_path: Path, r2med: Command) -> None:
     folder = plugin(tmp_path / "mine", "Ninth", 'task = "clinical case"\n')
     failed = r2med("data", "check", "Ninth", R2MED_PLUGINS=folder)
     assert (failed.returncode, failed.stdout) == (2, "")
@@ -176,14 +177,14 @@ def test_a_plugin_folder_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("group", ["R2MED", "clinical-evidence"])
-def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str) -> None:
+def test_the_groups_of_the_benchmark_take_no_others(tmp_path: Path, group: str, r2med: Command) -> None:
     failed = r2med("data", "list", R2MED_PLUGINS=plugin(tmp_path / "mine", "Ninth", f'groups = ["{group}"]\n'))
     assert failed.returncode == 2
     (line,) = failed.stderr.splitlines()
     assert f"Ninth.toml: {group} is a group of the published benchmark: choose a name of your own" in line
 
 
-def test_a_card_of_ones_own_may_take_the_place_of_a_dataset_of_the_benchmark(tmp_path: Path) -> None:
+def test_a_card_of_ones_own_may_take_the_place_of_a_dataset_of_the_benchmark(tmp_path: Path, r2med: Command) -> None:
     card = f'groups = ["R2MED"]\ntask = "Q&A reference"\nfolder = "{r2med_folder(tmp_path / "mine" / "copy")}"\n'
     done = r2med("data", "check", "Biology", R2MED_PLUGINS=plugin(tmp_path / "mine", "Biology", card))
     assert (done.returncode, done.stdout) == (0, "Biology: sound\n")
@@ -212,7 +213,7 @@ def test_a_faulty_card_is_one_line_that_names_it(tmp_path: Path, card: str, mess
     assert str(error.value).startswith(f"{folder}/card.toml: {message}")
 
 
-def test_cards_that_are_like_each_other_are_one_line(tmp_path: Path) -> None:
+def test_cards_that_are_like_each_other_are_one_line(tmp_path: Path, r2med: Command) -> None:
     folder = plugin(tmp_path / "mine", "A", 'like = "B"\n')
     plugin(folder, "B", 'like = "A"\n')
     failed = r2med("data", "list", R2MED_PLUGINS=folder)

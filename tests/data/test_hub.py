@@ -9,9 +9,10 @@ import pytest
 from r2med.data import load
 from r2med.data.dataset_cards import cards
 from r2med.errors import MissingExtraError
+from support import processes
 from support.datasets import hub_files
 from support.hub import serve
-from support.processes import PATIENCE, python, r2med, started
+from support.processes import PATIENCE, python, started
 
 BIOLOGY = "R2MED/Biology"
 REVISION = "8b9fec2db9eda4b5742d03732213fbaee8169556"
@@ -76,7 +77,7 @@ def test_a_download_killed_half_way_is_completed_by_the_next(
         started(["-c", LOAD], **surroundings | {"HF_ENDPOINT": hub.address}),  # it is killed at the end
     ):
         assert hub.stalled.wait(PATIENCE)
-    offline = r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE="1")
+    offline = processes.r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE="1")
     assert offline.returncode == 2
     (line,) = offline.stderr.splitlines()
     assert line.startswith("r2med: cannot fetch R2MED/Biology from the hub (")
@@ -89,7 +90,7 @@ def test_half_a_cache_is_completed_once_the_hub_can_be_reached(
 ) -> None:
     half = hub_files(snapshot_folder(tmp_path))
     (half / "corpus" / "corpus-00000-of-00001.parquet").unlink()
-    offline = r2med("data", "fetch", "Biology", **surroundings)
+    offline = processes.r2med("data", "fetch", "Biology", **surroundings)
     assert offline.returncode == 2
     assert "no files for config 'corpus'" in offline.stderr
     with serve(hub_files(tmp_path / "repository"), BIOLOGY, REVISION) as hub:
@@ -99,7 +100,7 @@ def test_half_a_cache_is_completed_once_the_hub_can_be_reached(
 @pytest.mark.parametrize("offline", ["0", "1"])
 def test_a_hub_out_of_reach_is_one_line(surroundings: dict[str, str | Path], offline: str) -> None:
     begun = time.monotonic()
-    failed = r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE=offline)
+    failed = processes.r2med("data", "fetch", "Biology", **surroundings, HF_HUB_OFFLINE=offline)
     assert failed.returncode == 2
     assert failed.stdout == ""
     (line,) = failed.stderr.splitlines()
@@ -110,7 +111,7 @@ def test_a_hub_out_of_reach_is_one_line(surroundings: dict[str, str | Path], off
 
 def test_an_unknown_revision_is_one_line(tmp_path: Path, surroundings: dict[str, str | Path]) -> None:
     with serve(hub_files(tmp_path / "repository"), BIOLOGY, "0" * 40) as hub:
-        failed = r2med("data", "fetch", "Biology", **surroundings | {"HF_ENDPOINT": hub.address})
+        failed = processes.r2med("data", "fetch", "Biology", **surroundings | {"HF_ENDPOINT": hub.address})
     assert failed.returncode == 2
     (line,) = failed.stderr.splitlines()
     assert "cannot fetch R2MED/Biology from the hub" in line

@@ -5,7 +5,7 @@ from pathlib import Path
 from r2med.data import load
 from r2med.data.stats import Stats, stats
 from support.datasets import r2med_folder
-from support.processes import r2med
+from support.fork_server import Command
 
 
 def test_sizes_are_means_over_queries_documents_and_judged_queries(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_an_empty_dataset_has_zeros(tmp_path: Path) -> None:
     assert empty == Stats("set", 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 
-def test_the_command_prints_a_line_for_each_dataset(tmp_path: Path) -> None:
+def test_the_command_prints_a_line_for_each_dataset(tmp_path: Path, r2med: Command) -> None:
     folder = r2med_folder(tmp_path / "Mine")
     done = r2med("data", "stats", "demo/Biology", folder)
     assert (done.returncode, done.stderr) == (0, "")

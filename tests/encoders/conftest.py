@@ -3,6 +3,12 @@
 import pytest
 
 from r2med.encoders.api import api_encoder
+from support.embedding_server import Server
+
+
+@pytest.fixture
+def server(embedding_server: Server) -> Server:
+    return embedding_server
 
 
 @pytest.fixture(params=["openai", "voyage"])

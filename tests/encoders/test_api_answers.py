@@ -22,11 +22,6 @@ from support.processes import PATIENCE
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 def test_a_row_per_text_in_the_texts_order(server: Server, home: Path, provider: str) -> None:
     texts = [f"text {i} " + "word " * (i % 90) for i in range(500)]
     encoded = opened(server, home, provider).encode(texts, "document")

@@ -17,11 +17,6 @@ from support.embedding_server import Server
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 @pytest.mark.parametrize(
     ("step", "said"),
     [

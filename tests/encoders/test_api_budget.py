@@ -17,11 +17,6 @@ from support.embedding_server import Server
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home: Path, small_requests: None) -> None:
     texts = [f"text number {i}" for i in range(20)]  # $3 each, by the server's bill
     encoder = opened(server, home, budget=40.0)

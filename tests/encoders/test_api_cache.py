@@ -20,11 +20,6 @@ from support.processes import PATIENCE, started, wait_for
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 def test_a_second_encoder_asks_for_nothing_and_needs_no_key(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,11 +19,6 @@ from support.embedding_server import Server
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 def test_texts_over_the_limit_are_cut_by_the_tokenizer_and_counted(server: Server, home: Path, provider: str) -> None:
     encoder = opened(server, home, provider, document=Side(max_tokens=20))
     texts = ["short", "word " * 50, "a" * 90]

@@ -18,11 +18,6 @@ from support.loopback import nobody_listening
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
 def test_what_may_pass_is_tried_again(server: Server, home: Path, provider: str, status: int) -> None:
     server.script = [api.refuse(status), api.refuse(status)]

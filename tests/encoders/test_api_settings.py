@@ -22,11 +22,6 @@ from support.keys import KEY
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(embedding_server: Server) -> Server:
-    return embedding_server
-
-
 @pytest.mark.parametrize("status", [400, 401, 429, 500])
 def test_a_key_is_shown_nowhere_even_when_the_server_echoes_it(
     server: Server, home: Path, provider: str, status: int, caplog: pytest.LogCaptureFixture, capfd: Any

@@ -14,7 +14,6 @@ from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.fusion import Fusion
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.setup import Setup
-from r2med.store import Store
 from r2med.text import english
 
 CHANCE = random.Random(7)
@@ -23,11 +22,6 @@ TEXTS = [" ".join(CHANCE.choices(WORDS, weights=range(len(WORDS), 0, -1), k=CHAN
 CORPUS = Corpus.of((f"d{i:02}", text) for i, text in enumerate(TEXTS))
 QUERIES = tuple(Query(str(i), " ".join([*CHANCE.choices(WORDS, k=6), "unheardof"])) for i in range(12))
 DATASET = Dataset("words", QUERIES, CORPUS, Qrels({"0": {"d00": 1}}))
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 def document(identifier, plain):

@@ -12,7 +12,6 @@ from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.prompts.fitting import NO_PASSAGES
 from r2med.retrieve.bm25 import BM25
-from r2med.store import Store
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -22,11 +21,6 @@ DOCUMENTS = [
     ("c", "lips turn blue in the cold"),
     ("d", "hives and itching"),
 ]
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "store")
 
 
 @pytest.fixture

@@ -1,22 +1,12 @@
 """What the fidelity tests stand on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
-import torch
 
 from support.original import ENCODERS
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Compute in one thread: for models this small, threads that wait for each other are all that takes time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

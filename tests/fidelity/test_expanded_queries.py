@@ -39,11 +39,11 @@ def searched(vector, method):
     return (query + vector(WRITTEN, "generated")) / 2 if method else query
 
 
-def test_scores_with_generated_texts_are_the_original_s(folder, encoder_weights, forked, tmp_path):
+def test_scores_with_generated_texts_are_the_original_s(folder, encoder_weights, r2med, tmp_path):
     systems = [f"{typed}{spec}" for spec in SPECS for typed in EXPANSIONS]
     names = [spec.partition(":")[0] for spec in SPECS]
     paths = [word for name in names for word in ("--model-path", f"{name}={encoder_weights(name)}")]
-    done = forked("run", *systems, "--data", folder, "--device", "cpu", *paths, "--out", tmp_path / "out")
+    done = r2med("run", *systems, "--data", folder, "--device", "cpu", *paths, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     scores = scores_of_systems(tmp_path / "out")
     for spec, name in zip(SPECS, names, strict=True):

@@ -27,11 +27,6 @@ from support.processes import PATIENCE, started, wait_for
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def test_a_second_model_asks_nothing_and_needs_no_key(
     server: Server, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

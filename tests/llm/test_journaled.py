@@ -22,11 +22,6 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 SEARCHES = "<think>I need more. <search>podagra at night</search>"
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def test_reasoning_that_cleaning_would_take_away_is_there(server: Server, home: Path) -> None:
     server.otherwise = api.answer(SEARCHES, reasoning="in a field of its own")
     (got,) = opened(server, home, answer="think").answers(ask("gout"))

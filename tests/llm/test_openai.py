@@ -20,11 +20,6 @@ from support.chat_server import Server, reply_to
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def test_an_answer_per_request_in_their_order(server: Server, home: Path) -> None:
     chat = opened(server, home)
     assert texts(chat.complete(numbered(50))) == [reply_to(f"question {i}") for i in range(50)]

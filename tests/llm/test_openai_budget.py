@@ -18,11 +18,6 @@ from support.chat_server import Server
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def test_a_budget_stops_cleanly_and_a_larger_one_continues(server: Server, home: Path) -> None:
     chat = opened(server, home, budget=200.0)  # $12 each by the bill, up to $66 before it is known
     outcomes = chat.complete(numbered(30))

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 PROMPT = "<|im_start|>user\nWhat is gout?<|im_end|>\n<|im_start|>assistant\n"
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def continued(*prompts: str, sample: int = 0, **sampling: Any) -> list[ChatRequest]:
     return [ChatRequest(sampling=Sampling(**sampling), sample=sample, prompt=prompt) for prompt in prompts]
 

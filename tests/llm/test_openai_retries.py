@@ -14,11 +14,6 @@ from support.chat_server import Server, reply_to
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def test_five_hundred_requests_with_a_fifth_of_them_failing(server: Server, home: Path) -> None:
     silent = [api.stall_half_way, api.hang] * 2  # first, and few: each keeps a place until its silence is noticed
     prompt = [

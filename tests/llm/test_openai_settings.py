@@ -23,11 +23,6 @@ from support.keys import KEY
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     for llm, variable in ((LLMS["gpt4"], "OPENAI_API_KEY"), (LLMS["deepseek-r1"], "DEEPSEEK_API_KEY")):

@@ -16,11 +16,6 @@ from support.loopback import nobody_listening
 pytestmark = pytest.mark.usefixtures("marked_keys")
 
 
-@pytest.fixture
-def server(chat_server: Server) -> Server:
-    return chat_server
-
-
 def hopeless(server: Server, home: Path, said: str, attempts: int = 1) -> str:
     with pytest.raises(UserError, match=said) as error:
         opened(server, home, concurrency=4).complete(numbered(100))

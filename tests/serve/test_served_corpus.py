@@ -31,17 +31,6 @@ def dataset(module_store):
     return replace(whole, corpus=corpus, queries=[replace(q, text=q.text[:80]) for q in whole.queries[:4]])
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Use one thread: on a busy machine torch's threads spin while they wait for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def all_served(dataset, module_store):
     return {spec: open_served_corpus(dataset, spec, Setup(device="cpu"), module_store) for spec in SPECS}

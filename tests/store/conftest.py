@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +38,15 @@ def finished(mini: Path, fork_server: ForkServer, tmp_path_factory: pytest.TempP
 def undisturbed(finished: Workspace) -> dict[str, Any]:
     """What every disturbed run has to come to."""
     return finished.outcome()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of half a megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)

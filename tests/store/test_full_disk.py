@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,17 +92,6 @@ def test_a_run_starved_at_any_size_never_leaves_half_a_record(
             Record.read(path)
     assert evaluation(workspace).returncode == 0
     assert workspace.outcome() == finished.outcome()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def remount(folder: Path, options: str) -> None:

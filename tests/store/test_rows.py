@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -205,17 +205,6 @@ with Rows(pathlib.Path({str(file)!r}), "cache") as table:
     assert not list(file.parent.glob("*.damaged-2"))
     wanted = {**content, **{b"%d" % child.pid: b"x" for child in children}}
     assert read(file, wanted) == wanted
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def test_a_full_disk_is_told_with_its_folder_and_what_to_do(small_disk: Path) -> None:

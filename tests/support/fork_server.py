@@ -92,7 +92,7 @@ class ForkServer:
 
 
 @contextmanager
-def fork_server() -> Iterator[ForkServer]:
+def started_fork_server() -> Iterator[ForkServer]:
     """Start the process that forks; it takes orders at once, and follows them when it has imported everything."""
     with tempfile.TemporaryDirectory() as folder:
         address = str(Path(folder) / "orders")

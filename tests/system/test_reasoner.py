@@ -32,13 +32,13 @@ def flat(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def module_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture(scope="module")
-def dataset(store: Store) -> Dataset:
-    return load("demo/MedQA-Diag", store)
+def dataset(module_store: Store) -> Dataset:
+    return load("demo/MedQA-Diag", module_store)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def truth(dataset: Dataset) -> Judge:
     return lambda query, passage: 10 if (flat(query), flat(passage)[:200]) in relevant else 0
 
 
-def run(spec: str, server: Server, judge: Judge, dataset: Dataset, store: Store) -> Record:
+def run(spec: str, server: Server, judge: Judge, dataset: Dataset, module_store: Store) -> Record:
     """Evaluate a system whose LLM writes a text of little use, and judges as it is told."""
 
     async def step(exchange: Exchange) -> None:
@@ -70,13 +70,13 @@ def run(spec: str, server: Server, judge: Judge, dataset: Dataset, store: Store)
         await chat_server.answer(reply)(exchange)
 
     server.otherwise = step
-    return evaluate(System.parse(spec, Setup(base_url=server.address, store=store)), dataset, store=store)
+    return evaluate(System.parse(spec, Setup(base_url=server.address, store=module_store)), dataset, store=module_store)
 
 
 def test_a_judge_who_knows_the_truth_puts_every_relevant_candidate_first(
-    server: Server, dataset: Dataset, store: Store
+    server: Server, dataset: Dataset, module_store: Store
 ) -> None:
-    record = run(REASONER, server, truth(dataset), dataset, store)
+    record = run(REASONER, server, truth(dataset), dataset, module_store)
     found = {query: scores["R@25"] for query, scores in record.per_query.items()}
     assert 0 < sum(found.values()) < len(found)  # the search alone does not find all, nor nothing
     for query, scores in record.per_query.items():
@@ -85,14 +85,14 @@ def test_a_judge_who_knows_the_truth_puts_every_relevant_candidate_first(
 
 
 def test_a_judge_without_an_opinion_leaves_what_the_search_found(
-    server: Server, dataset: Dataset, store: Store
+    server: Server, dataset: Dataset, module_store: Store
 ) -> None:
-    whole = run(REASONER, server, lambda query, passage: 5, dataset, store)
-    assert whole.per_query == run(SEARCH, server, lambda query, passage: 5, dataset, store).per_query
+    whole = run(REASONER, server, lambda query, passage: 5, dataset, module_store)
+    assert whole.per_query == run(SEARCH, server, lambda query, passage: 5, dataset, module_store).per_query
 
 
-def test_its_record_tells_what_every_stage_took(server: Server, dataset: Dataset, store: Store) -> None:
-    record = run(f"{REASONER[:-1]}, shuffles=1)", server, lambda query, passage: 5, dataset, store)
+def test_its_record_tells_what_every_stage_took(server: Server, dataset: Dataset, module_store: Store) -> None:
+    record = run(f"{REASONER[:-1]}, shuffles=1)", server, lambda query, passage: 5, dataset, module_store)
     expansion, search, rerank = record.stages
     queries = len(dataset.queries)
     # A text and its refinement, and two groups of the 25 candidates.

@@ -1,0 +1,10 @@
+"""What the tests of LLMs behind an endpoint share."""
+
+import pytest
+
+from support.chat_server import Server
+
+
+@pytest.fixture
+def server(chat_server: Server) -> Server:
+    return chat_server
