@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# How many processes run the tests; WORKERS=0 runs them in one, which a debugger needs.
+WORKERS ?= 2
 
 .PHONY: run test check format clean
 
@@ -9,7 +11,7 @@ run: $(VENV)/.base
 	$(BIN)/r2med run
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
