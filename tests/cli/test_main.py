@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from r2med.cli import printable
 from support import processes
 from support.fork_server import Command
 from support.processes import PATIENCE, Ended, ended, python, started
@@ -119,17 +118,3 @@ def test_a_command_without_a_verb_prints_its_help(r2med: Command) -> None:
         done = r2med(*words)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Usage:" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("hyde(author) → bm25", "hyde(author) → bm25"),
-        ("a\x1b[31mb", r"a\x1b[31mb"),
-        ("a\nb\tc", r"a\nb\tc"),
-        ("\x9b31m\u202e", r"\x9b31m\u202e"),
-        ("\udcff", r"\udcff"),
-    ],
-)
-def test_nothing_printed_can_steer_a_terminal(text: str, shown: str) -> None:
-    assert printable(text) == shown

@@ -260,7 +260,7 @@ def test_the_querys_prefix_is_no_part_of_a_documents_description(tmp_path):
 
 def test_describing_loads_no_weights(tmp_path, monkeypatch):
     monkeypatch.setattr("r2med.encoders.transformer.Tower", None)
-    encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").describe("query")
+    assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").describe("query")["pooling"] == "cls"
 
 
 def test_weights_are_loaded_once_for_all_datasets(tmp_path, monkeypatch):

@@ -1,16 +1,17 @@
 """The command line: one module per verb, each of which parses, calls and renders.
 
-This file is the door. It turns errors and signals into one line and an exit code, and keeps what a terminal cannot
-show, or must not be told, off it. It imports next to nothing, so that Ctrl-C is answered from the first moment.
+This file is the door. It turns errors and signals into one line and an exit code. It imports next to nothing, so that
+Ctrl-C is answered from the first moment.
 """
 
 from __future__ import annotations
 
-import codecs
 import errno
 import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
+
+from r2med.cli.terminal_text import printable, write_any_text
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -33,9 +34,6 @@ _DISK = {
 }
 """What the system says when the disk, not the program, is at fault."""
 
-_ASCII = {"→": "->", "–": "-", "—": "-", "─": "-", "━": "-", "×": "x", "·": "-", "…": "...", "≥": ">="}
-"""How signs of ours are written where the output has no Unicode."""
-
 _signals: list[int] = []
 """The signals that asked this process to end."""
 
@@ -44,7 +42,7 @@ def main() -> NoReturn:
     """Run a verb. An error of the user's making is one line and exit code 2; so are signals, with 130 and 143."""
     try:
         _stop_at_once_on_signals()
-        _write_any_text()
+        write_any_text()
         from r2med.cli.app import app
 
         _log_to_stderr()
@@ -139,32 +137,6 @@ def _raise_on_signals() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) != signal.SIG_IGN:
         signal.signal(signal.SIGTERM, interrupt)
-
-
-def _write_any_text() -> None:
-    """Let output that is ASCII or cp1252 take any text: an arrow must not lose the results of a night."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_ERRORS)
-
-
-def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    signs = error.object[error.start : error.end]
-    return "".join(_ASCII.get(sign) or sign.encode("ascii", "backslashreplace").decode() for sign in signs), error.end
-
-
-_ERRORS = "r2med-ascii"
-codecs.register_error(_ERRORS, _in_ascii)
-
-
-def printable(text: str) -> str:
-    """Return text that cannot steer a terminal, in signs that it has: what it has not is shown escaped."""
-    if not text.isprintable():
-        text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return text.encode(encoding, _ERRORS).decode(encoding)
 
 
 def _log_to_stderr() -> None:

@@ -18,8 +18,8 @@ def _root() -> None:
 @cache.command()
 def verify() -> None:
     """Read every file of the store again, byte by byte, and remove what is damaged; it is made again when needed."""
-    from r2med.cli import printable
     from r2med.cli.progress import steps
+    from r2med.cli.terminal_text import printable
     from r2med.engine.reporting import Reporter
     from r2med.store import default_store
     from r2med.store.artefacts import MANIFEST

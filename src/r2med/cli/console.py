@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from r2med.cli import printable
+from r2med.cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod

@@ -37,7 +37,7 @@ def list_() -> None:
 @data.command()
 def fetch(datasets: Words) -> None:
     """Download datasets and prepare their corpora, so that later runs need no network."""
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
     from r2med.data import load
 
     for name in _names(datasets):
@@ -48,7 +48,7 @@ def fetch(datasets: Words) -> None:
 @data.command()
 def check(datasets: Words) -> None:
     """Report all problems of datasets at once, with file and line."""
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
     from r2med.data.check import check as find
 
     total = 0

@@ -131,8 +131,8 @@ def _write_all(
     import logging
     import sys
 
-    from r2med.cli import printable
     from r2med.cli.progress import steps
+    from r2med.cli.terminal_text import printable
     from r2med.expand.generations import NotWrittenError, write_generations
 
     whole = True

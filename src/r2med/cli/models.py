@@ -92,7 +92,7 @@ def _check_encoder(name: str, setup: Setup) -> None:
 
     import numpy as np
 
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.encoders.encoder import open_encoder
     from r2med.encoders.model_cards import resolve_card
@@ -122,7 +122,7 @@ def _print_roles(described: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
 
     if settings:
         print(f"{title}:")
@@ -133,7 +133,7 @@ def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
 def _check_reranker(name: str, setup: Setup) -> None:
     import time
 
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
     from r2med.crossencoders.pair_scorer import open_scorer
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.data.dataset_cards import ANY_DATASET

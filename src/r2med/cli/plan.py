@@ -42,7 +42,7 @@ def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store
 
 
 def _show(name: str, parts: Sequence[Preview]) -> None:
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
     from r2med.llm.costs import estimate
 
     asked = list(dict.fromkeys(request for part in parts for request in part.unanswered))
@@ -63,7 +63,7 @@ def _show(name: str, parts: Sequence[Preview]) -> None:
 
 
 def _show_prompts(requests: Iterable[ChatRequest]) -> None:
-    from r2med.cli import printable
+    from r2med.cli.terminal_text import printable
 
     for number, request in enumerate(requests, 1):
         messages = "\n".join(f"[{message.role}]\n{message.content}" for message in request.messages)

@@ -43,8 +43,8 @@ def serve(
     """Answer POST /retrieve in the protocol of Search-R1's retrieval server, until it is stopped."""
     import os
 
-    from r2med.cli import printable
     from r2med.cli.progress import steps
+    from r2med.cli.terminal_text import printable
     from r2med.data import load
     from r2med.errors import MissingExtraError
     from r2med.store import default_store

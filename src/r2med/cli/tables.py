@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from r2med.cli import printable
 from r2med.cli.console import console, plain
 from r2med.cli.figures import Figures, labelled
+from r2med.cli.terminal_text import printable
 from r2med.cost import Cost, total
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure.measures import group_means
