@@ -8,6 +8,7 @@ import pytest
 
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.encoders import custom
 from r2med.engine.reporting import listening
 from r2med.errors import UserError
 from r2med.rerank import pair_scores
@@ -26,6 +27,8 @@ from pathlib import Path
 LOG = Path(__file__).with_name("asked.txt")
 
 class Length:
+    revision = "1"
+
     def predict(self, pairs):
         with LOG.open("a") as log:
             log.writelines(f"{query}|{document}\\n" for query, document in pairs)
@@ -62,6 +65,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "own_reranker.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "own_reranker", raising=False)
+    monkeypatch.setattr(custom, "_objects", {})  # each test has a module of this name
+    monkeypatch.setattr(custom, "_sources", {})
     monkeypatch.setattr(pair_scores, "CHUNK", 3)
     return tmp_path
 
