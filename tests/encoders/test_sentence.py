@@ -131,12 +131,11 @@ def test_another_engine_gives_the_same_vectors(tmp_path, backend):
     assert fast.describe("query")["backend"] == backend
 
 
-@pytest.mark.parametrize("backend", ["openvino", "onnx"])
-def test_an_architecture_that_another_engine_gets_wrong_or_cannot_take_in_is_one_line(tmp_path, backend):
-    for package in devices.INSTALLS[backend]:
-        pytest.importorskip(package)
-    encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend=backend)
-    with pytest.raises(UserError, match=rf"--backend {backend} .* T5EncoderModel.*: use --backend torch"):
+def test_an_architecture_that_another_engine_gets_wrong_is_refused(tmp_path):
+    pytest.importorskip("openvino")
+    encoder = instructor(tiny_models.instructor(tmp_path / "instructor"), backend="openvino")
+    message = "--backend openvino (computes something else than|cannot take in) T5EncoderModel.*: use --backend torch"
+    with pytest.raises(UserError, match=message):
         encoder.encode(TEXTS, "query")
 
 

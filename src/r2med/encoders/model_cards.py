@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from functools import cache
@@ -133,7 +132,7 @@ def _hub_card(spec: str) -> ModelCard:
     name = safe_name(f"hf-{repository}")
     commit = weights.commit_of(name, repository, revision)
     file = weights.small_file(name, repository, commit, SENTENCE_CONFIG)
-    config = _json_object(file) if file else {}
+    config = weights.json_object(file) if file else {}
     if not config.get("prompts"):
         _notice_missing_prompts(f"hf:{repository}", repository, 0)
     return _sentence_card(f"hf-{repository}", repository, commit, config)
@@ -142,9 +141,9 @@ def _hub_card(spec: str) -> ModelCard:
 def _folder_card(typed: str) -> ModelCard:
     folder = model_folder(typed)
     file = folder / SENTENCE_CONFIG
-    config = _json_object(file) if file.is_file() else {}
+    config = weights.json_object(file) if file.is_file() else {}
     if not config.get("prompts"):
-        about = _json_object(folder / "config.json") if (folder / "config.json").is_file() else {}
+        about = weights.json_object(folder / "config.json") if (folder / "config.json").is_file() else {}
         names = f"{folder.name} {about.get('_name_or_path', '')}"
         _notice_missing_prompts(f"path:{folder}", names, about.get("hidden_size") or about.get("d_model") or 0)
     return _sentence_card(f"path-{folder.name}", str(folder), "", config)
@@ -230,11 +229,3 @@ def safe_name(text: str) -> str:
     """Return a name that may become part of a file name; file systems take 255 bytes, endings included."""
     name = re.sub(r"[^A-Za-z0-9._+-]+", "-", text).strip("-.") or "model"
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 13]}-{digest(text)[:12]}"
-
-
-def _json_object(file: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{file}: not JSON: {error}") from None
-    return content if isinstance(content, dict) else {}

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -32,7 +32,7 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "s
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class Card(Protocol):
+class WeightsCard(Protocol):
     """Whatever names weights: the card of an encoder or of a reranker."""
 
     @property
@@ -69,7 +69,7 @@ class Weights:
         return self.folder or _download(self.name, self.repository, self.revision, self.kind)
 
 
-def find(card: Card, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
+def find(card: WeightsCard, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
     """Return which weights a card means here, without downloading them. Raises UserError if there are none."""
     name, wanted = card.name, repository or card.repository
     if (folder := options.path_of(name)) is not None:
@@ -129,11 +129,20 @@ def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN) -> str:
     Small files count whole; of weights the size and both ends do. Reading 15 GB before every run would cost minutes,
     and weights that were trained further differ everywhere; a change of bytes in the middle alone goes unnoticed.
     """
-    fingerprint = hashlib.sha256()
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() not in ignored)
+    listed = []
     for path in sorted(path for path in files if not _is_hidden(path.relative_to(folder))):
-        size = path.stat().st_size
-        fingerprint.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        stat = path.stat()
+        listed.append((path.relative_to(folder).as_posix(), stat.st_size, stat.st_mtime_ns))
+    return _fingerprint(folder, tuple(listed))
+
+
+@lru_cache(maxsize=64)  # asked for by each dataset of a run
+def _fingerprint(folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
+    fingerprint = hashlib.sha256()
+    for name, size, _ in files:
+        fingerprint.update(f"{name}\0{size}\0".encode())
+        path = folder / name
         with path.open("rb") as file:
             fingerprint.update(file.read(SAMPLE))
             if size > SAMPLE:
@@ -275,18 +284,19 @@ def _unavailable(name: str, repository: str, revision: str, reason: str) -> User
 
 def own_code(folder: Path, kind: str = "AutoModel") -> list[str]:
     """Return the Python classes of its own that a model's files put in the place of the library's."""
-    found: list[str] = []
+    classes: list[str] = []
     for path in (folder / "config.json", folder / "0_Transformer" / "config.json"):
         if path.is_file():
-            found += [str(name) for key, name in (_json(path).get("auto_map") or {}).items() if key == kind]
+            classes += [str(name) for key, name in (json_object(path).get("auto_map") or {}).items() if key == kind]
     if (folder / "modules.json").is_file():
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        kinds = [str(module.get("type", "")) for module in modules]
-        found += [kind for kind in kinds if not kind.startswith("sentence_transformers.")]
-    return found
+        types = [str(module.get("type", "")) for module in modules]
+        classes += [name for name in types if not name.startswith("sentence_transformers.")]
+    return classes
 
 
-def _json(path: Path) -> dict[str, Any]:
+def json_object(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file, an empty one for anything else. Raises UserError if it is not JSON."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -295,16 +305,16 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def not_trusted(name: str) -> UserError:
-    """Return the one line for a model whose code the user has not allowed."""
+    """Return the error for a model whose code the user has not allowed."""
     return UserError(f"model {name} runs code from its repository: read it, then allow it with --trust-remote-code")
 
 
 def check_trust(folder: Path, name: str, options: Setup, kind: str = "AutoModel") -> None:
-    """Stop before code runs that the user has not allowed, or that no revision pins."""
+    """Raise UserError before code runs that the user has not allowed, or that no revision pins."""
     code = own_code(folder, kind)
     if code and not options.trust_remote_code:
         raise not_trusted(name)
-    if elsewhere := [place for place in code if "--" in place]:
+    if elsewhere := [name for name in code if "--" in name]:
         raise UserError(
             f"model {name} takes its code from another repository, {elsewhere[0].split('--')[0]}, which no revision "
             f"pins: put that code into the model's folder, name it in config.json, and use --model-path {name}=DIR"
