@@ -55,7 +55,7 @@ class Sweep:
 
 FRESH = ("--fresh",)
 SWEEPS = (
-    Sweep(from_nothing, signal.SIGKILL, 2),
+    Sweep(from_nothing, signal.SIGKILL, 3),
     Sweep(over_finished_work, signal.SIGKILL, 5, FRESH, FRESH),
     Sweep(over_finished_work, signal.SIGKILL, 7, FRESH),
     Sweep(over_damaged_work, signal.SIGKILL, 5),

@@ -53,6 +53,7 @@ def test_one_process_builds_the_index_while_the_others_wait(
     assert_sound(workspace, alone)
 
 
+@pytest.mark.slow
 def test_four_command_lines_at_once_agree(workspace: Workspace, thousands: Path, alone: Workspace) -> None:
     words = ["-m", "r2med", "run", "bm25", "--data", thousands, "--out", workspace.out]
     with ExitStack() as running:
