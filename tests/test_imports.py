@@ -32,6 +32,7 @@ FLOORS = [
     {"system"},
     {"measure"},
     {"results"},
+    {"board"},
     {"serve"},
     {"cli"},
 ]

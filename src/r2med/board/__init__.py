@@ -1,0 +1,1 @@
+"""The board: a site that opens from disk, made of records. Leaderboard, explorer, pages of systems, reproducing."""

@@ -1,0 +1,236 @@
+/* The shell: pages and their addresses, data files, keys, the theme, and one way to build elements.
+   Classic scripts only, since modules and fetch are blocked on file://. Text from data goes in as text, never as HTML. */
+"use strict";
+
+const board = (() => {
+  const pages = new Map();
+  const files = new Map(); // name of a data file -> {promise, resolve, reject}
+  let current = null;
+
+  /* --- elements ------------------------------------------------------------------------------------------------ */
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const SAFE_LINK = /^(#|https:\/\/)/; // no javascript:, whatever the data says
+
+  function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (name === "value" || name === "checked") element[name] = value;
+      else if (name === "href" && !SAFE_LINK.test(value)) continue;
+      else element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    return element;
+  }
+
+  /* h("a", {href: "#/x", onclick: f}, "text", node, [nodes]): an element; svg(…) the same in SVG. */
+  const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+  // What would turn the reading order, hide, or break a line of a name is written out instead.
+  // eslint-disable-next-line no-control-regex
+  const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const visible = (text) => String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+  /* A name or an id from data: isolated from the text around it, nothing hidden in it. */
+  const named = (text) => h("bdi", { class: "name" }, visible(text));
+
+  /* --- data files ---------------------------------------------------------------------------------------------- */
+
+  function file(name) {
+    if (!files.has(name)) {
+      const entry = {};
+      entry.promise = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
+      entry.promise.catch(() => {});
+      files.set(name, entry);
+    }
+    return files.get(name);
+  }
+
+  /* Called by data files. JSON.parse keeps a key like __proto__ an ordinary key; a literal would not. */
+  const data = (name, json) => file(name).resolve(JSON.parse(json));
+
+  /* Return a promise of the content of data/NAME.js, loaded once. */
+  function load(name) {
+    const entry = file(name);
+    if (!entry.script) {
+      entry.script = h("script", { src: `data/${name}.js` });
+      entry.script.addEventListener("error", () => entry.reject(new Error(`data/${name}.js is missing: make the board again`)));
+      document.head.append(entry.script);
+    }
+    return entry.promise;
+  }
+
+  /* --- addresses: #/page?key=value ----------------------------------------------------------------------------- */
+
+  function address() {
+    const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+    return { page: pages.has(path) ? path : "leaderboard", params: new URLSearchParams(query) };
+  }
+
+  /* Return the address of a page; what is null, undefined or "" is left out. */
+  function link(page, params = {}) {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(params)) if (value !== null && value !== undefined && value !== "") query.set(name, value);
+    return `#/${page}${query.size ? `?${query}` : ""}`;
+  }
+
+  const go = (page, params) => { location.hash = link(page, params); };
+
+  /* Change some parameters of this page's address in place: no entry in the history, nothing drawn again. */
+  function set(changes) {
+    const { page, params } = address();
+    history.replaceState(null, "", link(page, { ...Object.fromEntries(params), ...changes }));
+  }
+
+  /* page("name", {title, label?, hidden?, keys?, show(main, params)}): label stands in the navigation. */
+  const page = (name, description) => { pages.set(name, description); };
+
+  async function show() {
+    const { page: name, params } = address();
+    const main = document.getElementById("main");
+    const moved = current !== name;
+    current = name;
+    const site = await file("site").promise;
+    for (const anchor of document.querySelectorAll("#nav a")) {
+      if (anchor.dataset.page === name) anchor.setAttribute("aria-current", "page");
+      else anchor.removeAttribute("aria-current");
+    }
+    document.title = `${pages.get(name).title} · r2med board`;
+    main.replaceChildren();
+    try {
+      await pages.get(name).show(main, params, site);
+    } catch (error) {
+      main.replaceChildren(h("p", { class: "empty" }, visible(error.message)));
+      throw error;
+    }
+    if (moved) window.scrollTo(0, 0);
+  }
+
+  /* --- keys ---------------------------------------------------------------------------------------------------- */
+
+  const everywhere = [
+    ["?", "this help", () => help()],
+    ["/", "search", () => document.querySelector("main input[type=search]")?.focus()],
+    ["t", "light or dark", () => switchTheme()],
+  ];
+
+  /* Keys of the page in view: [key, what it does, action]. */
+  const keysNow = () => [...(pages.get(current)?.keys || []), ...everywhere];
+
+  function press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+    const typing = event.target.closest("input, select, textarea");
+    if (typing) {
+      if (event.key === "Escape") typing.blur();
+      return;
+    }
+    const bound = keysNow().find(([key]) => key === event.key);
+    if (!bound) return;
+    if (bound[2](event) !== false) event.preventDefault();
+  }
+
+  function help() {
+    const dialog = document.getElementById("help");
+    const rows = keysNow().map(([key, text]) => h("tr", null, h("td", null, h("kbd", null, key)), h("td", null, text)));
+    const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
+    dialog.replaceChildren(h("h2", { id: "help-title" }, "Keys"), h("table", null, h("tbody", null, rows)), close);
+    dialog.showModal();
+  }
+
+  /* --- the theme ----------------------------------------------------------------------------------------------- */
+
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+  function remembered(value) {
+    try { // a browser may forbid storage on file://
+      if (value) localStorage.setItem("r2med-theme", value);
+      return localStorage.getItem("r2med-theme");
+    } catch { return null; }
+  }
+
+  function applyTheme(chosen = remembered()) {
+    document.documentElement.dataset.theme = chosen || (dark.matches ? "dark" : "light");
+  }
+
+  function switchTheme() {
+    const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    remembered(next);
+    applyTheme(next);
+  }
+
+  /* --- small parts that pages share ---------------------------------------------------------------------------- */
+
+  let toastTimer = 0;
+
+  function toast(text) {
+    const element = document.getElementById("toast");
+    element.textContent = text;
+    clearTimeout(toastTimer);
+    toastTimer = setTimeout(() => element.replaceChildren(), 2500);
+  }
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch { // no clipboard on some file:// pages
+      const area = h("textarea", { class: "visually-hidden", value: text });
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    toast("Copied");
+  }
+
+  /* A command to be typed, with a button that copies it. */
+  const command = (text) => h("div", { class: "command" }, h("pre", null, h("code", null, visible(text))),
+    h("button", { type: "button", onclick: () => copy(text) }, "Copy"));
+
+  /* A row of buttons of which one is pressed: options are [value, label]. */
+  function segmented(label, options, chosen, change) {
+    const group = h("div", { class: "segmented", role: "group", "aria-label": label });
+    const draw = (now) => group.replaceChildren(...options.map(([value, text]) => h("button",
+      { type: "button", "aria-pressed": String(value === now), onclick: () => { draw(value); group.children[options.findIndex((o) => o[0] === value)].focus(); change(value); } }, text)));
+    draw(chosen);
+    return group;
+  }
+
+  /* A select with its label: options are [value, text]. */
+  const select = (label, options, chosen, change) => h("label", { class: "field" }, h("span", null, label),
+    h("select", { onchange: (event) => change(event.target.value) },
+      options.map(([value, text]) => h("option", { value, selected: value === chosen }, visible(text)))));
+
+  function download(name, text, type = "text/plain") {
+    const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+    Object.assign(h("a", { download: name }), { href: url }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  }
+
+  /* A value between 0 and 1 as points, "27.59"; nothing known is a dash. */
+  const points = (value, digits = 2) => (value === null || value === undefined ? "–" : (100 * value).toFixed(digits));
+
+  /* --- the start ----------------------------------------------------------------------------------------------- */
+
+  function start() {
+    document.getElementById("nav").append(...[...pages].filter(([, made]) => made.label)
+      .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)));
+    document.getElementById("theme-switch").addEventListener("click", switchTheme);
+    document.getElementById("help-switch").addEventListener("click", help);
+    document.addEventListener("keydown", press);
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault(); // the address is the page's
+      document.getElementById("main").focus();
+    });
+    file("site").promise.then((site) => { document.getElementById("foot").textContent = site.foot; });
+    window.addEventListener("hashchange", show);
+    show();
+  }
+
+  applyTheme();
+  dark.addEventListener("change", () => applyTheme());
+  document.addEventListener("DOMContentLoaded", start);
+
+  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, download, copy, toast, points };
+})();
