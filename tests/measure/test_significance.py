@@ -191,9 +191,7 @@ def test_the_detectable_gap_is_seen_four_times_in_five() -> None:
     gap = 2.8 * 0.2 * np.sqrt(sum(1 / size for size in sizes)) / 2  # from the true spread
     seen, told = 0, []
     for _ in range(300):
-        values = {
-            f"d{n}": np.array([random.normal(gap, 0.2, size), np.zeros(size)]) for n, size in enumerate(sizes)
-        }
+        values = {f"d{n}": np.array([random.normal(gap, 0.2, size), np.zeros(size)]) for n, size in enumerate(sizes)}
         told.append(significance.paired_t(values, PAIR).detectable[0])
         seen += bool(significance.sign_flips(values, PAIR, resamples=499)[0] <= 0.05)
     assert np.mean(told) == pytest.approx(gap, rel=0.05)

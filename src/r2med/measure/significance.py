@@ -22,8 +22,8 @@ LEVEL = 0.95
 ALPHA = 1 - LEVEL
 POWER = 0.8
 
-SAME = 1e-12
-"""What differs by less is equal: measures lie between 0 and 1, and sums in another order differ in their last digits."""
+SAME = 1e-9
+"""What differs by less is equal: sums of values up to 100, in another order, differ in their last digits."""
 
 AT_ONCE = 1 << 17
 """Numbers in a block of differences: fits the cache, and bounds the memory whatever the number of pairs."""
@@ -67,7 +67,7 @@ class Pairs:
 
 def means(values: Values) -> Floats:
     """Return the figure of each system."""
-    return np.mean([rows.mean(axis=1) for rows in values.values()], axis=0)
+    return np.asarray(np.mean([rows.mean(axis=1) for rows in values.values()], axis=0))
 
 
 def contributions(values: Values) -> Floats:
