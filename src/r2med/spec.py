@@ -9,6 +9,7 @@ argument = [key "="] stage-or-word
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -23,8 +24,15 @@ DEEPEST = 20
 PATHS = ("path:", "run:")
 """How names begin that are paths."""
 
+_EXAMPLE = "bm25 → bge-reranker@100, or in quotes 'bm25 -> bge-reranker@100', since a shell writes a file for a bare >"
+
 _AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
 """What means something in the grammar, so that a path with it in a name would not parse back."""
+
+_INSTEAD = r"-|=|>|=>|\|"
+"""What people write in the place of an arrow, and what a shell leaves of one: it takes the > of `->` for its own."""
+_BEGINS = re.compile(rf"→|->|({_INSTEAD})$")
+_ENDS = re.compile(rf"(→|->|(^|\s)({_INSTEAD}))\s*$")
 
 
 def encoded(path: str) -> str:
@@ -65,6 +73,17 @@ class Call:
         return f"{self.name}({', '.join(inside)}){at}" if inside else f"{self.name}{at}"
 
 
+def joined_words(words: Iterable[str]) -> list[str]:
+    """Return the systems that words mean: those with an arrow between them, as a shell gives them, are one system."""
+    joined: list[str] = []
+    for word in words:
+        if joined and (_BEGINS.match(word) or _ENDS.search(joined[-1])):
+            joined[-1] += f" {word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def parse(spec: str) -> list[list[Call]]:
     """Return the stages of a system, each a list of calls to be fused."""
     return [_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec)]
@@ -83,11 +102,15 @@ def _call(text: str, spec: str) -> Call:
     text, depth = _depth(text.strip())
     name, paren, rest = text.partition("(")
     is_path = name.strip().startswith(PATHS)
-    awkward = re.search(r"[,=)]" if is_path else r"[\s,=)]", name.strip())  # a folder's name may have spaces
+    awkward = re.search(r"[,=)]" if is_path else r"[\s,=)>|]", name.strip())  # a folder's name may have spaces
     if not name.strip() or (paren and not rest.endswith(")")) or awkward:
         hint = "write it as NAME or NAME(SETTING=VALUE, …)"
         if is_path:
             hint = "in a path, signs of the grammar are percent-encoded, as %2C for a comma"
+        elif re.search(rf"(^|\s)({_INSTEAD})(\s|$)|[>|]", name):
+            hint = f"stages are joined by arrows, as in {_EXAMPLE}"
+        elif not text and ("→" in spec or "->" in spec):
+            hint = f"a stage stands before and after every arrow, as in {_EXAMPLE}"
         raise UserError(f"cannot read {text!r} in the system {spec!r}: {hint}")
     arguments, settings = [], []
     for argument in split(rest[:-1], ",", spec) if paren else []:

@@ -45,6 +45,7 @@ def main() -> NoReturn:
         write_any_text()
         from r2med.cli.app import app
 
+        sys.argv[1:] = ["→" if word == "->" else word for word in sys.argv[1:]]  # no option, but an arrow in quotes
         _log_to_stderr()
         _raise_on_signals()
         code = app(standalone_mode=False)

@@ -16,8 +16,6 @@ from r2med.cli.stage_help import stages
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
-    no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -31,11 +29,27 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+GREETING = """\
+r2med {version} tells how well a retrieval system reasons about medicine. Three commands to begin with:
+
+  r2med run                                evaluate BM25 on the bundled demo, in seconds and offline
+  r2med stages list                        what a system can be made of
+  r2med run bm25 → bge-reranker@100 --plan what a larger run would do, fetch and cost; nothing is done yet
+
+r2med --help shows every command, r2med --install-completion completes them with the tab key."""
+
+
+@app.callback(invoke_without_command=True)
 def _root(
+    ctx: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
-    pass
+    if ctx.invoked_subcommand is None:
+        from r2med import __version__
+        from r2med.cli.terminal_text import printable
+
+        for line in GREETING.format(version=__version__).split("\n"):
+            print(printable(line))
 
 
 app.command()(run)

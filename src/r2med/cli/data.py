@@ -6,9 +6,16 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import completion
+
 data = typer.Typer(help="List, fetch, check and measure datasets.", no_args_is_help=True)
 
-Words = Annotated[list[str], typer.Argument(metavar="DATASET", help="Names, groups or folders.", show_default=False)]
+Words = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATASET", help="Names, groups or folders.", show_default=False, autocompletion=completion.datasets
+    ),
+]
 
 
 def _names(words: list[str]) -> list[str]:

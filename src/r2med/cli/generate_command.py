@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ def generate(
     ],
     llm: Annotated[
         str,
-        typer.Option(help="The LLM that writes (r2med llms list), or any with --base-url.", rich_help_panel=flags.LLMS),
+        typer.Option(
+            help="The LLM that writes (r2med llms list), or any with --base-url.",
+            autocompletion=completion.llms,
+            rich_help_panel=flags.LLMS,
+        ),
     ],
     data: flags.Data = None,
     out: Annotated[

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import completion
+
 llms = typer.Typer(help="List and show LLMs.", no_args_is_help=True)
 
 
@@ -26,7 +28,7 @@ def list_() -> None:
 
 
 @llms.command()
-def show(name: Annotated[str, typer.Argument(help="A name of the list.")]) -> None:
+def show(name: Annotated[str, typer.Argument(help="A name of the list.", autocompletion=completion.llms)]) -> None:
     """Print how an LLM is asked: all that its card says, and the defaults of what it does not."""
     from r2med.cli.console import print_json
     from r2med.llm.llm_cards import LLMS, Price, sampling_of

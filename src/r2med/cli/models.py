@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 
 models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="A name of the list, hf:ORG/NAME, path:DIR or py:MODULE:NAME.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="A name of the list, hf:ORG/NAME, path:DIR or py:MODULE:NAME.", autocompletion=completion.models
+    ),
+]
 
 ROLES: tuple[Role, ...] = ("query", "document", "generated")
 

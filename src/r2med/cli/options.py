@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.cli import completion
+
 if TYPE_CHECKING:
     from r2med.setup import Setup
 
@@ -16,6 +18,7 @@ Data = Annotated[
     list[str] | None,
     typer.Option(
         help="A dataset, a group (R2MED, demo, …) or a folder; several with commas or repeated.",
+        autocompletion=completion.datasets,
         rich_help_panel=DATA,
     ),
 ]
@@ -38,6 +41,7 @@ Rerankers = Annotated[
         "--rerank",
         metavar="NAME",
         help="Rerank what was found: bge-reranker, groupwise, …; may be repeated.",
+        autocompletion=completion.rerankers,
         rich_help_panel=WHAT,
     ),
 ]
@@ -47,6 +51,7 @@ Expansions = Annotated[
         "--expand",
         metavar="METHOD",
         help="Expand queries first: hyde, query2doc, lamer, rm3, …; may be repeated.",
+        autocompletion=completion.expansions,
         rich_help_panel=WHAT,
     ),
 ]
@@ -80,7 +85,13 @@ BatchTokens = Annotated[
 
 LLMs = Annotated[
     list[str] | None,
-    typer.Option("--llm", metavar="NAME", help="The LLM of what needs one; may be repeated.", rich_help_panel=LLMS),
+    typer.Option(
+        "--llm",
+        metavar="NAME",
+        help="The LLM of what needs one; may be repeated.",
+        autocompletion=completion.llms,
+        rich_help_panel=LLMS,
+    ),
 ]
 BaseURL = Annotated[
     str | None,
@@ -121,6 +132,7 @@ Budget = Annotated[
 DryRun = Annotated[
     bool,
     typer.Option(
+        "--plan",
         "--dry-run",
         help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.",
         rich_help_panel=OUTPUT,

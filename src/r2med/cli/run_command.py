@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def run(
             metavar="SYSTEM",
             help="What to evaluate, e.g. bm25 or 'hyde(author) → bm25'. Default: the demo's two.",
             show_default=False,
+            autocompletion=completion.systems,
         ),
     ] = None,
     expand: flags.Expansions = None,
@@ -31,6 +33,7 @@ def run(
         typer.Option(
             metavar="NAME|FILE",
             help="Many systems at once: paper, rerank, records or a TOML file.",
+            autocompletion=completion.suites,
             rich_help_panel=flags.WHAT,
         ),
     ] = "",
@@ -93,6 +96,7 @@ def run(
     from r2med.cli.tables import run_report
     from r2med.errors import UserError
     from r2med.results.batch import plan_run
+    from r2med.spec import joined_words
     from r2med.store import default_store
 
     if k < 1:
@@ -121,7 +125,7 @@ def run(
         candidates=candidates,
         store=store,
     )
-    specs = [*(systems or []), *(f"py:{name}" for name in model or [])]
+    specs = [*joined_words(systems or []), *(f"py:{name}" for name in model or [])]
     if not specs and not suite and candidates is None:
         specs = list(DEMO_SYSTEMS)
     names = [] if suite and not data else flags.dataset_names(data)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.cli import completion
+
 if TYPE_CHECKING:
     from r2med.stages import Kind, Setting
 
@@ -53,7 +55,10 @@ def list_(as_json: AsJSON = False) -> None:
 
 @stages.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A name of the list, such as hyde, bm25 or groupwise.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A name of the list, such as hyde, bm25 or groupwise.", autocompletion=completion.stages),
+    ],
     as_json: AsJSON = False,
 ) -> None:
     """Print what a stage does, how it is typed, and what each of its settings means."""

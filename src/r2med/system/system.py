@@ -81,7 +81,9 @@ class System:
         """Raise UserError for what would stop the system on one of the datasets: before the first call, not after."""
         check((self._expander, *self._rerankers), datasets)
         for dataset in datasets:
-            self._retriever.describe(dataset)
+            self._retriever.describe(dataset)  # this is where missing weights are told
+            for reranker in self._rerankers:
+                reranker.describe(dataset)
 
     @property
     def asking(self) -> dict[str, Asking]:

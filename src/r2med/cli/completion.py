@@ -1,0 +1,121 @@
+"""Shell completion: what may be typed next. It reads the names of cards, and imports nothing that computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from r2med.stages import Kind
+
+_JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
+"""What a name may follow within one word, where a system is typed in quotes."""
+
+
+def systems(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the systems that continue a word, or the stages that may follow an arrow that is a word of its own."""
+    from r2med.spec import joined_words
+
+    typed = joined_words([*(ctx.params.get("systems") or ()), incomplete])[-1]
+    kept = typed.removesuffix(incomplete)
+    return [candidate.removeprefix(kept) for candidate in continued(typed)]
+
+
+def continued(typed: str) -> list[str]:
+    """Return the systems that a text, such as `bm25 → bge-`, may become."""
+    joints = list(_JOINTS.finditer(typed))
+    start = joints[-1].end() if joints else 0
+    joint = joints[-1][0].strip() if joints else ""
+    return [typed[:start] + name for name in _matching(_next_names(typed[:start], joint), typed[start:])]
+
+
+def _next_names(before: str, joint: str) -> Iterable[str]:
+    from r2med import plugins
+    from r2med.stages import names
+
+    if joint in ("(", ",", "="):
+        return plugins.files("llms", ".toml") if joint == "(" else ()
+    if joint == "+":
+        return names("retrieve")
+    kinds = _kinds_before(before) if joint else ()
+    if not kinds:
+        return [*names("expand"), *names("retrieve"), *plugins.files("systems", ".toml")]
+    return names("retrieve" if kinds == ("expand",) else "rerank")
+
+
+def _kinds_before(text: str) -> tuple[Kind, ...]:
+    """Return the kind of each stage before the last arrow; a name that anything may bear is a retriever's."""
+    from r2med.errors import UserError
+    from r2med.spec import parse
+    from r2med.stages import kind_of
+
+    try:
+        calls = parse(re.sub(r"(→|->)\s*$", "", text))
+    except UserError:
+        return ()
+    return tuple(kind_of(stage[0].name) or "retrieve" for stage in calls)
+
+
+def expansions(incomplete: str) -> list[str]:
+    """Return the methods of expansion that continue a word."""
+    return _named("expand", incomplete)
+
+
+def retrievers(incomplete: str) -> list[str]:
+    """Return the retrievers that continue a word."""
+    return _named("retrieve", incomplete)
+
+
+def rerankers(incomplete: str) -> list[str]:
+    """Return the rerankers that continue a word."""
+    return _named("rerank", incomplete)
+
+
+def stages(incomplete: str) -> list[str]:
+    """Return the stages of any kind that continue a word."""
+    from r2med.stages import KINDS
+
+    return [name for kind in KINDS for name in _named(kind, incomplete)]
+
+
+def models(incomplete: str) -> list[str]:
+    """Return the embedding models and cross-encoders that continue a word."""
+    return [*_cards("models", incomplete), *_cards("rerankers", incomplete)]
+
+
+def llms(incomplete: str) -> list[str]:
+    """Return the LLMs that continue a word."""
+    return _cards("llms", incomplete)
+
+
+def suites(incomplete: str) -> list[str]:
+    """Return the suites that continue a word."""
+    return _cards("suites", incomplete)
+
+
+def datasets(incomplete: str) -> list[str]:
+    """Return the datasets and groups that continue a word, which may hold several with commas."""
+    from r2med.data.dataset_cards import cards, groups
+
+    earlier, comma, word = incomplete.rpartition(",")
+    known = dict.fromkeys([*cards(), *groups(), *groups()["demo"]])
+    return [f"{earlier}{comma}{name}" for name in _matching(known, word)]
+
+
+def _named(kind: Kind, incomplete: str) -> list[str]:
+    from r2med.stages import names
+
+    return _matching(names(kind), incomplete)
+
+
+def _cards(kind: str, incomplete: str) -> list[str]:
+    from r2med import plugins
+
+    return _matching(sorted(plugins.files(kind, ".toml")), incomplete)
+
+
+def _matching(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

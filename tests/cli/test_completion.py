@@ -1,0 +1,59 @@
+"""Completion: what may come next, and that finding it out imports nothing heavy."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.cli.completion import continued, datasets
+from support.processes import python
+
+COMPLETE = """
+import sys
+sys.argv = ["r2med"]
+try:
+    from r2med.cli import main
+    main()
+finally:
+    print(sorted({"numpy", "pyarrow", "scipy", "torch"} & set(sys.modules)))
+"""
+
+
+def completed(line: str, word: int) -> list[str]:
+    """Return what bash is given for a line whose word of this number is being typed."""
+    shell = {"_R2MED_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(word)}
+    *candidates, heavy = python(COMPLETE, **shell).stdout.splitlines()
+    assert heavy == "[]"
+    return candidates
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "some", "none"),
+    [
+        ("r2med run bm", 2, {"bm25", "bmr-2b"}, {"bge-reranker"}),
+        ("r2med run bm25 → bge", 4, {"bge-reranker", "bge-reranker-large"}, {"bge", "bge-base"}),
+        ("r2med run 'hyde(o3-mini) → bge", 2, {"hyde(o3-mini) → bge"}, {"hyde(o3-mini) → bge-reranker"}),
+        ("r2med run bm25 --data demo/MedQA-Diag,demo/B", 4, {"demo/MedQA-Diag,demo/Biology"}, {"R2MED"}),
+        ("r2med llms show o3", 3, {"o3-mini"}, {"gpt4"}),
+        ("r2med models show bge-r", 3, {"bge-reranker"}, {"bge"}),
+    ],
+)
+def test_a_shell_is_given_the_names_that_may_come_next(line: str, word: int, some: set[str], none: set[str]) -> None:
+    candidates = set(completed(line, word))
+    assert some <= candidates
+    assert not none & candidates
+
+
+def test_names_follow_every_joint_of_a_system() -> None:
+    assert "bm25+minilm" in continued("bm25+min")
+    assert "hyde(o3-mini" in continued("hyde(o3")
+    assert "bm25 → bge-reranker → groupwise" in continued("bm25 → bge-reranker → gr")
+    assert "reasoner" in continued("")
+    assert continued("bm25(k1=") == []
+
+
+def test_datasets_of_a_plugin_are_among_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    card = tmp_path / "datasets" / "ward.toml"
+    card.parent.mkdir()
+    card.write_text('folder = "ward"\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    assert datasets("wa") == ["ward"]
