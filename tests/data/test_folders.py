@@ -300,8 +300,8 @@ def test_a_file_is_no_dataset(tmp_path: Path) -> None:
         load(path)
 
 
-def test_a_folder_without_queries_is_told_what_it_needs(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "set" / "corpus.jsonl", DOCUMENTS)
+def test_a_folder_without_a_corpus_is_told_what_it_needs(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "set" / "documents.jsonl", DOCUMENTS)
     with pytest.raises(UserError, match=r"not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl"):
         load(tmp_path / "set")
 
@@ -310,7 +310,7 @@ def test_a_folder_without_queries_is_told_what_it_needs(tmp_path: Path) -> None:
     ("builder", "gone", "message"),
     [
         (r2med_folder, ["corpus.jsonl"], "corpus.jsonl is missing"),
-        (r2med_folder, ["corpus.jsonl", "qrels.jsonl"], "corpus.jsonl and qrels.jsonl are missing"),
+        (beir_folder, ["corpus.jsonl", "qrels/test.tsv"], "corpus.jsonl and qrels/test.tsv are missing"),
         (beir_folder, ["qrels/test.tsv"], "qrels/test.tsv is missing"),
     ],
 )

@@ -7,6 +7,7 @@ import typer
 from r2med.cli.cache import cache
 from r2med.cli.data import data
 from r2med.cli.generate_command import generate
+from r2med.cli.import_command import import_
 from r2med.cli.llms import llms
 from r2med.cli.models import models
 from r2med.cli.run_command import run
@@ -56,6 +57,7 @@ app.command()(run)
 app.command()(score)
 app.command()(generate)
 app.command()(serve)
+app.command("import")(import_)
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")
 app.add_typer(llms, name="llms")

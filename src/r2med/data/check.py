@@ -22,7 +22,8 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     dataset, layout = reading.dataset, reading.layout
     # Read once more, for the lines; what is wrong inside them has been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
-    _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, problems)
+    judged = layout.qrels_file.is_file()
+    _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, judged, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
     _check_counts(dataset, reading.document_rows, folder, problems)
     return problems
@@ -39,15 +40,17 @@ def _check_links(dataset: Dataset, judgements: list[Judgement], path: Path, prob
         if judgement.document not in known:
             message = f"unknown document {judgement.document!r}: not in the corpus"
             problems.flaw(judgement.path, judgement.line, message, "unknown document: not in the corpus")
-    if not judgements:
+    if not path.is_file():
+        problems.notice(f"there is no {path.name}: it can be searched and served, not scored")
+    elif not judgements:
         problems.flaw(path, None, "no judgements: nothing can be scored")
 
 
-def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, problems: Problems) -> None:
+def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, judged: bool, problems: Problems) -> None:
     by_id = {row.id: row for row in rows}
-    if not dataset.queries:
+    if not dataset.queries and path.is_file():
         problems.flaw(path, None, "no queries")
-    for query in dataset.queries:
+    for query in dataset.queries if judged else ():
         row = by_id[query.id]
         if query.id not in dataset.qrels:
             cause = "has no qrels: it will not be scored"

@@ -78,7 +78,10 @@ class Dataset:
         """Raise UserError if there is nothing to score: a mean over no queries would look like a score of 0."""
         missing = [noun for noun, rows in (("queries", self.queries), ("judgements", self.qrels)) if not rows]
         if missing:
-            raise UserError(f"{self.name} has no {missing[0]}: nothing can be scored (r2med data check shows more)")
+            raise UserError(
+                f"{self.name} has no {missing[0]}: nothing can be scored "
+                "(r2med data check shows more; r2med search and r2med serve need none)"
+            )
 
     @property
     def instruction(self) -> Instruction:

@@ -20,6 +20,7 @@ class BeirFolder:
         self.corpus_files = [root / "corpus.jsonl"]
         self.query_file = root / "queries.jsonl"
         self.qrels_file = root / "qrels" / "test.tsv"
+        self.needed = [*self.corpus_files, self.query_file, self.qrels_file]
 
     def documents(self, problems: Problems) -> Iterator[Document]:
         """Yield the corpus, each title before its text as BEIR's evaluators join them."""

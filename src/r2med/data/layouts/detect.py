@@ -21,6 +21,8 @@ class Layout(Protocol):
     corpus_files: list[Path]
     query_file: Path
     qrels_file: Path
+    needed: list[Path]
+    """Files without which it is no dataset."""
     judged_queries_only: bool
     """Whether queries without judgements belong to other splits and are left out."""
 
@@ -41,6 +43,7 @@ LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
     ("query/*", HubClone),
     ("query*.parquet", HubClone),
     ("data/query*.parquet", HubClone),
+    ("corpus.jsonl", R2medFolder),
 )
 
 
@@ -58,9 +61,8 @@ def detect(folder: Path) -> Layout:
     else:
         raise UserError(
             f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
-            "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv)"
+            "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv); r2med import makes one of tables"
         )
-    needed = (*dataset.corpus_files, dataset.query_file, dataset.qrels_file)
-    if missing := [str(path.relative_to(folder)) for path in needed if not path.is_file()]:
+    if missing := [str(path.relative_to(folder)) for path in dataset.needed if not path.is_file()]:
         raise UserError(f"{folder}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     return dataset

@@ -58,6 +58,7 @@ class HubClone:
         self._query_files = config_files(root, "query")
         self._qrels_files = config_files(root, "qrels")
         self.query_file, self.qrels_file = self._query_files[0], self._qrels_files[0]
+        self.needed = self.corpus_files  # the others were looked for above
 
     def documents(self, problems: Problems) -> Iterator[Document]:
         """Yield the corpus, each title before its text."""

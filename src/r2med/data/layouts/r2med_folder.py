@@ -26,7 +26,7 @@ QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/tes
 
 
 class R2medFolder:
-    """A folder as the benchmark ships it."""
+    """A folder as the benchmark ships it. Queries and qrels may be missing: a corpus can be searched."""
 
     judged_queries_only = False
 
@@ -35,6 +35,7 @@ class R2medFolder:
         self.corpus_files = [root / "corpus.jsonl"]
         self.query_file = root / "query.jsonl"
         self.qrels_file = next((root / n for n in QRELS_NAMES if (root / n).is_file()), root / QRELS_NAMES[0])
+        self.needed = self.corpus_files
 
     def documents(self, problems: Problems) -> Iterator[Document]:
         """Yield the corpus, each title before its text."""
@@ -45,10 +46,11 @@ class R2medFolder:
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:
         """Yield the queries."""
-        for line, row in read_jsonl(self.query_file, QUERY_FIELDS, problems, QUERY_OPTIONS):
-            if query := query_row(row, self.query_file, line, problems):
-                yield query
+        if self.query_file.is_file():
+            for line, row in read_jsonl(self.query_file, QUERY_FIELDS, problems, QUERY_OPTIONS):
+                if query := query_row(row, self.query_file, line, problems):
+                    yield query
 
     def judgements(self, problems: Problems) -> Iterator[Judgement]:
         """Yield the qrels."""
-        return read_judgements(self.qrels_file, problems)
+        return read_judgements(self.qrels_file, problems) if self.qrels_file.is_file() else iter(())

@@ -1,0 +1,105 @@
+"""`r2med import`: from tables of one's own to a dataset."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from r2med.data.columns import Part
+    from r2med.data.importing import Import
+
+SHOWN = 3
+"""Rows of each table that are shown."""
+LETTERS = 60
+"""Letters of a cell that are shown."""
+
+DOCUMENTS, QUESTIONS = "Columns of documents", "Columns of questions and judgements"
+
+
+def _column(flag: str, meaning: str, panel: str) -> Any:
+    return typer.Option("", f"--{flag}", metavar="COLUMN", help=meaning, show_default=False, rich_help_panel=panel)
+
+
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="CSV, TSV, JSON, JSON Lines, Parquet or Excel.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new folder.", show_default=False)],
+    id: str = _column("id", "The id of a document.", DOCUMENTS),
+    text: str = _column("text", "Its text.", DOCUMENTS),
+    title: str = _column("title", "Its title, which is searched as well.", DOCUMENTS),
+    query: str = _column("query", "The question.", QUESTIONS),
+    query_id: str = _column("query-id", "Its id.", QUESTIONS),
+    answer: str = _column("answer", "Its answer; retrieval never sees it.", QUESTIONS),
+    relevant: str = _column("relevant", "The ids of relevant documents, one or several in a cell.", QUESTIONS),
+    grade: str = _column("grade", "How relevant they are.", QUESTIONS),
+    header: Annotated[
+        bool | None,
+        typer.Option(help="Whether names of columns stand in the first row. Default: as it looks.", show_default=False),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether the columns are right.")] = False,
+) -> None:
+    """Make a dataset of tables of your own: documents, and if there are some, questions and judgements."""
+    import shlex
+
+    from r2med.cli.terminal_text import printable
+    from r2med.data.check import check
+    from r2med.data.importing import plan_import, require_new
+    from r2med.errors import UserError
+
+    require_new(out)
+    plan = plan_import(
+        files,
+        header=header,
+        id=id,
+        text=text,
+        title=title,
+        query=query,
+        query_id=query_id,
+        answer=answer,
+        relevant=relevant,
+        grade=grade,
+    )
+    _show(plan)
+    asked = not yes and sys.stdin.isatty() and sys.stdout.isatty()
+    if asked and not typer.confirm("Is that right?", default=True):
+        raise UserError("nothing was written: name the columns, as in --id COLUMN --text COLUMN (r2med import --help)")
+    plan.write(out)
+    problems = check(out)
+    for line in (*problems.lines(), *(f"note: {notice}" for notice in problems.notices)):
+        print(printable(line))
+    folder = shlex.quote(str(out))
+    judged = (out / "qrels.jsonl").is_file()
+    following = f"r2med run bm25 --data {folder}" if judged else f"r2med search {folder} 'a question'"
+    print(f"{printable(str(out))} is written. Next: {printable(following)}")
+    if problems.problems:
+        raise typer.Exit(2)
+
+
+def _show(plan: Import) -> None:
+    """Print three rows of each table under what its columns were taken for, and what is not used."""
+    from r2med.cli.console import console, plain, table
+
+    output = console()
+    for part in plan.parts:
+        output.print(plain(f"{part.table}: {part.kind}", "bold"))
+        heads = [f"{role.replace('_', '-')} = {column}" for role, column in part.columns.items()]
+        output.print(table(heads, _rows(part)))
+        unused = [column for column in part.table.columns if column not in part.columns.values()]
+        if unused:
+            output.print(plain(f"not used: {', '.join(unused)}", "dim"))
+        output.print()
+    for notice in plan.notices:
+        output.print(plain(f"note: {notice}"), soft_wrap=True)
+
+
+def _rows(part: Part) -> list[list[str]]:
+    rows = [[row.get(column, "") for column in part.columns.values()] for row in part.table.sample[:SHOWN]]
+    texts = [[cell if isinstance(cell, str) else "; ".join(cell) for cell in row] for row in rows]
+    short = [[" ".join(cell[: 4 * LETTERS].split()) for cell in row] for row in texts]
+    return [[f"{cell[: LETTERS - 1]}…" if len(cell) > LETTERS else cell for cell in row] for row in short]

@@ -1,0 +1,47 @@
+"""`r2med import` shows what it took columns for, writes a dataset and names the next command."""
+
+from pathlib import Path
+
+import pytest
+
+from support.fork_server import Command
+
+
+@pytest.fixture(autouse=True)
+def tables(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text("note_id;note;ward\nn1;A cough \x1b[2Jsince May.;3\nn2;An itch.;4\n")
+    (tmp_path / "asked.tsv").write_text("question\trelevant\nWho coughs?\tn1\n")
+
+
+def test_three_rows_are_shown_and_the_next_command_runs(r2med: Command, tmp_path: Path) -> None:
+    ended = r2med("import", "notes.csv", "asked.tsv", "-o", "my ward")
+    assert ended.returncode == 0, ended.stderr
+    assert "notes.csv: documents" in ended.stdout
+    assert "id = note_id" in ended.stdout
+    assert "not used: ward" in ended.stdout
+    assert "\x1b" not in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "my ward is written. Next: r2med run bm25 --data 'my ward'"
+    assert r2med("run", "bm25", "--data", "my ward").returncode == 0
+
+
+def test_without_judgements_one_can_search_but_not_score(r2med: Command) -> None:
+    assert "Next: r2med search mine 'a question'" in r2med("import", "notes.csv", "-o", "mine").stdout
+    ended = r2med("run", "bm25", "--data", "mine")
+    assert ended.returncode == 2
+    assert "mine has no queries: nothing can be scored" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["notes.csv", "-o", "notes.csv"], "notes.csv is there already"),
+        (["notes.csv", "-o", "mine", "--text", "nota"], "--text nota: no such column (did you mean note?)"),
+        (["nothing.csv", "-o", "mine"], "nothing.csv: there is no such file"),
+        (["notes.csv"], "Missing option '--out'"),
+    ],
+)
+def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -> None:
+    ended = r2med("import", *words)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1

@@ -1,0 +1,169 @@
+"""Tables as people have them become a dataset: columns are guessed from names and contents, or named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from r2med.data import load
+from r2med.data.check import check
+from r2med.data.importing import plan_import
+from r2med.errors import UserError
+
+NOTES = [(str(n), f"Visit {n}", f"The patient of note {n} has a fever, and a cough; no rash.") for n in range(1, 8)]
+QUESTIONS = [("1", "Who had a fever?", "flu", "3"), ("2", "Who had a cough?", "cold", "5; 6")]
+
+
+def csv_file(path: Path, heads: str, rows: Any, separator: str = ",", encoding: str = "utf-8") -> Path:
+    lines = [heads, *(separator.join(f'"{cell}"' for cell in row) for row in rows)]
+    path.write_bytes("\r\n".join(lines).encode(encoding))
+    return path
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return csv_file(tmp_path / "notes.csv", "note_id,title,note", NOTES)
+
+
+def imported(folder: Path, *files: Path, **named: Any) -> dict[str, list[dict[str, Any]]]:
+    plan_import(files, **named).write(folder)
+    return {
+        file.stem: [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        for file in folder.iterdir()
+    }
+
+
+def pairs(rows: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
+    return [(row["q_id"], row["p_id"], row["score"]) for row in rows]
+
+
+def test_notes_and_questions_become_a_sound_dataset(tmp_path: Path, notes: Path) -> None:
+    questions = csv_file(tmp_path / "q.csv", "nr,question,diagnosis,relevant notes", QUESTIONS)
+    rows = imported(tmp_path / "mine", notes, questions)
+    assert rows["corpus"][0] == {"id": "1", "title": "Visit 1", "text": NOTES[0][2]}
+    assert rows["query"][1] == {"id": "2", "text": "Who had a cough?", "answer": "cold"}
+    assert pairs(rows["qrels"]) == [("1", "3", 1), ("2", "5", 1), ("2", "6", 1)]
+    assert not len(check(tmp_path / "mine"))
+    assert load(tmp_path / "mine").corpus.text(0).startswith("Visit 1 The patient")
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_any_separator_and_encoding_is_read(tmp_path: Path, separator: str, encoding: str) -> None:
+    heads = separator.join(("id", "text"))
+    rows = [("a", "Müdigkeit; Fieber, 39 °C | über Nacht"), ("b", 'He said ""no""')]
+    file = csv_file(tmp_path / "notes.csv", heads, rows, separator, encoding)
+    corpus = imported(tmp_path / "mine", file)["corpus"]
+    assert corpus == [{"id": "a", "text": rows[0][1]}, {"id": "b", "text": 'He said "no"'}]
+
+
+def test_workbooks_parquet_and_json_are_read_too(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.title = "Questions"
+    for row in (("id", "question", "relevant"), (1, "Who coughs?", 2.0), (2, "Who itches?", "1, 3")):
+        book.active.append(row)
+    sheet = book.create_sheet("Notes")
+    for row in (("id", "note"), (1, "Itching since May."), (2, "A cough."), (3, "Itching again.")):
+        sheet.append(row)
+    book.save(tmp_path / "ward.xlsx")
+    assert pairs(imported(tmp_path / "a", tmp_path / "ward.xlsx")["qrels"]) == [
+        ("1", "2", 1),
+        ("2", "1", 1),
+        ("2", "3", 1),
+    ]
+    pq.write_table(pa.table({"_id": ["x", "y"], "text": ["A cough.", "An itch."]}), tmp_path / "notes.parquet")
+    asked = [{"query_id": 7, "query": "Who coughs?", "relevant": ["x", "y"], "grade": [2, 0]}]
+    (tmp_path / "asked.json").write_text(json.dumps({"data": asked}))
+    rows = imported(tmp_path / "b", tmp_path / "notes.parquet", tmp_path / "asked.json")
+    assert pairs(rows["qrels"]) == [("7", "x", 2), ("7", "y", 0)]
+
+
+@pytest.mark.parametrize(
+    ("heads", "row", "expected"),
+    [
+        ("question,relevant", ("Who?", "['3', '5']"), [("3", 1), ("5", 1)]),
+        ("question,relevant", ("Who?", "3 5"), [("3", 1), ("5", 1)]),
+        ("question,relevant", ("Who?", "3:2, 5:0"), [("3", 2), ("5", 0)]),
+        ("question,relevant,grade", ("Who?", "3|5", "2|1"), [("3", 2), ("5", 1)]),
+        ("question,relevant,relevance", ("Who?", "3", "no"), [("3", 0)]),
+        ("question,what we looked for", ("Who?", "4;5"), [("4", 1), ("5", 1)]),
+    ],
+)
+def test_several_ids_and_grades_in_a_cell_are_told_apart(
+    tmp_path: Path, notes: Path, heads: str, row: tuple[str, ...], expected: list[tuple[str, int]]
+) -> None:
+    rows = imported(tmp_path / "mine", notes, csv_file(tmp_path / "asked.csv", heads, [row]))
+    assert pairs(rows["qrels"]) == [("q1", document, grade) for document, grade in expected]
+
+
+def test_a_row_for_each_relevant_document_and_a_table_of_judgements_work(tmp_path: Path, notes: Path) -> None:
+    long = csv_file(tmp_path / "long.csv", "question,note_id", [("Who?", "1"), ("Who?", "2"), ("When?", "2")])
+    rows = imported(tmp_path / "a", notes, long)
+    assert [row["id"] for row in rows["query"]] == ["q1", "q2"]
+    assert pairs(rows["qrels"]) == [("q1", "1", 1), ("q1", "2", 1), ("q2", "2", 1)]
+    questions = csv_file(tmp_path / "questions.csv", "id,text", [("a", "Who?"), ("b", "When?")])
+    qrels = csv_file(tmp_path / "qrels.tsv", "query-id\tcorpus-id\tscore", [("a", "1", "2")], "\t")
+    assert pairs(imported(tmp_path / "b", qrels, questions, notes)["qrels"]) == [("a", "1", 2)]
+
+
+def test_a_corpus_alone_and_questions_alone_are_welcome(tmp_path: Path, notes: Path) -> None:
+    assert list(imported(tmp_path / "alone", notes)) == ["corpus"]
+    numbered = csv_file(tmp_path / "numbered.csv", "id,question", [("1", "Who?"), ("2", "When?")])
+    assert set(imported(tmp_path / "numbered", notes, numbered)) == {"corpus", "query"}  # not 1 for 1 and 2 for 2
+    asked = tmp_path / "asked.txt"
+    asked.write_text("Who had a fever, and when?\nWho had a cough?\n")
+    assert set(imported(tmp_path / "asked", notes, asked)) == {"corpus", "query"}
+    for name, queries in (("alone", 0), ("asked", 2)):
+        problems, dataset = check(tmp_path / name), load(tmp_path / name)
+        assert not len(problems)
+        assert problems.notices == ["there is no qrels.jsonl: it can be searched and served, not scored"]
+        assert len(dataset.queries) == queries
+        with pytest.raises(UserError, match="nothing can be scored"):
+            dataset.require_scorable()
+
+
+def test_columns_can_be_named_and_a_table_may_have_no_head(tmp_path: Path) -> None:
+    odd = csv_file(
+        tmp_path / "odd.csv", "code,long,short", [("a", "a rather long remark", "cough"), ("a", "b c d", "itch")]
+    )
+    rows = imported(tmp_path / "a", odd, text="short", title="long")
+    assert rows["corpus"][0] == {"id": "1", "title": "a rather long remark", "text": "cough"}  # no ids: they repeat
+    bare = csv_file(tmp_path / "bare.csv", "x1,A cough", [("x2", "An itch")])
+    assert [row["id"] for row in imported(tmp_path / "b", bare, header=False)["corpus"]] == ["x1", "x2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.doc", b"x", "tables are .csv, .tsv"),
+        ("a.csv", b"", "there are no rows in it"),
+        ("a.csv", b"id,text\n", "there are no rows in it"),
+        ("a.csv", b"id,text\n1,one, two\n", r"a.csv:2: 3 cells where the first row has 2: put texts that hold ','"),
+        ("a.csv", b'id,text\n1,"one\n', "a quote is not closed"),
+        ("a.csv", b"id,text\n1,\x81\n", "save it as UTF-8"),
+        ("a.jsonl", b"{\n", "bad JSON"),
+        ("a.json", b"[1]", "a list of objects"),
+        ("a.json", b"[" * 100_000, "not JSON"),
+        ("a.parquet", b"x", "not a readable Parquet file"),
+        ("a.xlsx", b"x", "not a readable workbook"),
+        ("a.csv", b"question\nWho?\n", "no documents in a.csv"),
+    ],
+)
+def test_what_is_no_table_is_told_in_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        plan_import([tmp_path / name]).write(tmp_path / "mine")
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_bad_grade_leaves_nothing_behind(tmp_path: Path, notes: Path) -> None:
+    asked = csv_file(tmp_path / "asked.csv", "question,relevant,grade", [("Who?", "1", "2"), ("When?", "2", "very")])
+    with pytest.raises(UserError, match=r"asked.csv:3: grade 'very' is no grade"):
+        plan_import([notes, asked], grade="grade").write(tmp_path / "mine")
+    assert sorted(path.name for path in tmp_path.iterdir() if "mine" in path.name) == []
