@@ -46,6 +46,8 @@ DEFAULT = (
     *(Measure(family, cutoff) for family in ("nDCG", "MAP", "R", "P") for cutoff in CUTOFFS),
     Measure("MRR"),
 )
+HEADLINE = Measure("nDCG", 10)
+"""The figure of the benchmark's tables."""
 
 
 def group_means(values: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> dict[str, float]:

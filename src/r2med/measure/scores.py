@@ -55,6 +55,15 @@ def score(qrels: Mapping[str, Mapping[str, int]], run: Run, measures: Sequence[M
     return Scores(queries, {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()})
 
 
+def gold_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:
+    """Return query -> relevant document -> its rank, from 1, for those that the run has."""
+    ranks: dict[str, dict[str, int]] = {}
+    for query, documents in zip(run.queries, run.id_lists(), strict=True):
+        relevant = {document for document, grade in qrels.get(query, {}).items() if grade > 0}
+        ranks[query] = {document: rank for rank, document in enumerate(documents, 1) if document in relevant}
+    return {query: of_query for query, of_query in ranks.items() if of_query}
+
+
 @dataclass(frozen=True)
 class Ranking:
     """What every measure is made of; a line per judged query."""

@@ -67,13 +67,15 @@ def evaluated(
     if path is not None and not fresh and (record := _recorded(path, key)):
         return record, True
     outcome = system.run(dataset, store, k, expansion)
-    run = traces = None
+    files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)
         write_run(outcome.run, run_file, tag=slug(system.name))
-        run = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
-        traces = _write_traces(expansion, path)
-    record = Record.of(key, system, dataset, outcome, settings, run, traces)
+        files["run"] = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
+        files["traces"] = _write_text(_json(expansion.traces), traces_path(path)) if expansion.traces else None
+        texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
+        files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
+    record = Record.of(key, system, dataset, outcome, settings, **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)
@@ -95,6 +97,11 @@ def traces_path(path: Path) -> Path:
     return path.with_suffix(".traces.json")
 
 
+def generated_path(path: Path) -> Path:
+    """Return where the texts that an expansion wrote go."""
+    return path.with_suffix(".generated.jsonl")
+
+
 def slug(name: str) -> str:
     """Return a name without what is awkward in a file's."""
     return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
@@ -104,17 +111,18 @@ def _stem(system: str) -> str:
     return slug(system).encode()[:LONGEST].decode(errors="ignore")
 
 
-def _write_traces(expansion: Expansion, path: Path) -> FileFacts | None:
-    if not expansion.traces:
-        return None
-    file = traces_path(path)
-    write_atomically(file, json.dumps(expansion.traces, indent=1, ensure_ascii=False).encode() + b"\n")
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _write_text(text: str, file: Path) -> FileFacts:
+    write_atomically(file, text.encode() + b"\n")
     return FileFacts(file=file.name, sha256=sha256(file))
 
 
 def _recorded(path: Path, key: str) -> Record | None:
     """Return the record that is there; a damaged one is told of and counts as absent."""
-    for file in (path, run_path(path), traces_path(path)):
+    for file in (path, run_path(path), traces_path(path), generated_path(path)):
         tidy(file)
     if not path.is_file():
         return None
@@ -142,7 +150,7 @@ def _remove_failed_tries(path: Path, record: Record) -> None:
         if same != (record.system, record.dataset.fingerprint, record.settings["k"]):
             continue
         if old.failures + old.unordered > record.failures + record.unordered and _but_texts(old) == _but_texts(record):
-            for file in (traces_path(other), run_path(other), other):
+            for file in (traces_path(other), generated_path(other), run_path(other), other):
                 file.unlink(missing_ok=True)
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from r2med.cost import NOTHING, Cost, total
 from r2med.data.dataset import Dataset
 from r2med.errors import UserError
-from r2med.measure import score
+from r2med.measure import gold_ranks, score
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
 from r2med.system import Outcome, System
@@ -47,7 +47,16 @@ class DatasetFacts(_Part):
     documents: int
     judged_queries: int
     task: str = ""
+    scenario: str = ""
     source: str = ""
+
+
+class QueryFacts(_Part):
+    """What queries are grouped by when scores are looked into."""
+
+    words: int
+    positives: int
+    body_system: str = ""
 
 
 class FileFacts(_Part):
@@ -74,13 +83,20 @@ class StageFacts(_Part):
     """What preparing the corpus took, once."""
     latency_p50: float = 0.0
     latency_p95: float = 0.0
-    """Seconds of a call of an LLM."""
+    """Seconds of a call of an LLM, or of a search with one query."""
     failures: int = 0
     """Queries without generated text, or calls of a reranker that brought no order."""
     failure_kinds: dict[str, int] = {}
     repairs: dict[str, int] = {}
     details: dict[str, float] = {}
     """What else is worth knowing, such as a search agent's turns."""
+    gold: dict[str, dict[str, int]] = {}
+    """After this stage: query -> relevant document -> its rank, from 1; those beyond the depth are not there."""
+
+    def latency(self, share: float, queries: int) -> float:
+        """Return the seconds that this share of queries spends in the stage at most: calls of one query add up."""
+        known = {0.5: self.latency_p50, 0.95: self.latency_p95}[share]
+        return known * max(1.0, self.cost.calls / queries) if known else self.cost.seconds / queries
 
 
 class Record(_Part):
@@ -93,8 +109,13 @@ class Record(_Part):
     dataset: DatasetFacts
     mean: dict[str, float]
     per_query: dict[str, dict[str, float]]
+    queries: dict[str, QueryFacts] = {}
+    """Of every judged query."""
     run: RunFacts | None = None
     traces: FileFacts | None = None
+    """The conversations of a search agent."""
+    generated: FileFacts | None = None
+    """What an expansion wrote: query -> its texts."""
     stages: tuple[StageFacts, ...]
     seeds: dict[str, int] = {}
     versions: dict[str, str]
@@ -110,10 +131,9 @@ class Record(_Part):
         dataset: Dataset,
         outcome: Outcome,
         settings: dict[str, Any],
-        run: RunFacts | None,
-        traces: FileFacts | None,
+        **files: FileFacts | None,
     ) -> Record:
-        """Return the record of a system on a dataset; `run` and `traces` are the files that were written beside it."""
+        """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
         scores = score(dataset.qrels, outcome.run)
         return cls(
             key=key,
@@ -125,13 +145,13 @@ class Record(_Part):
                 query: {str(measure): value for measure, value in values.items()}
                 for query, values in scores.per_query.items()
             },
-            run=run,
-            traces=traces,
-            stages=tuple(_stage_facts(system, outcome)),
+            queries=_query_facts(dataset),
+            stages=tuple(_stage_facts(system, outcome, dataset)),
             seeds=dict(_seeds(settings)),
             versions=_versions(),
             source=source_digest(),
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            **files,
         )
 
     @property
@@ -153,6 +173,18 @@ class Record(_Part):
     def seconds_per_query(self) -> float:
         """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it."""
         return total(stage.cost for stage in self.stages).seconds / max(1, self.dataset.queries)
+
+    def latency(self, share: float) -> float:
+        """Return the seconds within which this share of queries is answered, one at a time: 0.5 or 0.95.
+
+        The stages' own quantiles are added up, so 0.95 is an upper bound for a system of several stages.
+        """
+        return sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
+
+    @property
+    def gold(self) -> dict[str, dict[str, int]]:
+        """Query -> relevant document -> its rank in the final ranking."""
+        return self.stages[-1].gold
 
     def write(self, path: Path) -> None:
         """Write the record under its final name, whole or not at all."""
@@ -185,7 +217,8 @@ class Record(_Part):
     def files_are_sound(self, folder: Path) -> bool:
         """Tell whether the files beside the record are those it was made with."""
         try:
-            return all(sha256(folder / facts.file) == facts.sha256 for facts in (self.run, self.traces) if facts)
+            files = filter(None, (self.run, self.traces, self.generated))
+            return all(sha256(folder / facts.file) == facts.sha256 for facts in files)
         except OSError:
             return False
 
@@ -199,11 +232,24 @@ def _dataset_facts(dataset: Dataset) -> DatasetFacts:
         documents=len(dataset.corpus),
         judged_queries=len(dataset.qrels),
         task=dataset.card.task if dataset.card else "",
+        scenario=dataset.card.scenario if dataset.card else "",
         source=dataset.source,
     )
 
 
-def _stage_facts(system: System, outcome: Outcome) -> Iterator[StageFacts]:
+def _query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
+    return {
+        query.id: QueryFacts(
+            words=len(query.text.split()),
+            positives=sum(grade > 0 for grade in dataset.qrels[query.id].values()),
+            body_system=query.body_system,
+        )
+        for query in dataset.queries
+        if query.id in dataset.qrels
+    }
+
+
+def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator[StageFacts]:
     """Yield the facts of every stage, in the order in which they ran."""
     expansion, searched = outcome.expansion, outcome.searched
     if system.expander is not None:
@@ -216,7 +262,11 @@ def _stage_facts(system: System, outcome: Outcome) -> Iterator[StageFacts]:
             details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
         )
     yield StageFacts(
-        stage="retrieve", name=str(system.retriever), **_costs(searched.cost), prepared=_bare(searched.prepared)
+        stage="retrieve",
+        name=str(system.retriever),
+        **_costs(searched.cost),
+        prepared=_bare(searched.prepared),
+        gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
     )
     for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
         yield StageFacts(
@@ -226,6 +276,7 @@ def _stage_facts(system: System, outcome: Outcome) -> Iterator[StageFacts]:
             failures=reranked.failures,
             failure_kinds=reranked.failure_kinds,
             repairs=reranked.repairs,
+            gold=gold_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
         )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
+from r2med.errors import UserError
 from r2med.retrieve.run import Run
 from r2med.store import Store, digest
 from r2med.store.files import write_array
@@ -86,9 +89,12 @@ VERSION = 5
 
 
 def cached_search(
-    retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store, timed: bool = False
 ) -> Searched:
-    """Search, through the store; each query's excluded documents are left out of its ranking."""
+    """Search, through the store; each query's excluded documents are left out of its ranking.
+
+    With `timed`, some queries are then searched one by one, to know the latency of a search.
+    """
     corpus = dataset.corpus
     asked = [query.key for query in queries]
     key = digest(["run", VERSION, retriever.describe(dataset), corpus.fingerprint, asked, k])
@@ -101,8 +107,31 @@ def cached_search(
         run = searched.run.without(excluded, k) if excluded else searched.run
         write_array(folder / "rows.npy", run.rows)
         write_array(folder / "scores.npy", run.scores)
-        return {"cost": searched.cost.as_dict(), "prepared": searched.prepared.as_dict()}
+        cost = searched.cost
+        if timed and not (cost.dollars or cost.unpriced):  # a search that costs money is not repeated
+            with contextlib.suppress(UserError):  # a run file knows all its queries together, or none
+                cost = replace(cost, latencies=_latencies(searcher, queries, k))
+        return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
     artefact = store.make("run", key, build)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
+
+
+TIMED = 32
+PATIENCE = 2.0
+"""How many queries are searched one by one to know the latency of a search, and the seconds that this may take."""
+
+
+def _latencies(searcher: Searcher, queries: Sequence[SearchQuery], k: int) -> tuple[float, ...]:
+    """Return the seconds that some queries take when each is searched alone."""
+    live = searcher.live()
+    live.search(queries[:1], k)  # what is opened or compiled by the first search is not part of the others
+    seconds: list[float] = []
+    for query in queries[:: max(1, len(queries) // TIMED)][:TIMED]:
+        started = time.perf_counter()
+        live.search([query], k)
+        seconds.append(time.perf_counter() - started)
+        if sum(seconds) > PATIENCE:
+            break
+    return tuple(seconds)

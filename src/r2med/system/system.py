@@ -115,7 +115,7 @@ class System:
         expansion = expansion or self.expand(dataset, store)
         # A reranker sees as many candidates as it looks at, even if fewer are wanted in the end.
         wide = max([k, *(reranker.depth for reranker in self._rerankers)])
-        searched = cached_search(self._retriever, dataset, expansion.queries, wide, store)
+        searched = cached_search(self._retriever, dataset, expansion.queries, wide, store, timed=True)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))

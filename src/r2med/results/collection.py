@@ -1,0 +1,186 @@
+"""Records of several systems on several datasets, read together and fit to be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.data.dataset_cards import cards
+from r2med.errors import UserError, unknown
+from r2med.measure import HEADLINE, Measure
+from r2med.results.record import Record
+
+Floats = npt.NDArray[np.float64]
+
+MAX_FAILURES = 0.1
+"""The share of queries without generated text, or of failed calls, above which a score says little of its system."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A record, and where it lies; an entry of somebody else's has no files beside it."""
+
+    record: Record
+    path: Path
+
+    @property
+    def run_file(self) -> Path | None:
+        """The ranking, if it is there as the record has it."""
+        run = self.record.run
+        file = self.path.parent / run.file if run else None
+        return file if file is not None and file.is_file() else None
+
+    def traces(self) -> dict[str, Any]:
+        """Return what a search agent did: query -> trace."""
+        facts = self.record.traces
+        content: dict[str, Any] = json.loads((self.path.parent / facts.file).read_bytes()) if facts else {}
+        return content
+
+    def generated(self) -> dict[str, list[str]]:
+        """Return what an expansion wrote: query -> texts."""
+        facts = self.record.generated
+        lines = (self.path.parent / facts.file).read_text("utf-8").splitlines() if facts else []
+        return {row["id"]: row["texts"] for row in map(json.loads, lines)}
+
+
+@dataclass(frozen=True)
+class Collection:
+    """At most one record for each system and dataset."""
+
+    cells: Mapping[tuple[str, str], Kept]
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in the order in which they were read."""
+        return tuple(dict.fromkeys(system for system, _ in self.cells))
+
+    @cached_property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets, in the benchmark's order; others after them."""
+        order = {name: number for number, name in enumerate(cards())}
+        names = dict.fromkeys(dataset for _, dataset in self.cells)
+        return tuple(sorted(names, key=lambda name: (order.get(name.rpartition("/")[2], len(order)), name)))
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self.cells.values())
+
+    def cell(self, system: str, dataset: str) -> Kept | None:
+        """Return the record of a system on a dataset, if there is one."""
+        return self.cells.get((system, dataset))
+
+    def records(self, system: str) -> dict[str, Record]:
+        """Return a system's records: dataset -> record."""
+        return {name: kept.record for name in self.datasets if (kept := self.cell(system, name))}
+
+    def complete(self) -> Collection:
+        """Return the systems that have a record on every dataset: only their averages can be compared."""
+        whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
+        return Collection({key: kept for key, kept in self.cells.items() if key[0] in whole})
+
+    def values(self, measure: Measure | str = HEADLINE) -> dict[str, tuple[tuple[str, ...], Floats]]:
+        """Return dataset -> (query ids, a line of values for each system; NaN where it has no record)."""
+        name = str(measure)
+        values = {}
+        for dataset in self.datasets:
+            queries = next(tuple(kept.record.per_query) for key, kept in self.cells.items() if key[1] == dataset)
+            table = np.full((len(self.systems), len(queries)), np.nan)
+            for line, system in enumerate(self.systems):
+                if kept := self.cell(system, dataset):
+                    table[line] = _line(kept, queries, name)
+            values[dataset] = (queries, table)
+        return values
+
+
+def _line(kept: Kept, queries: Sequence[str], measure: str) -> list[float]:
+    try:
+        return [kept.record.per_query[query][measure] for query in queries]
+    except KeyError:
+        known = next(iter(kept.record.per_query.values()), {})
+        if measure not in known:
+            raise unknown("measure", measure, known) from None
+        raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
+
+
+def collect(
+    sources: Sequence[str | Path] = (), results: Path | str = "results", max_failures: float = MAX_FAILURES
+) -> Collection:
+    """Read records: files, folders, or names of systems in `results`; without any source all of `results`.
+
+    Raises UserError if records of one dataset were made on different data, if two records claim one cell, or if one
+    has a larger share of failures than `max_failures`.
+    """
+    folder = Path(results)
+    kept: dict[Path, Kept] = {}
+    everything: list[Kept] | None = None
+    for source in sources or [folder]:
+        if Path(source).exists():
+            read = _read_all(Path(source))
+        else:
+            everything = _read_all(folder) if everything is None else everything
+            read = _named(str(source), everything, folder)
+        kept |= {each.path: each for each in read}
+    return checked(kept.values(), max_failures)
+
+
+def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Collection:
+    """Return records as a collection. Raises UserError if they cannot be compared with each other."""
+    cells: dict[tuple[str, str], Kept] = {}
+    first: dict[str, Kept] = {}
+    for kept in records:
+        record = kept.record
+        _check_failures(kept, max_failures)
+        key = (record.system, record.dataset.name)
+        if key in cells:
+            raise UserError(
+                f"{record.system} has two records on {record.dataset.name}, {cells[key].path} and {kept.path}: "
+                "name the one that is meant, or delete the other"
+            )
+        other = first.setdefault(record.dataset.name, kept)
+        if other.record.dataset.fingerprint != record.dataset.fingerprint:
+            raise UserError(
+                f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
+                "run one of them again"
+            )
+        cells[key] = kept
+    return Collection(cells)
+
+
+def _read_all(source: Path) -> list[Kept]:
+    if source.is_file():
+        return [Kept(Record.read(source), source)]
+    files = [path for path in sorted(source.rglob("*.json")) if _may_be_record(path)]
+    if not files:
+        raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
+    return [Kept(Record.read(path), path) for path in files]
+
+
+def _may_be_record(path: Path) -> bool:
+    """Tell whether a file has a record's name: other files that lie in a folder of results do not."""
+    stem, _, key = path.stem.rpartition("-")
+    return bool(stem) and len(key) == 10 and all(character in "0123456789abcdef" for character in key)
+
+
+def _named(name: str, everything: Sequence[Kept], folder: Path) -> list[Kept]:
+    read = [kept for kept in everything if kept.record.system == name]
+    if not read:
+        systems = dict.fromkeys(kept.record.system for kept in everything)
+        raise unknown("record, folder or system", name, systems)
+    return read
+
+
+def _check_failures(kept: Kept, limit: float) -> None:
+    for stage in kept.record.stages:
+        asked = kept.record.dataset.queries if stage.stage == "expand" else stage.cost.calls
+        if stage.failures > limit * max(1, asked):
+            share = stage.failures / max(1, asked)
+            raise UserError(
+                f"{kept.path}: {stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
+                f"say little: run it again, or allow it with --max-failures {share:.2f}"
+            )
