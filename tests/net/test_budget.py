@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.encoders.api.api_encoder import ApiEncoder
+from r2med.encoders.api_encoder import ApiEncoder
 from r2med.errors import UserError
 from r2med.llm.journaled import open_chat
 from r2med.store import Store

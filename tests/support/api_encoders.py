@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api.api_encoder import ApiEncoder
-from r2med.encoders.api.token_limits import TokenLimiter
+from r2med.encoders.api_encoder import ApiEncoder
+from r2med.encoders.api_providers import TokenLimiter
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.net.budget import Budget
 from r2med.net.retry import Policy

@@ -55,8 +55,8 @@ LOADERS = {
     "sentence-transformers": "r2med.encoders.sentence:SentenceEncoder",
     "remote-code": "r2med.encoders.remote_code:RemoteCodeEncoder",
     "custom": "r2med.encoders.custom:CustomEncoder",
-    "openai": "r2med.encoders.api.api_encoder:ApiEncoder",
-    "voyage": "r2med.encoders.api.api_encoder:ApiEncoder",
+    "openai": "r2med.encoders.api_encoder:ApiEncoder",
+    "voyage": "r2med.encoders.api_encoder:ApiEncoder",
 }
 """What a card's `loader` means: "module:Class", imported when it is used."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.encoders.api import api_encoder
+from r2med.encoders import api_encoder
 from support.embedding_server import Server
 
 

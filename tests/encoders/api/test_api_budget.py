@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.encoders.api.api_encoder import ApiEncoder
+from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
 from r2med.net.budget import Budget

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.encoders.api.api_encoder import ApiEncoder
+from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import MODELS, Side
 from r2med.net.retry import Policy
 from r2med.setup import Setup

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.encoders.api.api_encoder import ApiEncoder
-from r2med.encoders.api.providers import PROVIDERS
+from r2med.encoders.api_encoder import ApiEncoder
+from r2med.encoders.api_providers import PROVIDERS
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup

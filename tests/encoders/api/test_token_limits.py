@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from r2med.encoders.api.api_encoder import ApiEncoder, PendingText, batches
-from r2med.encoders.api.providers import PROVIDERS
-from r2med.encoders.api.token_limits import TokenLimiter, load_tiktoken, load_voyage
+from r2med.encoders.api_encoder import ApiEncoder, PendingText, batches
+from r2med.encoders.api_providers import PROVIDERS, TokenLimiter, load_tiktoken, load_voyage
 from r2med.encoders.model_cards import Side
 from r2med.errors import UserError
 from r2med.setup import Setup

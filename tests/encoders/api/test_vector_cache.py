@@ -85,7 +85,7 @@ import sys
 import numpy as np
 from support.embedding_server import vector
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api import api_encoder
+from r2med.encoders import api_encoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.setup import Setup
 from r2med.store import Store

@@ -6,28 +6,28 @@ import asyncio
 import hashlib
 import json
 import os
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.api.providers import (
+from r2med.encoders.api_providers import (
     PATH,
     PROVIDERS,
     Provider,
+    TokenLimiter,
     billed_tokens,
     check_dimension,
     read_answer,
     read_json,
 )
-from r2med.encoders.api.token_limits import TokenLimiter
-from r2med.encoders.api.vector_cache import PaidVector, VectorCache
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, normalised, timed
 from r2med.encoders.model_cards import ModelCard
 from r2med.errors import UserError
@@ -39,7 +39,17 @@ from r2med.net.throttle import AdaptiveLimiter
 from r2med.setup import Setup
 from r2med.store import Store, default_store, digest
 from r2med.store.files import exclusive
+from r2med.store.rows import Rows
 from r2med.text.unicode import to_unicode
+
+_TOKENS = struct.Struct("<q")
+
+
+class PaidVector(NamedTuple):
+    """A vector, and the tokens it was billed as."""
+
+    vector: Vectors
+    tokens: int
 
 
 class ApiEncoder:
@@ -94,14 +104,15 @@ class ApiEncoder:
         keys = self._keys(sent, role)
         text_of = dict(zip(keys, sent, strict=True))
         report = _reporting(keys)
-        with self._lock, VectorCache(self._folder() / f"{self._provider.name}.sqlite") as cache:
-            vectors = self._sound(cache.get(list(text_of)))
+        file = self._folder() / f"{self._provider.name}.sqlite"
+        with self._lock, Rows(file, "cache of API answers", "embeddings") as cache:
+            vectors = self._paid(cache, list(text_of))
             report(vectors)
             if len(vectors) < len(text_of):
                 # One process at a time: what two would ask for at once, both would pay, and their account's rate
                 # limit is one. A process that is killed lets go of the lock.
                 with exclusive(self._folder() / f"{digest(self._identity(role))}.lock"):
-                    vectors |= self._sound(cache.get([key for key in text_of if key not in vectors]))
+                    vectors |= self._paid(cache, [key for key in text_of if key not in vectors])
                     missing = {key: text for key, text in text_of.items() if key not in vectors}
                     vectors |= self._fetch(missing, role, cache, report)
         cut = sum(len(short) < len(text) for short, text in zip(sent, whole, strict=True))
@@ -114,7 +125,7 @@ class ApiEncoder:
         return Cost(texts=texts, tokens=tokens, cut=cut, dollars=dollars, unpriced=unpriced)
 
     def _fetch(
-        self, texts: Mapping[bytes, str], role: Role, cache: VectorCache, report: Callable[[Iterable[bytes]], None]
+        self, texts: Mapping[bytes, str], role: Role, cache: Rows, report: Callable[[Iterable[bytes]], None]
     ) -> dict[bytes, PaidVector]:
         if not texts:
             return {}
@@ -156,10 +167,15 @@ class ApiEncoder:
     def _model(self, role: Role) -> str:
         return self._card.side(role).repository or self._card.repository or self._card.name
 
-    def _sound(self, vectors: Mapping[bytes, PaidVector]) -> dict[bytes, PaidVector]:
-        """Leave out rows of another dimension: they were kept when the card said something else."""
-        expected = self._card.dimension
-        return {key: paid for key, paid in vectors.items() if not expected or len(paid.vector) == expected}
+    def _paid(self, cache: Rows, keys: Sequence[bytes]) -> dict[bytes, PaidVector]:
+        """Return the vectors that are kept; those of another dimension are from when the card said something else."""
+        vectors = {}
+        for key, value in cache.get(keys).items():
+            size, odd_bytes = divmod(len(value) - _TOKENS.size, 4)
+            if size > 0 and not odd_bytes and size == (self._card.dimension or size):
+                vector = np.frombuffer(value, dtype="<f4", offset=_TOKENS.size).astype(np.float32)
+                vectors[key] = PaidVector(vector, *_TOKENS.unpack_from(value))
+        return vectors
 
     def _matrix(self, rows: list[Vectors]) -> Vectors:
         dimension = check_dimension(rows, self._card.dimension, self._provider.name, self._card.spec)
@@ -212,7 +228,7 @@ class _Fetch:
     policy: Policy
     budget: Budget
     card: ModelCard
-    cache: VectorCache
+    cache: Rows
     report: Callable[[Iterable[bytes]], None]
 
     def __post_init__(self) -> None:
@@ -268,7 +284,9 @@ class _Fetch:
         self._dimension = check_dimension(rows, self._dimension, self.provider.name, self.card.spec)
         shares = _shares(tokens, [pending.tokens for pending in batch])
         vectors = {batch[index].key: PaidVector(answer.rows[index], shares[index]) for index in good}
-        self.cache.put(vectors)
+        self.cache.put(
+            {key: _TOKENS.pack(paid.tokens) + paid.vector.astype("<f4").tobytes() for key, paid in vectors.items()}
+        )
         self._vectors |= vectors
         self.report(vectors)
         if answer.bad:
