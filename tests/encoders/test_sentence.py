@@ -116,7 +116,7 @@ def test_a_model_that_does_more_than_tokenize_goes_through_the_library(tmp_path)
     (folder / "modules.json").write_text(json.dumps(modules))
     found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
     fast = found.encode(TEXTS, "query").vectors
-    found._model().tokenizer = None  # as if a module were not one of those we know
+    found._model(found._card.query).tokenizer = None  # as if a module were not one of those we know
     np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, fast, rtol=2e-4, atol=2e-5)
 
 

@@ -259,7 +259,7 @@ def test_the_querys_prefix_is_no_part_of_a_documents_description(tmp_path):
 
 
 def test_describing_loads_no_weights(tmp_path, monkeypatch):
-    monkeypatch.setattr("r2med.encoders.transformer.Tower", None)
+    monkeypatch.setattr(TransformerEncoder, "loads", None)
     assert encoder(tiny_models.bert(tmp_path / "bert"), pooling="cls").describe("query")["pooling"] == "cls"
 
 

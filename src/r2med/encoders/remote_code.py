@@ -12,9 +12,9 @@ import numpy as np
 
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
-from r2med.encoders.encoder import Encoded, Role, Vectors, normalised, timed
-from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.replicas import Replicas, cached_model
+from r2med.encoders.encoder import Encoded, Role, Vectors, normalised
+from r2med.encoders.model_cards import ModelCard
+from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -35,6 +35,7 @@ class RemoteModel:
             return model.eval().to(device)
 
         weights.check_trust(folder, card.name, setup)
+        self.width = card.dimension
         self._name = card.name
         self._hint = _other_release(card)
         if self._hint:
@@ -49,20 +50,21 @@ class RemoteModel:
             raise UserError(f"model {card.name}: the code in {folder} has no encode method, is it an embedding model?")
         self._accepted = _parameters(self.replicas.first.encode)
 
-    def encode(self, texts: Sequence[str], side: Side, prefix: str, normalise: bool) -> Encoded:
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text, in their order."""
+        side = card.side(role)
 
         def rows(model: Any, batch: Sequence[int]) -> Vectors:
-            vectors = self._call(model, [texts[i] for i in batch], side, prefix)
-            return normalised(vectors) if normalise else vectors
+            vectors = self._call(model, [texts[i] for i in batch], side.max_tokens, prefix)
+            return normalised(vectors) if card.normalise else vectors
 
         tokens = self.tokenizer(texts, side, prefix)
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 
-    def _call(self, model: Any, texts: list[str], side: Side, prefix: str) -> Vectors:
+    def _call(self, model: Any, texts: list[str], limit: int, prefix: str) -> Vectors:
         import torch
 
-        settings: dict[str, Any] = {"max_length": side.max_tokens, "batch_size": len(texts), "instruction": prefix}
+        settings: dict[str, Any] = {"max_length": limit, "batch_size": len(texts), "instruction": prefix}
         settings = {name: value for name, value in settings.items() if name in self._accepted}
         if "instruction" not in settings:
             texts = [prefix + text for text in texts]
@@ -99,42 +101,14 @@ def _parameters(method: Any) -> set[str]:
     return {name for name, parameter in inspect.signature(method).parameters.items() if parameter.kind in named}
 
 
-class RemoteCodeEncoder:
+class RemoteCodeEncoder(LocalEncoder):
     """Encodes with a model's own method, in batches by token budget."""
+
+    loads = RemoteModel
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
         if not setup.trust_remote_code:
             raise weights.not_trusted(card.name)
         devices.check_torch(setup, f"model {card.name} ({card.loader})")
-        self._card = card
-        self._instruction = instruction
-        self._setup = setup
-        self._dtype = devices.placement(setup)[1]
-        # A commit, even if the card names none: code that changes under a run would be allowed unread.
-        self._weights = weights.find(card, setup)
-
-    def describe(self, role: Role) -> dict[str, Any]:
-        """Return what the vectors of a role depend on."""
-        side = self._card.side(role)
-        return {
-            "loader": self._card.loader,
-            "model": self._weights.repository or self._card.name,
-            "revision": self._weights.revision,
-            "prefix": side.prefix_for(self._instruction),
-            "max_tokens": side.max_tokens,
-            "normalise": self._card.normalise,
-            "dtype": self._dtype,
-        }
-
-    @timed
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order, and what they took."""
-        if not texts:
-            return Encoded(np.empty((0, self._card.dimension), dtype=np.float32))
-        side = self._card.side(role)
-        model = cached_model(
-            ("remote code", self._weights),
-            self._setup,
-            lambda: RemoteModel(self._weights.fetch(), self._card, self._setup),
-        )
-        return model.encode(texts, side, side.prefix_for(self._instruction), self._card.normalise)
+        super().__init__(card, instruction, setup)
+        del self._engine["backend"]  # there is but one

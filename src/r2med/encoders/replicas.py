@@ -11,12 +11,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from r2med.cost import Cost
-from r2med.encoders import devices
+from r2med.data.dataset_cards import Instruction
+from r2med.encoders import devices, weights
 from r2med.encoders.batching import Worker, encode_in_batches
-from r2med.encoders.encoder import Encoded, Vectors, batch_receiver
+from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, timed
+from r2med.encoders.model_cards import ModelCard, Side
 from r2med.errors import UserError
 from r2med.setup import Setup
 
@@ -114,3 +119,71 @@ def forget_models() -> None:
         _kept.clear()
         gc.collect()
         devices.release()
+
+
+class LoadedModel(Protocol):
+    """A tokenizer and the replicas of its model."""
+
+    width: int
+    """The length of a vector; 0 if the model does not say."""
+
+    def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None: ...
+
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text, in their order, and what they took; cards may share one model in memory."""
+
+
+class LocalEncoder:
+    """Encodes by a card with weights on this machine; they are loaded with the first text: stored vectors need none."""
+
+    loads: ClassVar[type[LoadedModel]]
+    """What is made of a folder of weights."""
+    loaded_by: ClassVar[tuple[str, ...]] = ()
+    """Fields of the card that make it another model in memory."""
+    described: ClassVar[tuple[str, ...]] = ()
+    """Further fields of the card that vectors depend on."""
+
+    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
+        self._card = card
+        self._instruction = instruction
+        self._setup = setup
+        self._engine = devices.describe_backend(setup)
+        self._weights: dict[str, weights.Weights] = {}
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return what the vectors of a role depend on; the card's name and similarity are no part of it."""
+        card, side = self._card, self._card.side(role)
+        chosen = self._find(side)
+        return {
+            "loader": card.loader,
+            "model": chosen.repository or card.name,
+            "revision": chosen.revision,
+            "prefix": side.prefix_for(self._instruction),
+            "max_tokens": side.max_tokens or "the model's own",
+            "normalise": card.normalise,
+            **{field: getattr(card, field) for field in self.described},
+            **self._engine,
+        }
+
+    @timed
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Return one row per text, in their order, and what they took."""
+        side = self._card.side(role)
+        model = self._model(side)
+        if not texts:
+            return Encoded(np.empty((0, self._card.dimension or model.width), dtype=np.float32))
+        return model.encode(texts, self._card, role, side.prefix_for(self._instruction))
+
+    def _find(self, side: Side) -> weights.Weights:
+        if side.repository not in self._weights:
+            # By repository, not by role: a variant may send queries through the documents' encoder.
+            role = "document" if side.repository == self._card.document.repository else "query"
+            self._weights[side.repository] = weights.find(
+                self._card, self._setup, side.repository, role=role, revision=side.revision
+            )
+        return self._weights[side.repository]
+
+    def _model(self, side: Side) -> LoadedModel:
+        card, setup, chosen = self._card, self._setup, self._find(side)
+        key = (card.loader, chosen, *(getattr(card, field) for field in self.loaded_by))
+        return cached_model(key, setup, lambda: type(self).loads(chosen.fetch(), card, setup))

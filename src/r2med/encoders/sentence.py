@@ -12,9 +12,9 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
-from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised, timed
+from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
 from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.replicas import Replicas, cached_model
+from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer, padded
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -82,29 +82,32 @@ class SentenceModel:
         with weights.loading(card.name, folder):
             self.replicas = Replicas(setup, load)
         model = self.replicas.first.model
-        self.own_limit = int(model.max_seq_length or 512)
+        self._limit = int(model.max_seq_length or 512)
         old = "get_sentence_embedding_dimension"
         self.width = int((getattr(model, "get_embedding_dimension", None) or getattr(model, old))() or card.dimension)
         self.tokenizer = self._plain_tokenizer()
 
-    def encode(self, texts: Sequence[str], side: Side, prefix: str, normalise: bool) -> Encoded:
-        """Return one row per text; `tokenizer` must not be None."""
-        assert self.tokenizer is not None
-        limit = side.max_tokens or self.own_limit
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text, in their order."""
+        if self.tokenizer is None:
+            return self._encode_by_the_library(list(texts), card, role, prefix)
+        side = card.side(role)
+        limit = side.max_tokens or self._limit
         tokens = self.tokenizer(texts, side.model_copy(update={"max_tokens": limit}), prefix)
-        skip = self.tokenizer.prefix_length(prefix) if prefix else 0
+        skip = self.tokenizer.prefix_length(prefix)
+        pad = self.tokenizer.pad
 
         def rows(replica: SentenceReplica, batch: Sequence[int]) -> Vectors:
-            vectors = self._forward(replica, [tokens.ids[i] for i in batch], skip)
-            return normalised(vectors) if normalise else vectors
+            vectors = _forward(replica, [tokens.ids[i] for i in batch], pad, skip)
+            return normalised(vectors) if card.normalise else vectors
 
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 
-    def encode_by_the_library(self, texts: list[str], side: Side, prefix: str, normalise: bool, role: Role) -> Encoded:
+    def _encode_by_the_library(self, texts: list[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
         """Return one row per text from the library's own loop: for modules that read more than token ids."""
         model = self.replicas.first.model
-        if side.max_tokens:
-            model.max_seq_length = side.max_tokens
+        if limit := card.side(role).max_tokens:
+            model.max_seq_length = limit
         method = getattr(model, "encode_document" if role == "document" else "encode_query", model.encode)
         receiver = batch_receiver()
         pieces: list[Vectors] = []
@@ -114,34 +117,11 @@ class SentenceModel:
             vectors = np.asarray(rows, dtype=np.float32)
             positions = range(start, start + len(piece))
             check_finite(vectors, positions)
-            pieces.append(normalised(vectors) if normalise else vectors)
+            pieces.append(normalised(vectors) if card.normalise else vectors)
             if receiver is not None:
                 receiver(positions, Encoded(pieces[-1], Cost(texts=len(piece))))
         # A model with modules of its own tells no tokens.
         return Encoded(np.concatenate(pieces), Cost(texts=len(texts)))
-
-    def _forward(self, replica: SentenceReplica, ids: list[Any], skip: int) -> Vectors:
-        import torch
-
-        assert self.tokenizer is not None
-        model = replica.model
-        device = model.device
-        inputs = padded(ids, self.tokenizer.pad)
-        matrix = torch.from_numpy(inputs).to(device)
-        lengths = torch.tensor([len(row) for row in ids], device=device)
-        mask = (torch.arange(matrix.shape[1], device=device) < lengths[:, None]).long()
-        features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}
-        if skip:  # read by pooling that leaves the prompt out; where nothing is left, it gives a vector of zeros
-            features["prompt_length"] = skip
-        modules = list(model)
-        with torch.inference_mode():
-            if replica.engine is not None:
-                features["token_embeddings"] = replica.engine(inputs, lengths.numpy())[0]
-                modules = modules[1:]
-            for module in modules:
-                features = module(features)
-            vectors: Vectors = features["sentence_embedding"].float().cpu().numpy()
-            return vectors
 
     def _plain_tokenizer(self) -> TextTokenizer | None:
         """Return the tokenizer, if the ids it gives are all that the modules would be given by the library."""
@@ -150,50 +130,43 @@ class SentenceModel:
             return None
         # Lower-casing, chat templates and what later releases may add: seen by trying.
         tokenizer = TextTokenizer(model.tokenizer)
-        ids = tokenizer([SAMPLE], Side(max_tokens=self.own_limit), "").ids[0]
+        ids = tokenizer([SAMPLE], Side(max_tokens=self._limit), "").ids[0]
         # The method's name has changed over the library's releases.
         theirs = (model.preprocess if hasattr(model, "preprocess") else model.tokenize)([SAMPLE])
         same = theirs["input_ids"][0].tolist() == ids.tolist() and set(theirs) <= KNOWN_INPUTS
         return tokenizer if same else None
 
 
-class SentenceEncoder:
-    """Encodes with a sentence-transformers model; weights are loaded with the first text."""
+def _forward(replica: SentenceReplica, ids: list[Any], pad: int, skip: int) -> Vectors:
+    import torch
+
+    model = replica.model
+    device = model.device
+    inputs = padded(ids, pad)
+    matrix = torch.from_numpy(inputs).to(device)
+    lengths = torch.tensor([len(row) for row in ids], device=device)
+    mask = (torch.arange(matrix.shape[1], device=device) < lengths[:, None]).long()
+    features: dict[str, Any] = {"input_ids": matrix, "attention_mask": mask}
+    if skip:  # read by pooling that leaves the prompt out; where nothing is left, it gives a vector of zeros
+        features["prompt_length"] = skip
+    modules = list(model)
+    with torch.inference_mode():
+        if replica.engine is not None:
+            features["token_embeddings"] = replica.engine(inputs, lengths.numpy())[0]
+            modules = modules[1:]
+        for module in modules:
+            features = module(features)
+        vectors: Vectors = features["sentence_embedding"].float().cpu().numpy()
+        return vectors
+
+
+class SentenceEncoder(LocalEncoder):
+    """Encodes with a sentence-transformers model."""
+
+    loads = SentenceModel
+    loaded_by = ("pool_prompt",)
+    described = ("pool_prompt",)
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
         devices.check_installed("sentence_transformers")
-        self._card = card
-        self._instruction = instruction
-        self._setup = setup
-        self._backend = devices.describe_backend(setup)
-        self._weights = weights.find(card, setup)
-
-    def describe(self, role: Role) -> dict[str, Any]:
-        """Return what the vectors of a role depend on."""
-        side = self._card.side(role)
-        return {
-            "loader": self._card.loader,
-            "model": self._weights.repository or self._card.name,
-            "revision": self._weights.revision,
-            "prefix": side.prefix_for(self._instruction),
-            "max_tokens": side.max_tokens or "the model's own",
-            "pool_prompt": self._card.pool_prompt,
-            "normalise": self._card.normalise,
-            **self._backend,
-        }
-
-    @timed
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order, and what they took."""
-        side = self._card.side(role)
-        model = self._model()
-        if not texts:
-            return Encoded(np.empty((0, model.width), dtype=np.float32))
-        prefix = side.prefix_for(self._instruction)
-        if model.tokenizer is not None:
-            return model.encode(texts, side, prefix, self._card.normalise)
-        return model.encode_by_the_library(list(texts), side, prefix, self._card.normalise, role)
-
-    def _model(self) -> SentenceModel:
-        key = ("sentence", self._weights, self._card.pool_prompt)
-        return cached_model(key, self._setup, lambda: SentenceModel(self._weights.fetch(), self._card, self._setup))
+        super().__init__(card, instruction, setup)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders import devices, weights
-from r2med.encoders.encoder import Encoded, Role, Vectors, timed
-from r2med.encoders.model_cards import ModelCard, Side
-from r2med.encoders.replicas import Replicas, cached_model
-from r2med.encoders.tokenize import TextTokenizer, Tokens, padded
+from r2med.encoders import weights
+from r2med.encoders.encoder import Encoded, Role, Vectors
+from r2med.encoders.model_cards import ModelCard
+from r2med.encoders.replicas import LocalEncoder, Replicas
+from r2med.encoders.tokenize import TextTokenizer, padded
 from r2med.errors import UserError
 from r2med.setup import Setup
 
@@ -34,18 +34,27 @@ class Tower:
             model = load_model(folder, dtype, device, card.name)
             return compiled(Forward(model, device, card.bidirectional), setup.backend)
 
-        self.folder = folder
+        self._folder = folder
         with weights.loading(card.name, folder):
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
             self.tokenizer = TextTokenizer(tokenizer, card.append_eos)
             self.replicas = Replicas(setup, load)
         config = self.replicas.first.model.config
-        self.limit = int(getattr(config, "max_position_embeddings", 0) or 0)
+        self._limit = int(getattr(config, "max_position_embeddings", 0) or 0)
         self.width = int(getattr(config, "hidden_size", 0) or 0)
 
-    def encode(self, tokens: Tokens, card: ModelCard, skip: int) -> Encoded:
-        """Return one row per text; `skip` tokens at the beginning take no part in a mean."""
+    def encode(self, texts: Sequence[str], card: ModelCard, role: Role, prefix: str) -> Encoded:
+        """Return one row per text. Raises UserError if the card allows more tokens than there are positions."""
         from r2med.encoders.forward import embed
+
+        side = card.side(role)
+        if 0 < self._limit < side.max_tokens:
+            raise UserError(
+                f"model {card.name}: its card allows {side.max_tokens} tokens, the weights in {self._folder} "
+                f"have {self._limit} positions"
+            )
+        tokens = self.tokenizer(texts, side, prefix)
+        skip = 0 if card.pool_prompt else self.tokenizer.prefix_length(prefix)
 
         def rows(forward: Forward, batch: Sequence[int]) -> Vectors:
             ids = [tokens.ids[i] for i in batch]
@@ -56,64 +65,18 @@ class Tower:
         return self.replicas.run(tokens.lengths(), rows, tokens.cut)
 
 
-class TransformerEncoder:
-    """Encodes by a card; weights are loaded with the first text, so that stored vectors need none."""
+class TransformerEncoder(LocalEncoder):
+    """Encodes with any transformer, pooled as its card says."""
+
+    loads = Tower
+    loaded_by = ("append_eos", "bidirectional")
+    described = ("pooling", "pool_prompt", "bidirectional", "append_eos")
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
         if card.pooling not in ("cls", "mean", "last"):
             raise UserError(f"model {card.name}: its card has no pooling: cls, mean or last")
-        self._card = card
-        self._instruction = instruction
-        self._setup = setup
-        self._backend = devices.describe_backend(setup)
-        self._weights: dict[str, weights.Weights] = {}
+        super().__init__(card, instruction, setup)
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return what the vectors of a role depend on; the card's name and similarity are no part of it."""
-        card, side = self._card, self._card.side(role)
-        tower = self._find(side)
-        return {
-            "loader": card.loader,
-            "model": tower.repository or card.name,
-            "revision": tower.revision,
-            "prefix": side.prefix_for(self._instruction),
-            "max_tokens": side.max_tokens,
-            "pair_with_empty": side.pair_with_empty,
-            "pooling": card.pooling,
-            "pool_prompt": card.pool_prompt,
-            "bidirectional": card.bidirectional,
-            "append_eos": card.append_eos,
-            "normalise": card.normalise,
-            **self._backend,
-        }
-
-    @timed
-    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order, and what they took."""
-        side = self._card.side(role)
-        tower = self._tower(side)
-        if not texts:
-            return Encoded(np.empty((0, self._card.dimension or tower.width), dtype=np.float32))
-        prefix = side.prefix_for(self._instruction)
-        skip = 0 if self._card.pool_prompt else tower.tokenizer.prefix_length(prefix)
-        return tower.encode(tower.tokenizer(texts, side, prefix), self._card, skip)
-
-    def _find(self, side: Side) -> weights.Weights:
-        if side.repository not in self._weights:
-            # By repository, not by role: a variant may send queries through the documents' encoder.
-            role = "document" if side.repository == self._card.document.repository else "query"
-            self._weights[side.repository] = weights.find(
-                self._card, self._setup, side.repository, role=role, revision=side.revision
-            )
-        return self._weights[side.repository]
-
-    def _tower(self, side: Side) -> Tower:
-        card, setup, wanted = self._card, self._setup, self._find(side)
-        key = ("tower", wanted, card.append_eos, card.bidirectional)
-        tower = cached_model(key, setup, lambda: Tower(wanted.fetch(), card, setup))
-        if 0 < tower.limit < side.max_tokens:
-            raise UserError(
-                f"model {card.name}: its card allows {side.max_tokens} tokens, the weights in {tower.folder} "
-                f"have {tower.limit} positions"
-            )
-        return tower
+        """Return what the vectors of a role depend on."""
+        return {**super().describe(role), "pair_with_empty": self._card.side(role).pair_with_empty}
