@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from r2med.cost import Cost
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.encoder import extras_installed
+from r2med.encoders.custom import guarded, python_object
+from r2med.encoders.encoder import NotFiniteError, extras_installed
 from r2med.setup import Setup
 
 Pair = tuple[str, str]
@@ -52,10 +56,39 @@ class PairScorer(Protocol):
         """
 
 
+class CustomScorer:
+    """Scores with a user's object, `predict(pairs) -> scores`; its lengths and batches are its own affair."""
+
+    METHOD = "predict"
+
+    def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
+        self._path = card.repository
+        self._object = python_object(self._path, [self.METHOD])
+
+    def describe(self) -> dict[str, Any]:
+        """Return the object's name, the digest of its module's source, and its revision."""
+        return {**self._object.describe(), "method": self.METHOD}
+
+    def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
+        """Return one score per pair, in their order. Raises UserError if the object returned something else."""
+        if not pairs:
+            return []
+        where = f"{self._path}.{self.METHOD}"
+        started = time.perf_counter()
+        returned = guarded(getattr(self._object.model, self.METHOD), list(pairs), where)
+        scores = self._object.numbers(returned, len(pairs), self.METHOD, "number per pair")
+        seconds = (time.perf_counter() - started) / len(pairs)
+        with np.errstate(over="ignore"):  # a run's scores are in single precision
+            odd = np.flatnonzero(~np.isfinite(scores.astype(np.float32)))
+        if len(odd):
+            raise NotFiniteError(int(odd[0]), f"from {where}")
+        return [ScoredPair(float(score), seconds=seconds) for score in scores]
+
+
 LOADERS = {
     "classifier": "r2med.crossencoders.transformer_scorer:TransformerScorer",
     "yes-no": "r2med.crossencoders.transformer_scorer:TransformerScorer",
-    "custom": "r2med.crossencoders.custom_scorer:CustomScorer",
+    "custom": "r2med.crossencoders.pair_scorer:CustomScorer",
 }
 """What a card's `loader` means: "module:Class", imported when it is used."""
 

@@ -31,12 +31,15 @@ class Worker:
     """Gives cached memory back after a failure."""
 
 
-def split(positions: Sequence[int], lengths: Sequence[int], budget: int) -> Iterator[Sequence[int]]:
+Finished = Callable[[Sequence[int], Vectors], None]
+"""Is given the positions of each batch and its rows as soon as they are there, one batch at a time."""
+
+
+def split(positions: Sequence[int], lengths: Sequence[int], budget: int, start: int = 0) -> Iterator[Sequence[int]]:
     """Yield runs of positions (longest first) whose padded size, longest times count, stays within the budget.
 
     A text that is longer than the budget makes a batch of its own.
     """
-    start = 0
     while start < len(positions):
         count = max(1, budget // max(1, lengths[positions[start]]))
         yield positions[start : start + count]
@@ -48,85 +51,67 @@ def longest_first(lengths: Sequence[int]) -> list[int]:
     return [int(i) for i in np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable")]
 
 
-class _Queue:
-    """Deals batches to workers, each within its own budget."""
-
-    def __init__(self, lengths: Sequence[int]) -> None:
-        self._lengths = lengths
-        self._order = longest_first(lengths)
-        self._next = 0
-        self._lock = threading.Lock()
-
-    def take(self, budget: int) -> Sequence[int]:
-        with self._lock:
-            if self._next >= len(self._order):
-                return ()
-            count = max(1, budget // max(1, self._lengths[self._order[self._next]]))
-            batch = self._order[self._next : self._next + count]
-            self._next += len(batch)
-            return batch
-
-    def stop(self) -> None:
-        with self._lock:
-            self._next = len(self._order)
-
-
-Finished = Callable[[Sequence[int], Vectors], None]
-"""Is given the positions of each batch and its rows as soon as they are there, one batch at a time."""
-
-
-class _Result:
-    """One matrix, allocated when the first rows show its width."""
-
-    def __init__(self, count: int, finished: Finished | None) -> None:
-        self._count = count
-        self._finished = finished
-        self._lock = threading.Lock()
-        self.matrix: Vectors | None = None
-
-    def put(self, batch: Sequence[int], rows: Vectors) -> None:
-        check_finite(rows, batch)
-        with self._lock:
-            if self.matrix is None:
-                self.matrix = np.empty((self._count, rows.shape[1]), dtype=np.float32)
-            self.matrix[np.asarray(batch)] = rows
-            if self._finished is not None:
-                self._finished(batch, rows)
-
-
 def encode_in_batches(lengths: Sequence[int], workers: Sequence[Worker], finished: Finished | None = None) -> Vectors:
     """Return one row per length, in the order of the lengths, from workers that take batches as they get free."""
     if not lengths:
         return np.empty((0, 0), dtype=np.float32)
-    queue = _Queue(lengths)
-    result = _Result(len(lengths), finished)
+    work = _Work(lengths, finished)
     if len(workers) == 1:
-        _work(workers[0], queue, result, lengths)
+        work.do(workers[0])
     else:
         with ThreadPoolExecutor(len(workers), thread_name_prefix="encode") as pool:
-            for done in [pool.submit(_work, worker, queue, result, lengths) for worker in workers]:
+            for done in [pool.submit(work.do, worker) for worker in workers]:
                 done.result()
-    assert result.matrix is not None
-    return result.matrix
+    assert work.matrix is not None
+    return work.matrix
 
 
-def _work(worker: Worker, queue: _Queue, result: _Result, lengths: Sequence[int]) -> None:
-    try:
-        while batch := queue.take(worker.budget):
-            pieces = [batch]
-            while pieces:
-                rows = _attempt(worker, pieces[0], lengths)
-                if rows is not None:
-                    result.put(pieces.pop(0), rows)
-                    continue
-                # The traceback is gone by now, and with it what the failed attempt still held.
-                worker.release()
-                worker.budget = max(1, lengths[pieces[0][0]] * len(pieces[0]) // 2)
-                left = [position for piece in pieces for position in piece]
-                pieces = list(split(left, lengths, worker.budget))
-    except BaseException:
-        queue.stop()  # or the other devices would go on for hours before anyone hears of it
-        raise
+class _Work:
+    """Deals batches to workers, each within its own budget, and puts their rows into one matrix."""
+
+    def __init__(self, lengths: Sequence[int], finished: Finished | None) -> None:
+        self._lengths = lengths
+        self._order = longest_first(lengths)
+        self._next = 0
+        self._finished = finished
+        self._lock = threading.Lock()
+        self.matrix: Vectors | None = None
+        """Allocated when the first rows show its width."""
+
+    def do(self, worker: Worker) -> None:
+        """Let one worker encode batches until none is left."""
+        try:
+            while batch := self._take(worker.budget):
+                pieces = [batch]
+                while pieces:
+                    rows = _attempt(worker, pieces[0], self._lengths)
+                    if rows is not None:
+                        self._put(pieces.pop(0), rows)
+                        continue
+                    # The traceback is gone by now, and with it what the failed attempt still held.
+                    worker.release()
+                    worker.budget = max(1, self._lengths[pieces[0][0]] * len(pieces[0]) // 2)
+                    left = [position for piece in pieces for position in piece]
+                    pieces = list(split(left, self._lengths, worker.budget))
+        except BaseException:
+            with self._lock:
+                self._next = len(self._order)  # or the other devices would go on for hours before anyone hears of it
+            raise
+
+    def _take(self, budget: int) -> Sequence[int]:
+        with self._lock:
+            batch = next(split(self._order, self._lengths, budget, self._next), ())
+            self._next += len(batch)
+            return batch
+
+    def _put(self, batch: Sequence[int], rows: Vectors) -> None:
+        check_finite(rows, batch)
+        with self._lock:
+            if self.matrix is None:
+                self.matrix = np.empty((len(self._lengths), rows.shape[1]), dtype=np.float32)
+            self.matrix[np.asarray(batch)] = rows
+            if self._finished is not None:
+                self._finished(batch, rows)
 
 
 def _attempt(worker: Worker, batch: Sequence[int], lengths: Sequence[int]) -> Vectors | None:

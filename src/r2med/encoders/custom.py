@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from r2med.cost import Cost
 from r2med.data.dataset_cards import Instruction
@@ -58,18 +59,8 @@ class CustomEncoder:
         if not texts:
             return Encoded(np.empty((0, 0), dtype=np.float32))
         returned = self._call(getattr(self._object.model, name), list(texts), name)
-        if hasattr(returned, "detach"):
-            returned = returned.detach().float().cpu().numpy()
-        where = f"{self._path}.{name}"
-        try:
-            vectors = np.asarray(returned, dtype=np.float32)
-        except (TypeError, ValueError):
-            raise UserError(f"{where} must return an array of numbers, not {type(returned).__name__}") from None
-        if vectors.ndim != 2:
-            raise UserError(f"{where} must return one row per text: its array has the shape {vectors.shape}")
-        if len(vectors) != len(texts):
-            raise UserError(f"{where} returned {len(vectors):,} rows for {len(texts):,} texts")
-        check_finite(vectors, hint=f"from {where}")
+        vectors = self._object.numbers(returned, len(texts), name, "row per text").astype(np.float32)
+        check_finite(vectors, hint=f"from {self._path}.{name}")
         return Encoded(vectors, Cost(texts=len(texts)))
 
     def _method_name(self, role: Role) -> str:
@@ -116,6 +107,27 @@ class PythonObject:
     def describe(self) -> dict[str, Any]:
         """Return all that is known of what its answers depend on; `this process` if it does not say enough."""
         return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
+
+    def numbers(self, returned: Any, count: int, method: str, each: str) -> npt.NDArray[np.float64]:
+        """Return what a method returned as an array of a "row per text" or a "number per pair".
+
+        Raises UserError if it is something else.
+        """
+        where = f"{self.path}.{method}"
+        entry, _, given = each.partition(" per ")
+        if returned is None:
+            raise UserError(f"{where} returned nothing: it must return one {each}")
+        if hasattr(returned, "detach"):
+            returned = returned.detach().float().cpu().numpy()
+        try:
+            array = np.asarray(returned, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UserError(f"{where} must return an array of numbers, not {type(returned).__name__}") from None
+        if array.ndim != (2 if entry == "row" else 1):
+            raise UserError(f"{where} must return one {each}: its array has the shape {array.shape}")
+        if len(array) != count:
+            raise UserError(f"{where} returned {len(array):,} {entry}s for {count:,} {given}s")
+        return array
 
     def _revision(self) -> dict[str, Any]:
         revision = self._stated("revision")

@@ -90,7 +90,7 @@ def test_lists_arrays_and_tensors_are_scores(opened, thing):
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
-        ("Short", r"predict returned 1 scores for 2 pairs"),
+        ("Short", r"predict returned 1 numbers for 2 pairs"),
         ("Square", r"one number per pair: its array has the shape \(2, 2\)"),
         ("Column", r"one number per pair: its array has the shape \(2, 1\)"),
         ("Words", r"must return an array of numbers, not list"),
