@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from r2med.crossencoders.pair_scorer import Pair
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.tokenize import AT_ONCE, Ids
+from r2med.encoders.tokenize import AT_ONCE, Ids, Tokens, pad_token
 from r2med.errors import UserError
 
 GAP = "..."
@@ -34,20 +34,6 @@ class Join:
 
     def __len__(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
-
-
-@dataclass
-class PairTokens:
-    """The ids of some pairs, and which of them were cut."""
-
-    ids: list[Ids] = field(default_factory=list)
-    types: list[Ids] = field(default_factory=list)
-    """Which part each token belongs to; empty for models that do not ask."""
-    cut: list[bool] = field(default_factory=list)
-
-    def lengths(self) -> list[int]:
-        """Return the number of tokens of each pair."""
-        return [len(ids) for ids in self.ids]
 
 
 class PairTokenizer:
@@ -70,7 +56,7 @@ class PairTokenizer:
                 f"reranker {card.name}: a limit of {limit} tokens leaves no room for a query and a document"
             )
 
-    def __call__(self, pairs: Sequence[Pair]) -> PairTokens:
+    def __call__(self, pairs: Sequence[Pair]) -> Tokens:
         """Return the ids of each pair within the limit."""
         before, after = self._around
         queries = self._distinct([query for query, _ in pairs], before, after)
@@ -78,12 +64,12 @@ class PairTokenizer:
         # What follows a query in its template stays when it is cut: only the query's own words go.
         long = [query for query, ids in queries.items() if len(ids) > self._room // 2]
         bare = self._distinct(long, before)
-        tokens = PairTokens()
+        tokens = Tokens()
         for query, document in pairs:
             self._add(tokens, queries[query], bare.get(query), documents[document])
         return tokens
 
-    def _add(self, tokens: PairTokens, query: Ids, bare: Ids | None, document: Ids) -> None:
+    def _add(self, tokens: Tokens, query: Ids, bare: Ids | None, document: Ids) -> None:
         kept, kept_document = shares(len(query), len(document), self._room)
         tokens.cut.append(kept < len(query) or kept_document < len(document))
         if kept < len(query) and bare is not None:
@@ -176,12 +162,6 @@ def special_tokens(tokenizer: Any) -> re.Pattern[str] | None:
     """Return what finds tokens such as <|im_end|> and </think> in a text; None if the tokenizer has none."""
     tokens = sorted(map(str, tokenizer.added_tokens_decoder.values()), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, tokens))) if tokens else None
-
-
-def pad_token(tokenizer: Any) -> int:
-    """Return what fills up short pairs; where a tokenizer names nothing, any token will do, since it is masked."""
-    known = [tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0]
-    return int(next(i for i in known if i is not None))
 
 
 def _position(part: list[int], ids: list[int], start: int) -> int:

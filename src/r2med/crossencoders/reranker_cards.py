@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from r2med.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import checked_python_path, hub_repository, model_folder, safe_name
+from r2med.encoders.weights import WeightsCard
 
 Loader = Literal["classifier", "yes-no", "custom"]
 
 
-class RerankerCard(BaseModel):
+class RerankerCard(WeightsCard):
     """All that is needed to score pairs with a cross-encoder as its authors meant."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: str
-    variant: str = ""
-    repository: str = ""
-    revision: str = ""
-    package: str = ""
-    """An installed Python package that carries the weights in its folder `model`."""
     base: str = ""
     """Where the repository holds a LoRA adapter: the model it is merged into."""
     base_revision: str = ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,9 +68,9 @@ def find_weights(card: RerankerCard, setup: Setup) -> WeightsAndAdapter:
 def _adapter(card: RerankerCard, by_hand: Path | None) -> Weights:
     if by_hand is not None:
         revision = weights.folder_revision(weights.checked_adapter(by_hand, card.name))
-        return Weights(card.name, card.repository, revision, by_hand, "adapter")
-    adapter = Weights(card.name, card.repository, card.revision, kind="adapter")
-    return replace(adapter, revision=weights.commit_of(card.name, card.repository, card.revision))
+        return Weights(card.name, card.repository, revision, by_hand, is_adapter=True)
+    commit = weights.commit_of(card.name, card.repository, card.revision)
+    return Weights(card.name, card.repository, commit, is_adapter=True)
 
 
 class LoadedScorer:

@@ -20,12 +20,10 @@ from r2med.store import digest
 log = logging.getLogger("r2med")
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Side(_Part):
+class Side(BaseModel):
     """How texts of one role are encoded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     prefix: str = ""
     """May name {kind}, {what}, {domain}, {inst_query} and {inst_document} of the dataset's instruction."""
@@ -43,15 +41,9 @@ class Side(_Part):
         return instruction.fill(self.prefix)
 
 
-class ModelCard(_Part):
+class ModelCard(weights.WeightsCard):
     """All that is needed to encode with a model as its authors meant."""
 
-    name: str
-    variant: str = ""
-    repository: str = ""
-    revision: str = ""
-    package: str = ""
-    """An installed Python package that carries the weights in its folder `model`."""
     loader: Literal["transformers", "sentence-transformers", "remote-code", "openai", "voyage", "custom"]
     architecture: str = ""
     pooling: Literal["", "cls", "mean", "last"] = ""

@@ -20,11 +20,11 @@ AT_ONCE = 1024
 
 @dataclass
 class Tokens:
-    """The ids of some texts, and which of them were cut."""
+    """The ids of some texts or pairs, and which of them were cut."""
 
     ids: list[Ids] = field(default_factory=list)
     types: list[Ids] = field(default_factory=list)
-    """Which part of a pair each token belongs to; empty where texts are not pairs."""
+    """Which part of a pair each token belongs to; empty where texts are not pairs, or the model does not ask."""
     cut: list[bool] = field(default_factory=list)
     """Whether a text was cut at the limit."""
 
@@ -39,8 +39,7 @@ class TextTokenizer:
     def __init__(self, tokenizer: Any, append_eos: bool = False) -> None:
         self._tokenizer = tokenizer
         self._backend = getattr(tokenizer, "backend_tokenizer", None)
-        known = [tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0]
-        self.pad = int(next(i for i in known if i is not None))
+        self.pad = pad_token(tokenizer)
         self._eos: int | None = None
         # Some tokenizers of last-token models add the end of sequence themselves; asking one is safer than its flags.
         if append_eos and self._single("a")[-1:] != [tokenizer.eos_token_id]:
@@ -102,6 +101,12 @@ class TextTokenizer:
         else:
             cut = self._tokenizer(*parts, truncation=True, max_length=limit, return_token_type_ids=True)
         return list(cut["input_ids"]), list(cut["token_type_ids"]), len(whole) > limit
+
+
+def pad_token(tokenizer: Any) -> int:
+    """Return what fills up short texts; where a tokenizer names nothing, any token will do, since it is masked."""
+    known = [tokenizer.pad_token_id, tokenizer.eos_token_id, tokenizer.bos_token_id, 0]
+    return int(next(i for i in known if i is not None))
 
 
 def padded(ids: Sequence[Ids], pad: int) -> npt.NDArray[np.int64]:

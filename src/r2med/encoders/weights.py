@@ -10,16 +10,20 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
 
 from r2med.encoders import devices
 from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup
+
+T = TypeVar("T")
 
 PATIENCE = 20
 """Seconds within which the hub must answer."""
@@ -29,27 +33,23 @@ SAMPLE = 1 << 16
 
 WEIGHTS = (".safetensors", ".bin")
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+OFFLINE = "HF_HUB_OFFLINE is set"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class WeightsCard(Protocol):
-    """Whatever names weights: the card of an encoder or of a reranker."""
+class WeightsCard(BaseModel):
+    """What names weights: the beginning of the card of an encoder or of a reranker."""
 
-    @property
-    def name(self) -> str:
-        """The model's name."""
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    @property
-    def repository(self) -> str:
-        """Its repository on the hub, or an absolute folder."""
-
-    @property
-    def revision(self) -> str:
-        """A commit, branch or tag of it."""
-
-    @property
-    def package(self) -> str:
-        """An installed package that carries the weights."""
+    name: str
+    variant: str = ""
+    repository: str = ""
+    """On the hub, or an absolute folder."""
+    revision: str = ""
+    """A commit, branch or tag of it."""
+    package: str = ""
+    """An installed Python package that carries the weights in its folder `model`."""
 
 
 @dataclass(frozen=True)
@@ -62,24 +62,26 @@ class Weights:
     revision: str
     """The hub's commit, or a fingerprint of a folder's contents."""
     folder: Path | None = None
-    kind: Literal["model", "adapter"] = "model"
+    is_adapter: bool = False
+    """Whether they are a LoRA adapter, whose tokenizer is the base model's."""
 
     def fetch(self) -> Path:
         """Return the local folder, downloaded if it is not there yet."""
-        return self.folder or _download(self.name, self.repository, self.revision, self.kind)
+        return self.folder or _download(self)
 
 
 def find(card: WeightsCard, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
     """Return which weights a card means here, without downloading them. Raises UserError if there are none."""
     name, wanted = card.name, repository or card.repository
-    if (folder := options.path_of(name)) is not None:
-        folder = _tower(folder, wanted, role) if repository and repository != card.repository else folder
-        return Weights(name, wanted, folder_revision(checked_folder(folder, name)), folder)
-    if card.package and (spec := importlib.util.find_spec(card.package)) and spec.origin:
+    folder = options.path_of(name)
+    if folder is not None and repository and repository != card.repository:
+        folder = _tower(folder, wanted, role)
+    elif folder is None and card.package and (spec := importlib.util.find_spec(card.package)) and spec.origin:
         folder = Path(spec.origin).parent / "model"
+    elif folder is None and Path(wanted).is_absolute():  # a folder named by path:DIR
+        folder, wanted = Path(wanted), ""
+    if folder is not None:
         return Weights(name, wanted, folder_revision(checked_folder(folder, name)), folder)
-    if Path(wanted).is_absolute():  # a folder named by path:DIR
-        return Weights(name, "", folder_revision(checked_folder(Path(wanted), name)), Path(wanted))
     if not wanted:
         raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
     return Weights(name, wanted, commit_of(name, wanted, revision or card.revision))
@@ -178,43 +180,50 @@ def commit_of(name: str, repository: str, revision: str) -> str:
     """
     if COMMIT.fullmatch(revision):
         return revision
-    hub = _hub()
-    reason = "HF_HUB_OFFLINE is set"
-    if not is_offline():
-        try:
-            return str(hub.HfApi().model_info(repository, revision=revision or None, timeout=PATIENCE).sha)
-        except Exception as error:  # whatever the client raises, the cache may still have it
-            reason = _refusal(error)
-            if reason:
-                raise _unavailable(name, repository, revision, reason) from None
-            reason = _first_line(error)
-    try:
-        return Path(hub.snapshot_download(repository, revision=revision or None, local_files_only=True)).name
-    except Exception:
-        raise _unavailable(name, repository, revision, reason) from None
+    branch = revision or None
+    return _from_hub(
+        (name, repository, revision),
+        lambda hub: str(hub.HfApi().model_info(repository, revision=branch, timeout=PATIENCE).sha),
+        lambda hub: Path(hub.snapshot_download(repository, revision=branch, local_files_only=True)).name,
+    )
 
 
-def _download(name: str, repository: str, commit: str, kind: str) -> Path:
-    hub = _hub()
-    reason = "HF_HUB_OFFLINE is set"
-    if not is_offline():
-        try:
-            # Asked first: without a network this fails at once, where a download would try for half a minute.
-            listed = hub.HfApi().model_info(repository, revision=commit, timeout=PATIENCE).siblings or ()
-            files = _needed([file.rfilename for file in listed])
-            return Path(hub.snapshot_download(repository, revision=commit, allow_patterns=files))
-        except Exception as error:
-            reason = _refusal(error)
-            if reason:
-                raise _unavailable(name, repository, commit, reason) from None
-            reason = _first_line(error)
-    try:
+def _download(wanted: Weights) -> Path:
+    repository, commit = wanted.repository, wanted.revision
+
+    def download(hub: Any) -> Path:
+        # Asked first: without a network this fails at once, where a download would try for half a minute.
+        listed = hub.HfApi().model_info(repository, revision=commit, timeout=PATIENCE).siblings or ()
+        files = _needed([file.rfilename for file in listed])
+        return Path(hub.snapshot_download(repository, revision=commit, allow_patterns=files))
+
+    def cached(hub: Any) -> Path:
         folder = Path(hub.snapshot_download(repository, revision=commit, local_files_only=True))
-        return checked_adapter(folder, name) if kind == "adapter" else checked_folder(folder, name)
+        return (checked_adapter if wanted.is_adapter else checked_folder)(folder, wanted.name)
+
+    return _from_hub((wanted.name, repository, commit), download, cached)
+
+
+def _from_hub(wanted: tuple[str, str, str], ask: Callable[[Any], T], look: Callable[[Any], T]) -> T:
+    """Return what the hub says, or where it does not answer, what its cache has. Raises UserError if neither does.
+
+    `wanted` are the model's name, its repository and the revision, for messages.
+    """
+    hub = _hub()
+    reason = OFFLINE
+    if not is_offline():
+        try:
+            return ask(hub)
+        except Exception as error:  # whatever the client raises, the cache may still have it
+            if refusal := _refusal(error):
+                raise _unavailable(*wanted, refusal) from None
+            reason = _first_line(error)
+    try:
+        return look(hub)
     except UserError:
         raise
     except Exception:
-        raise _unavailable(name, repository, commit, reason) from None
+        raise _unavailable(*wanted, reason) from None
 
 
 def small_file(name: str, repository: str, commit: str, file: str) -> Path | None:
@@ -223,7 +232,7 @@ def small_file(name: str, repository: str, commit: str, file: str) -> Path | Non
     Raises UserError if that cannot be found out: a model must not run without its prompts because a connection dropped.
     """
     hub = _hub()
-    reason = "HF_HUB_OFFLINE is set"
+    reason = OFFLINE
     if not is_offline():
         try:
             return Path(hub.hf_hub_download(repository, file, revision=commit))
