@@ -39,7 +39,7 @@ def test_few_queries_are_tested_by_all_their_flips() -> None:
         values = drawn(seed, 3, (4, 3), shift=0.5, decimals=1)
         pairs = Pairs.all(3)
         flips = every_sign(values)
-        for p, a, b in zip(significance.sign_flips(values, pairs), pairs.first, pairs.second, strict=True):
+        for p, a, b in zip(significance.sign_flips(values, pairs).p, pairs.first, pairs.second, strict=True):
             observed = abs(statistic(values, a, b, flips[0]))
             extreme = sum(abs(statistic(values, a, b, signs)) >= observed - 1e-12 for signs in flips)
             assert p == pytest.approx(extreme / len(flips), abs=1e-15)
@@ -50,29 +50,29 @@ def test_one_dataset_is_tested_as_scipy_does() -> None:
     reference = stats.permutation_test(
         (rows[0], rows[1]), lambda a, b, axis: np.mean(a - b, axis=axis), permutation_type="samples", vectorized=True
     )
-    assert significance.sign_flips({"d": rows}, PAIR)[0] == pytest.approx(reference.pvalue, abs=1e-15)
+    assert significance.sign_flips({"d": rows}, PAIR).p[0] == pytest.approx(reference.pvalue, abs=1e-15)
 
 
 def test_random_flips_come_near_the_exact_p_and_are_seeded() -> None:
     values = drawn(1, 2, (8, 5), shift=0.2)
-    exact = significance.sign_flips(values, PAIR)[0]
-    sampled = significance.sign_flips(values, PAIR, resamples=4000)[0]
+    exact = significance.sign_flips(values, PAIR).p[0]
+    sampled = significance.sign_flips(values, PAIR, resamples=4000).p[0]
     assert 0.01 < exact < 0.6
     assert sampled != exact
     assert sampled == pytest.approx(exact, abs=4 * np.sqrt(exact / 4000))
-    assert sampled == significance.sign_flips(values, PAIR, resamples=4000)[0]
-    assert sampled != significance.sign_flips(values, PAIR, resamples=4000, seed=1)[0]
+    assert sampled == significance.sign_flips(values, PAIR, resamples=4000).p[0]
+    assert sampled != significance.sign_flips(values, PAIR, resamples=4000, seed=1).p[0]
 
 
 def test_a_sampled_p_is_never_zero_and_counts_the_observed_flip() -> None:
     values = {"d": np.array([np.full(40, 0.9), np.full(40, 0.1)])}
-    assert significance.sign_flips(values, PAIR, resamples=999)[0] == 1 / 1000
+    assert significance.sign_flips(values, PAIR, resamples=999).p[0] == 1 / 1000
 
 
 def test_equal_systems_have_p_1_everywhere() -> None:
     values = {"d": np.full((2, 30), 0.25), "e": np.full((2, 3), 1.0)}
-    assert significance.sign_flips(values, PAIR).tolist() == [1.0]
-    assert significance.max_t(values, PAIR).tolist() == [1.0]
+    assert significance.sign_flips(values, PAIR).p.tolist() == [1.0]
+    assert significance.sign_flips(values, PAIR).p_adjusted.tolist() == [1.0]
     assert significance.paired_t(values, PAIR).p.tolist() == [1.0]
     assert np.isnan(significance.movements(values, PAIR).carried).all()
 
@@ -80,7 +80,7 @@ def test_equal_systems_have_p_1_everywhere() -> None:
 def test_a_pair_keeps_its_p_when_other_systems_join() -> None:
     values = drawn(5, 3, (40, 30), shift=0.1)
     two = {name: rows[:2] for name, rows in values.items()}
-    assert significance.sign_flips(values, Pairs.all(3))[0] == significance.sign_flips(two, PAIR)[0]
+    assert significance.sign_flips(values, Pairs.all(3)).p[0] == significance.sign_flips(two, PAIR).p[0]
 
 
 def test_datasets_weigh_the_same_however_many_queries_they_have() -> None:
@@ -108,13 +108,14 @@ def test_max_t_is_the_step_down_of_plain_loops() -> None:
         lowest = max(lowest, hits / len(table))
         expected[pair] = lowest
         remaining = remaining[1:]
-    assert significance.max_t(values, pairs) == pytest.approx([expected[pair] for pair in named], abs=1e-15)
+    assert significance.sign_flips(values, pairs).p_adjusted == pytest.approx([expected[pair] for pair in named], abs=1e-15)
 
 
 def test_adjusting_by_max_t_never_lowers_p() -> None:
     values = drawn(8, 6, (30, 20), shift=0.2)
     pairs = Pairs.all(6)
-    assert (significance.max_t(values, pairs) >= significance.sign_flips(values, pairs) - 1e-15).all()
+    test = significance.sign_flips(values, pairs)
+    assert (test.p_adjusted >= test.p).all()
 
 
 def test_t_is_scipys_for_one_dataset_and_welchs_for_several() -> None:
@@ -166,8 +167,9 @@ def test_under_the_null_the_tests_reject_as_often_as_they_say() -> None:
     for _ in range(trials):
         # Skewed and tied, as nDCG is; no system is better than another.
         values = {f"d{n}": np.round(random.random((4, size)) ** 3, 1) for n, size in enumerate((20, 35, 12))}
-        p.append(significance.sign_flips(values, pairs, resamples=499)[0])
-        adjusted.append(significance.max_t(values, pairs, resamples=499).min())
+        test = significance.sign_flips(values, pairs, resamples=499)
+        p.append(test.p[0])
+        adjusted.append(test.p_adjusted.min())
         t.append(significance.paired_t(values, pairs).p[0])
     for each in (p, adjusted, t):  # four standard errors
         assert np.mean(np.array(each) <= 0.05) == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / trials))
@@ -193,7 +195,7 @@ def test_the_detectable_gap_is_seen_four_times_in_five() -> None:
     for _ in range(300):
         values = {f"d{n}": np.array([random.normal(gap, 0.2, size), np.zeros(size)]) for n, size in enumerate(sizes)}
         told.append(significance.paired_t(values, PAIR).detectable[0])
-        seen += bool(significance.sign_flips(values, PAIR, resamples=499)[0] <= 0.05)
+        seen += bool(significance.sign_flips(values, PAIR, resamples=499).p[0] <= 0.05)
     assert np.mean(told) == pytest.approx(gap, rel=0.05)
     assert seen / 300 == pytest.approx(0.8, abs=0.1)
 
@@ -223,8 +225,8 @@ def test_blocks_do_not_change_what_is_computed(monkeypatch: pytest.MonkeyPatch) 
         test, moved = significance.paired_t(values, pairs), significance.movements(values, pairs)
         draws = significance.stratified(significance.bootstrap(values, 200))
         return [
-            significance.sign_flips(values, pairs, 300),
-            significance.max_t(values, pairs, 300),
+            significance.sign_flips(values, pairs, 300).p,
+            significance.sign_flips(values, pairs, 300).p_adjusted,
             significance.pair_intervals(draws, pairs),
             test.p,
             moved.wins,

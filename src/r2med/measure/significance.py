@@ -78,28 +78,20 @@ def contributions(values: Values) -> Floats:
 # Sign flips: if two systems were equally good, each query's difference could as well have had the other sign.
 
 
-def sign_flips(values: Values, pairs: Pairs, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Return the p of every pair: (1 + flips that differ at least as much) / (1 + flips), the same flips for all pairs.
+@dataclass(frozen=True)
+class FlipTest:
+    """The p of every pair: its own, and adjusted for all pairs by the largest statistic of each flip (max-T)."""
 
-    It is exact where the queries allow no more flips than `resamples`.
-    """
-    rows = _centred(values)
-    threshold = np.abs(pairs.differences(rows.sum(axis=1)))[:, None] - SAME
-    hits = np.zeros(len(pairs))
-    flips = 0
-    for signs in _signs(rows, resamples, seed):
-        flipped = rows @ signs
-        for part, block in pairs.blocks(signs.shape[1]):
-            hits[part] += np.count_nonzero(np.abs(block.differences(flipped)) >= threshold[part], axis=1)
-        flips += signs.shape[1]
-    return (1 + hits) / (1 + flips)
+    p: Floats
+    p_adjusted: Floats
 
 
-def max_t(values: Values, pairs: Pairs, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Return the p of every pair, adjusted for all of them by the largest statistic of each flip.
+def sign_flips(values: Values, pairs: Pairs, resamples: int = RESAMPLES, seed: int = 0) -> FlipTest:
+    """Test every pair by the same flips: p is (1 + flips that differ at least as much) / (1 + flips).
 
-    Westfall and Young's step-down: a pair is held against those whose statistic is no larger than its own. Differences
-    count in units of the root of their sum of squares, which no flip changes.
+    It is exact where the queries allow no more flips than `resamples`. The adjusted p is Westfall and Young's step-down
+    max-T: a pair is held against all whose statistic is no larger than its own. Statistics are differences in units of
+    the root of their sum of squares, which no flip changes.
     """
     rows = _centred(values)
     scale = _scales(rows, pairs)
@@ -108,21 +100,23 @@ def max_t(values: Values, pairs: Pairs, resamples: int = RESAMPLES, seed: int = 
     ranked = Pairs(pairs.first[order], pairs.second[order])
     scale = scale[order, None]
     threshold = statistic[order, None] - SAME / scale
-    hits = np.zeros(len(pairs))
+    hits, max_hits = np.zeros((2, len(pairs)))
     flips = 0
     for signs in _signs(rows, resamples, seed):
         flipped = rows @ signs
         largest = np.zeros(signs.shape[1])
         for part, block in ranked.blocks(signs.shape[1]):
             statistics = np.abs(block.differences(flipped)) / scale[part]
+            hits[part] += np.count_nonzero(statistics >= threshold[part], axis=1)
             np.maximum(statistics[0], largest, out=statistics[0])
             np.maximum.accumulate(statistics, axis=0, out=statistics)
             largest = statistics[-1]
-            hits[part] += np.count_nonzero(statistics >= threshold[part], axis=1)
+            max_hits[part] += np.count_nonzero(statistics >= threshold[part], axis=1)
         flips += signs.shape[1]
-    adjusted = np.empty(len(pairs))
-    adjusted[order] = np.maximum.accumulate((1 + hits[::-1]) / (1 + flips))[::-1]
-    return adjusted
+    p, adjusted = np.empty((2, len(pairs)))
+    p[order] = (1 + hits) / (1 + flips)
+    adjusted[order] = np.maximum.accumulate((1 + max_hits[::-1]) / (1 + flips))[::-1]
+    return FlipTest(p, adjusted)
 
 
 def _centred(values: Values) -> Floats:
