@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     from r2med.data import Corpus, Dataset, Qrels, Query, load
     from r2med.errors import UserError
     from r2med.measure import Measure, score
-    from r2med.results import Record, Results, evaluate, run
+    from r2med.results import Comparison, Record, Results, compare, evaluate, run
     from r2med.retrieve import Run
     from r2med.setup import Setup
     from r2med.system import System
 
 __all__ = [
+    "Comparison",
     "Corpus",
     "Dataset",
     "Measure",
@@ -29,6 +30,7 @@ __all__ = [
     "System",
     "UserError",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "run",
@@ -39,7 +41,7 @@ _MODULES = {
     "r2med.data": ("Corpus", "Dataset", "Qrels", "Query", "load"),
     "r2med.errors": ("UserError",),
     "r2med.measure": ("Measure", "score"),
-    "r2med.results": ("Record", "Results", "evaluate", "run"),
+    "r2med.results": ("Comparison", "Record", "Results", "compare", "evaluate", "run"),
     "r2med.retrieve": ("Run",),
     "r2med.setup": ("Setup",),
     "r2med.system": ("System",),
