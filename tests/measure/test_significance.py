@@ -108,7 +108,9 @@ def test_max_t_is_the_step_down_of_plain_loops() -> None:
         lowest = max(lowest, hits / len(table))
         expected[pair] = lowest
         remaining = remaining[1:]
-    assert significance.sign_flips(values, pairs).p_adjusted == pytest.approx([expected[pair] for pair in named], abs=1e-15)
+    assert significance.sign_flips(values, pairs).p_adjusted == pytest.approx(
+        [expected[pair] for pair in named], abs=1e-15
+    )
 
 
 def test_adjusting_by_max_t_never_lowers_p() -> None:
