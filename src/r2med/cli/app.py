@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from r2med.cli.cache import cache
+from r2med.cli.compare_command import compare
 from r2med.cli.data import data
 from r2med.cli.generate_command import generate
 from r2med.cli.import_command import import_
@@ -55,6 +56,7 @@ def _root(
 
 app.command()(run)
 app.command()(score)
+app.command()(compare)
 app.command()(generate)
 app.command()(serve)
 app.command("import")(import_)

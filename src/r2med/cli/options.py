@@ -139,6 +139,16 @@ DryRun = Annotated[
     ),
 ]
 
+Results = Annotated[Path, typer.Option(help="Where the records of systems lie.")]
+OneMeasure = Annotated[str, typer.Option(help="nDCG@10, MRR, R@100, …: any that the records hold.")]
+Baseline = Annotated[
+    str,
+    typer.Option(metavar="SYSTEM", help="Compare each system with this one, not all with each other."),
+]
+MaxFailures = Annotated[
+    float, typer.Option(help="The share of failed calls or queries above which a record is refused.")
+]
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

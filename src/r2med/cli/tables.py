@@ -14,7 +14,7 @@ from r2med.cli.console import console, plain
 from r2med.cli.figures import Figures, labelled
 from r2med.cli.terminal_text import printable
 from r2med.cost import Cost, total
-from r2med.data.dataset_cards import cards, groups
+from r2med.data.dataset_cards import cards, groups, short_name
 from r2med.measure.measures import group_means
 from r2med.results import Record
 from r2med.results.batch import Cell, Results
@@ -83,7 +83,7 @@ def _print_scores(output: Console, results: Results, measure: str) -> None:
 
 
 def _scores(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Figures:
-    heads = [printable(_short(cell.dataset)) for cell in results.rows[0]]
+    heads = [printable(short_name(cell.dataset)) for cell in results.rows[0]]
     rows = [[cell.record.mean[measure] if cell.record else None for cell in row] for row in results.rows]
     if len(heads) > 1:
         heads.append("Avg")
@@ -203,9 +203,3 @@ def _sizes(results: Results) -> str:
 
 def _count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _short(name: str) -> str:
-    last = name.rstrip("/").split("/")[-1]
-    card = cards().get(last)
-    return card.short if card and card.short else last or name

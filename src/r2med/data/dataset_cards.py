@@ -146,6 +146,13 @@ def cards() -> Mapping[str, DatasetCard]:
     return _DATASETS
 
 
+def short_name(dataset: str) -> str:
+    """Return a dataset's name for narrow columns."""
+    last = dataset.rstrip("/").split("/")[-1]
+    card = cards().get(last)
+    return card.short if card and card.short else last or dataset
+
+
 def groups() -> Mapping[str, tuple[str, ...]]:
     """Return group -> names of datasets: those the cards name, one per task of the benchmark, and the bundled demo."""
     members: dict[str, list[str]] = {BENCHMARK: [], "demo": []}

@@ -1,0 +1,81 @@
+"""`r2med compare`: sentences for a person, tables for a paper, JSON for a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from support.fork_server import Command
+from support.records import records, write_records
+
+SYSTEMS = {"bm25": 0.3, "rm3 → bm25": 0.305, "hyde(author) → bm25": 0.5}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return write_records(records(SYSTEMS, {"Biology": 40, "PMC-Clinical": 25}), tmp_path / "results")
+
+
+@pytest.mark.usefixtures("results")
+def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Command) -> None:
+    text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "500", "--slice", "task").stdout
+    assert "hyde(author) → bm25 is better than bm25: +" in text
+    assert "With these 65 queries a difference below" in text
+    assert "cannot be told from noise (80 % power)" in text
+    assert "queries carry" in text
+    assert "Moved most, from bm25 to hyde(author) → bm25:" in text
+    assert "Q&A reference (40)" in text
+    assert "rm3" not in text
+
+
+@pytest.mark.usefixtures("results")
+def test_json_has_every_pair_of_the_folder(r2med: Command) -> None:
+    content = json.loads(r2med("compare", "--json", "--resamples", "100").stdout)
+    assert sorted(content["systems"]) == sorted(SYSTEMS)
+    assert len(content["pairs"]) == 3
+    assert set(content) >= {"systems", "pairs", "detectable_gap"}
+
+
+@pytest.mark.usefixtures("results")
+def test_tables_for_papers_have_all_pairs(r2med: Command) -> None:
+    def table(form: str) -> str:
+        return r2med("compare", "--baseline", "bm25", "--format", form, "--resamples", "100").stdout
+
+    assert table("markdown").startswith("| A | B | on |")
+    assert r"rm3 $\rightarrow$ bm25 & bm25 & all datasets" in table("latex")
+    rows = list(csv.DictReader(io.StringIO(table("csv"))))
+    assert len(rows) == 2 * 3
+    assert {row["B"] for row in rows} == {"bm25"}
+    assert float(rows[0]["p"]) <= 1
+
+
+@pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("bm25",), "two systems are needed"),
+        (("bm25", "rm3 -> bm26"), "did you mean rm3 → bm25?"),
+        (("--results", "nowhere"), "nowhere"),
+        (("--measure", "nDCG@11"), "nDCG@11"),
+        (("--slice", "bodysystem"), "did you mean body-system?"),
+        (("--baseline", "bm2"), "did you mean bm25?"),
+        (("--format", "html"), "text, markdown, latex, csv"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(r2med: Command, words: tuple[str, ...], error: str) -> None:
+    done = r2med("compare", *words)
+    assert done.returncode == 2
+    assert error in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_many_systems_are_ranked_in_classes(r2med: Command, tmp_path: Path) -> None:
+    made = records({f"system-{n}": 0.2 + 0.05 * n for n in range(7)}, {"Biology": 30})
+    write_records(made, tmp_path / "results")
+    text = r2med("compare", "--resamples", "200").stdout
+    assert text.index("system-6") < text.index("system-0")
+    assert "Of 21 pairs" in text
