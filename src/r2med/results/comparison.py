@@ -158,7 +158,7 @@ class Comparison:
     detectable_gap: float | None
     """The difference that is seen in 80 % of such comparisons, for the pair in the middle; None if nothing differs."""
     baseline: str
-    queries: Mapping[str, Sequence[str]]
+    queries: Mapping[str, tuple[str, ...]]
     slices: tuple[SlicePair, ...] = ()
     notices: tuple[str, ...] = ()
     _values: Values = field(default_factory=dict, repr=False, compare=False)
@@ -273,7 +273,7 @@ def _pairs(names: Sequence[str], baseline: str) -> Pairs:
     return Pairs.against(names.index(baseline), len(names))
 
 
-def _shared(collection: Collection, measure: str) -> tuple[dict[str, Sequence[str]], dict[str, Floats], list[str]]:
+def _shared(collection: Collection, measure: str) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
     """Return the queries and the values of the datasets that all systems have, and a line for each other one."""
     queries, values, notices = {}, {}, []
     for dataset, (ids, rows) in collection.values(measure).items():
