@@ -1,0 +1,165 @@
+"""`reproduce(names, data)`: run systems whose figures are known, and say of each figure whether it came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from r2med.data import names as dataset_names
+from r2med.data.dataset_cards import cards, groups
+from r2med.errors import UserError, unknown
+from r2med.results.batch import Cell, plan_run
+from r2med.results.expectations import MEASURE, Expectation, expectations
+from r2med.setup import Setup
+from r2med.spec import parse
+from r2med.store.files import write_atomically
+from r2med.system.composing import printed
+
+FILE = "reproduction.json"
+"""Where a folder of results keeps what was reproduced."""
+
+AVERAGE = "average"
+
+Verdict = Literal["OK", "near", "off", "not run"]
+
+WORST: tuple[Verdict, ...] = ("not run", "off", "near", "OK")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Figure(_Part):
+    """One figure, × 100, as expected and as observed."""
+
+    dataset: str
+    measure: str
+    expected: float
+    observed: float | None
+    verdict: Verdict
+
+
+class Reproduction(_Part):
+    """What came of one expectation."""
+
+    expectation: Expectation
+    command: str
+    figures: tuple[Figure, ...]
+    errors: tuple[str, ...] = ()
+    """Why a dataset has no figures."""
+    versions: dict[str, str] = {}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the figures' verdicts."""
+        return min((figure.verdict for figure in self.figures), key=WORST.index)
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    data: Sequence[str] = ("demo",),
+    *,
+    results: Path | str = "results",
+    setup: Setup | None = None,
+) -> list[Reproduction]:
+    """Run what is expected of systems on datasets and compare; records and the outcome are kept in `results`.
+
+    Without names, everything that is expected on the datasets is run. Raises UserError if nothing is.
+    """
+    setup, folder = setup or Setup(), Path(results)
+    outcomes = [_reproduction(expectation, words, folder, setup) for expectation, words in chosen(names, data)]
+    kept = {_key(outcome.expectation): outcome for outcome in (*reproductions(folder), *outcomes)}
+    content = [outcome.model_dump(mode="json") for outcome in kept.values()]
+    write_atomically(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+    return outcomes
+
+
+def reproductions(folder: Path) -> tuple[Reproduction, ...]:
+    """Return what was reproduced in a folder of results. Raises UserError if its file was damaged."""
+    file = folder / FILE
+    if not file.is_file():
+        return ()
+    try:
+        return TypeAdapter(tuple[Reproduction, ...]).validate_json(file.read_bytes())
+    except ValidationError:
+        raise UserError(f"{file} is not what r2med reproduce wrote: remove it and run that again") from None
+
+
+def chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
+    """Return what is expected of systems on datasets; with each, dataset -> the word that names it on this machine.
+
+    Raises UserError if a system has no expectation, or none on these datasets.
+    """
+    words = {_dataset_name(word): word for entry in data for word in dataset_names(entry)}
+    selected = []
+    for name in names or [""]:
+        of_name = list(_expected_of(name))
+        on_data = [(each, _among(each, words)) for each in of_name]
+        on_data = [(each, there) for each, there in on_data if there]
+        if not on_data:
+            known = ", ".join(dict.fromkeys(each.data for each in of_name))
+            raise UserError(
+                f"nothing is known of {name or 'any system'} on {', '.join(data)}, but on {known}: r2med reproduce --list"
+            )
+        selected += on_data
+    return selected
+
+
+def _expected_of(name: str) -> Iterator[Expectation]:
+    typed = printed(tuple(map(tuple, parse(name)))) if name else ""
+    of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
+    if not of_name:
+        raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")
+    yield from of_name
+
+
+def _dataset_name(word: str) -> str:
+    """Return what a dataset is called in expectations: a folder goes by its own name, in small letters."""
+    return word if word in cards() or word in groups()["demo"] else Path(word).resolve().name.lower()
+
+
+def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]:
+    there = {name: words.get(name, words.get(name.lower(), "")) for name in expectation.values}
+    return {name: word for name, word in there.items() if word}
+
+
+def _key(expectation: Expectation) -> tuple[str, str, str]:
+    return expectation.system, expectation.source, expectation.data
+
+
+def _reproduction(expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup) -> Reproduction:
+    setup = replace(setup, recorded=setup.recorded or expectation.recorded)
+    plan = plan_run([expectation.system], list(words.values()), setup=setup)
+    cells = dict(zip(words, plan.evaluate(folder), strict=True))
+    figures = [figure for name, cell in cells.items() for figure in _figures(expectation, name, cell)]
+    if expectation.average is not None and len(cells) == len(expectation.values):
+        parts = [figure.observed for figure in figures if figure.measure == MEASURE and figure.observed is not None]
+        mean = sum(parts) / len(parts) if len(parts) == len(cells) else None
+        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
+    records = [cell.record for cell in cells.values() if cell.record]
+    return Reproduction(
+        expectation=expectation,
+        command=expectation.command("" if len(words) == len(expectation.values) else ",".join(words)),
+        figures=tuple(figures),
+        errors=tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error)),
+        versions=records[0].versions if records else {},
+    )
+
+
+def _figures(expectation: Expectation, dataset: str, cell: Cell) -> Iterator[Figure]:
+    for measure, expected in expectation.values[dataset].items():
+        observed = 100 * cell.record.mean[measure] if cell.record else None
+        yield _figure(expectation, dataset, measure, expected, observed)
+
+
+def _figure(expectation: Expectation, dataset: str, measure: str, expected: float, observed: float | None) -> Figure:
+    off = None if observed is None else abs(observed - expected) - 1e-9  # 0.01 apart is within 0.01
+    verdict: Verdict = "not run" if off is None else "OK" if off <= expectation.ok else "near"
+    if off is not None and off > expectation.near:
+        verdict = "off"
+    return Figure(dataset=dataset, measure=measure, expected=expected, observed=observed, verdict=verdict)
