@@ -11,6 +11,7 @@ from r2med.cli.generate_command import generate
 from r2med.cli.import_command import import_
 from r2med.cli.llms import llms
 from r2med.cli.models import models
+from r2med.cli.reproduce_command import reproduce
 from r2med.cli.run_command import run
 from r2med.cli.score import score
 from r2med.cli.serve import serve
@@ -57,6 +58,7 @@ def _root(
 app.command()(run)
 app.command()(score)
 app.command()(compare)
+app.command()(reproduce)
 app.command()(generate)
 app.command()(serve)
 app.command("import")(import_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
@@ -48,14 +49,19 @@ class Expectation(BaseModel):
 
     @property
     def data(self) -> str:
-        """The datasets as one types them: a group's name where they are a group."""
-        group = next((group for group, names in groups().items() if set(names) == set(self.values)), None)
-        return group or ",".join(self.values)
+        """The datasets as one types them."""
+        return _typed(list(self.values))
 
-    def command(self, data: str = "") -> str:
-        """Return the command that gives the figures."""
-        words = ["r2med", "run", self.system, "--data", data or self.data, *(["--recorded"] if self.recorded else [])]
-        return shlex.join(words)
+    def command(self, datasets: Sequence[str] = ()) -> str:
+        """Return the command that gives the figures, on all datasets or on some."""
+        data = _typed(datasets) if datasets else self.data
+        recorded = ["--recorded"] if self.recorded else []
+        return shlex.join(["r2med", "run", self.system, "--data", data, *recorded])
+
+
+def _typed(datasets: Sequence[str]) -> str:
+    group = next((group for group, names in groups().items() if set(names) == set(datasets)), None)
+    return group or ",".join(datasets)
 
 
 class _File(BaseModel):

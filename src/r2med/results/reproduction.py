@@ -66,14 +66,22 @@ def reproduce(
     *,
     results: Path | str = "results",
     setup: Setup | None = None,
+    dry_run: bool = False,
 ) -> list[Reproduction]:
     """Run what is expected of systems on datasets and compare; records and the outcome are kept in `results`.
 
-    Without names, everything that is expected on the datasets is run. Raises UserError if nothing is.
+    Without names, everything that is expected on the datasets is run. Raises UserError if nothing is. In a dry run
+    nothing is evaluated or written.
     """
-    setup, folder = setup or Setup(), Path(results)
-    outcomes = [_reproduction(expectation, words, folder, setup) for expectation, words in chosen(names, data)]
-    kept = {_key(outcome.expectation): outcome for outcome in (*reproductions(folder), *outcomes)}
+    chosen, folder = _chosen(names, data), Path(results)
+    if dry_run:
+        return [_reproduction(expectation, dict.fromkeys(words)) for expectation, words in chosen]
+    outcomes = [
+        _reproduction(expectation, _evaluated(expectation, words, folder, setup or Setup()))
+        for expectation, words in chosen
+    ]
+    run = [outcome for outcome in outcomes if any(figure.observed is not None for figure in outcome.figures)]
+    kept = {(outcome.command, outcome.expectation.source): outcome for outcome in (*reproductions(folder), *run)}
     content = [outcome.model_dump(mode="json") for outcome in kept.values()]
     write_atomically(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
     return outcomes
@@ -90,7 +98,7 @@ def reproductions(folder: Path) -> tuple[Reproduction, ...]:
         raise UserError(f"{file} is not what r2med reproduce wrote: remove it and run that again") from None
 
 
-def chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
+def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
     """Return what is expected of systems on datasets; with each, dataset -> the word that names it on this machine.
 
     Raises UserError if a system has no expectation, or none on these datasets.
@@ -98,24 +106,30 @@ def chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation,
     words = {_dataset_name(word): word for entry in data for word in dataset_names(entry)}
     selected = []
     for name in names or [""]:
-        of_name = list(_expected_of(name))
+        of_name = _of_name(name)
         on_data = [(each, _among(each, words)) for each in of_name]
         on_data = [(each, there) for each, there in on_data if there]
         if not on_data:
             known = ", ".join(dict.fromkeys(each.data for each in of_name))
             raise UserError(
-                f"nothing is known of {name or 'any system'} on {', '.join(data)}, but on {known}: r2med reproduce --list"
+                f"no figures are known of {name or 'any system'} on {', '.join(data)}, but on {known}: "
+                "r2med reproduce --list shows all"
             )
         selected += on_data
     return selected
 
 
-def _expected_of(name: str) -> Iterator[Expectation]:
+def expected_of(names: Sequence[str]) -> list[Expectation]:
+    """Return what is expected of systems, or all there is for an empty name. Raises UserError if there is nothing."""
+    return [each for name in names for each in _of_name(name)]
+
+
+def _of_name(name: str) -> list[Expectation]:
     typed = printed(tuple(map(tuple, parse(name)))) if name else ""
     of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
     if not of_name:
         raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")
-    yield from of_name
+    return of_name
 
 
 def _dataset_name(word: str) -> str:
@@ -128,32 +142,33 @@ def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]
     return {name: word for name, word in there.items() if word}
 
 
-def _key(expectation: Expectation) -> tuple[str, str, str]:
-    return expectation.system, expectation.source, expectation.data
-
-
-def _reproduction(expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup) -> Reproduction:
+def _evaluated(
+    expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup
+) -> dict[str, Cell | None]:
     setup = replace(setup, recorded=setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), setup=setup)
-    cells = dict(zip(words, plan.evaluate(folder), strict=True))
+    return dict(zip(words, plan.evaluate(folder), strict=True))
+
+
+def _reproduction(expectation: Expectation, cells: Mapping[str, Cell | None]) -> Reproduction:
     figures = [figure for name, cell in cells.items() for figure in _figures(expectation, name, cell)]
     if expectation.average is not None and len(cells) == len(expectation.values):
-        parts = [figure.observed for figure in figures if figure.measure == MEASURE and figure.observed is not None]
+        parts = [figure.observed for figure in figures if figure.observed is not None]
         mean = sum(parts) / len(parts) if len(parts) == len(cells) else None
         figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
-    records = [cell.record for cell in cells.values() if cell.record]
+    records = [cell.record for cell in cells.values() if cell and cell.record]
     return Reproduction(
         expectation=expectation,
-        command=expectation.command("" if len(words) == len(expectation.values) else ",".join(words)),
+        command=expectation.command(list(cells)),
         figures=tuple(figures),
-        errors=tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error)),
+        errors=tuple(dict.fromkeys(cell.error for cell in cells.values() if cell and cell.error)),
         versions=records[0].versions if records else {},
     )
 
 
-def _figures(expectation: Expectation, dataset: str, cell: Cell) -> Iterator[Figure]:
+def _figures(expectation: Expectation, dataset: str, cell: Cell | None) -> Iterator[Figure]:
     for measure, expected in expectation.values[dataset].items():
-        observed = 100 * cell.record.mean[measure] if cell.record else None
+        observed = 100 * cell.record.mean[measure] if cell and cell.record else None
         yield _figure(expectation, dataset, measure, expected, observed)
 
 
