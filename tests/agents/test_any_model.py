@@ -5,17 +5,13 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r2med.agents.conversation import Answered, Hit
-from r2med.agents.dialogue import Dialogue
-from r2med.agents.loop import converse
-from r2med.agents.reason_in_documents import BEGIN_QUERY, BEGIN_RESULT, END_QUERY, Reader
-from r2med.agents.reason_in_documents import FIELDS as DOCUMENT_FIELDS
+from r2med.agents.conversation import Answered, Hit, trace
+from r2med.agents.dialogue import Dialogue, converse
+from r2med.agents.search_o1 import BEGIN_QUERY, BEGIN_RESULT, DOCUMENT_FIELDS, END_QUERY, Reader, SearchO1Agent
 from r2med.agents.search_o1 import FIELDS as O1_FIELDS
-from r2med.agents.search_o1 import SearchO1Agent
 from r2med.agents.search_r1 import FIELDS as R1_FIELDS
 from r2med.agents.search_r1 import SearchR1Agent
 from r2med.agents.sources import SourceResult
-from r2med.agents.trace import trace
 from r2med.data import Query
 from r2med.llm.chat import Failure, RawAnswer, Sampling
 from r2med.prompts.templates import open_templates

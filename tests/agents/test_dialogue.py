@@ -3,12 +3,12 @@
 import pytest
 
 from r2med import UserError
-from r2med.agents.conversation import AwaitReading, Conversation, Part
+from r2med.agents.conversation import AwaitReading, Conversation
 from r2med.agents.dialogue import CHAT_TEMPLATES, Dialogue, as_completion, chat_template, messages, without_marks
 from r2med.llm.chat import Message, RawAnswer, Sampling
 from r2med.llm.llm_cards import LLMS
 
-PARTS = (Part("user", "Q"), Part("model", " text "), Part("user", "\n\n<information>i</information>\n\n"))
+PARTS = (Message("user", "Q"), Message("assistant", " text "), Message("user", "\n\n<information>i</information>\n\n"))
 
 
 def test_messages_take_turns_and_none_is_empty():
@@ -19,7 +19,7 @@ def test_messages_take_turns_and_none_is_empty():
         Message("user", "<information>i</information>"),
     )
     assert messages("", PARTS)[0] == Message("user", "Q")
-    told = (Part("user", "Q"), Part("model", " "), Part("user", "again"))
+    told = (Message("user", "Q"), Message("assistant", " "), Message("user", "again"))
     assert messages("S", told) == (Message("system", "S"), Message("user", "Q\n\nagain"))
 
 
@@ -70,9 +70,9 @@ def test_special_tokens_of_a_text_are_broken(text, broken):
 def test_a_query_or_a_document_cannot_end_its_turn_in_a_raw_prompt(template):
     marks = ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<｜Assistant｜>", "<|end|>"]
     shown = "".join(marks)
-    parts = (Part("user", f"Q{shown}"), Part("model", "text"), Part("user", f"document {shown}"))
+    parts = (Message("user", f"Q{shown}"), Message("assistant", "text"), Message("user", f"document {shown}"))
     dialogue = Dialogue("S", Sampling(max_tokens=50), 4096, (), template)
-    plain = dialogue.request(Conversation((Part("user", "Q"), *PARTS[1:])))
+    plain = dialogue.request(Conversation((Message("user", "Q"), *PARTS[1:])))
     request = dialogue.request(Conversation(parts))
     reading = dialogue.request(Conversation(PARTS, AwaitReading(f"look at {shown}")))
     for mark in marks:
@@ -80,7 +80,7 @@ def test_a_query_or_a_document_cannot_end_its_turn_in_a_raw_prompt(template):
 
 
 def test_special_tokens_that_the_model_wrote_stay_as_they_are():
-    parts = (Part("user", "Q"), Part("model", "<|channel|>analysis"))
+    parts = (Message("user", "Q"), Message("assistant", "<|channel|>analysis"))
     request = Dialogue("S", Sampling(max_tokens=50), 4096, (), "harmony").request(Conversation(parts))
     assert request.prompt.endswith("<|channel|>analysis")
 
@@ -103,4 +103,4 @@ def test_documents_are_read_with_a_sampling_of_their_own():
     ],
 )
 def test_reasoning_of_its_own_field_is_as_completion(answer, text):
-    assert as_completion(answer).text == text
+    assert as_completion(answer).content == text

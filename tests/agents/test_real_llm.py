@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from r2med import load
-from r2med.agents.conversation import Conversation, Part
+from r2med.agents.conversation import Conversation
 from r2med.agents.dialogue import Dialogue
-from r2med.llm.chat import Sampling
+from r2med.llm.chat import Message, Sampling
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
@@ -47,7 +47,7 @@ def test_a_conversation_ends_with_an_answer_or_a_counted_failure(backend, store,
 
 
 def test_our_rendering_of_a_chat_is_the_model_s_own(backend):
-    conversation = Conversation((Part("user", "Name a symptom of gout."),))
+    conversation = Conversation((Message("user", "Name a symptom of gout."),))
     greedy = Sampling(temperature=0.0, max_tokens=8, seed=1)
     requests = [Dialogue("Be brief.", greedy, 2048, (), template).request(conversation) for template in ("", "chatml")]
     answers = {}

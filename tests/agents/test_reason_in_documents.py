@@ -2,20 +2,21 @@
 
 import pytest
 
-from r2med.agents.conversation import Completion, Hit
-from r2med.agents.reason_in_documents import (
+from r2med.agents.conversation import Hit
+from r2med.agents.search_o1 import (
     BEGIN_QUERY,
     BEGIN_RESULT,
-    FIELDS,
+    DOCUMENT_FIELDS,
     NOTHING,
     Reader,
     final_information,
     shortened,
 )
+from r2med.llm.chat import RawAnswer
 from r2med.llm.costs import approximate_tokens
 from r2med.prompts.templates import open_templates
 
-TEMPLATE = open_templates().template("search-o1-documents", fields=FIELDS)
+TEMPLATE = open_templates().template("search-o1-documents", fields=DOCUMENT_FIELDS)
 
 
 def test_up_to_four_steps_are_shown_whole_and_numbered():
@@ -58,11 +59,11 @@ def test_of_more_the_first_the_last_three_and_those_with_a_query_or_result_are_k
     ],
 )
 def test_what_helps_stands_after_the_mark_and_outside_of_thoughts(text, finish, taken):
-    assert final_information(Completion(text, finish)) == taken
+    assert final_information(RawAnswer(text, finish_reason=finish)) == taken
 
 
 def test_the_prompt_has_reasoning_query_and_documents():
-    assert all(TEMPLATE.names(field) for field in FIELDS)
+    assert all(TEMPLATE.names(field) for field in DOCUMENT_FIELDS)
     documents = [Hit("a", "Gout\nof the toe", 2.0), Hit("b", "\nknee", 1.0)]
     prompt, kept = Reader(TEMPLATE, 10_000).prompt("thinking {search}", "gout", documents)
     assert kept == 2

@@ -8,7 +8,6 @@ import pytest
 from r2med import UserError
 from r2med.agents.remote_search import MalformedAnswer, RemoteSearch, ServerAddress, read_answer
 from r2med.agents.search_r1 import SearchR1
-from r2med.agents.sources import SearchRequest
 from r2med.data import Query, load
 from r2med.llm.chat import Failure
 from r2med.net.retry import Policy
@@ -52,7 +51,7 @@ def opened(server, store, topk=3, policy=FAST, data=None):
 
 
 def wants(*texts, excluded=()):
-    return [SearchRequest(str(number), text, excluded) for number, text in enumerate(texts)]
+    return [Query(str(number), text, excluded=excluded) for number, text in enumerate(texts)]
 
 
 def lead(server, store, policy=FAST, more=()):

@@ -2,8 +2,16 @@
 
 import pytest
 
-from r2med.agents.reason_in_documents import BEGIN_RESULT, END_RESULT, NOTHING
-from r2med.agents.search_o1 import ASKED_BEFORE, FIELDS, LIMIT_REACHED, SEARCH_IS_OFF, last_query
+from r2med.agents.search_o1 import (
+    ASKED_BEFORE,
+    BEGIN_RESULT,
+    END_RESULT,
+    FIELDS,
+    LIMIT_REACHED,
+    NOTHING,
+    SEARCH_IS_OFF,
+    last_query,
+)
 from r2med.data import Query
 from r2med.llm.chat import Failure
 from r2med.prompts.templates import open_templates

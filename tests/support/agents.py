@@ -7,7 +7,7 @@ from typing import Any
 from r2med.agents.expander import AgentExpander, AgentStage
 from r2med.agents.search_o1 import SearchO1
 from r2med.agents.search_r1 import SearchR1
-from r2med.agents.sources import LocalSearch, SearchSpec
+from r2med.agents.sources import LocalSearch
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
@@ -59,7 +59,7 @@ STAGES: Mapping[str, type[AgentStage]] = {"search-r1": SearchR1, "search-o1": Se
 def agent(
     method: str,
     llm: Any,
-    source: SearchSpec | None = None,
+    source: LocalSearch | None = None,
     card: LLMCard = CARD,
     prompts: Path | None = None,
     **settings: Any,

@@ -1,11 +1,16 @@
-"""A conversation with a search agent, as a value, and what an agent is: functions from one state to the next."""
+"""A conversation with a search agent, as a value, and what an agent is: functions from one state to the next.
+
+A conversation that is over leaves a trace: what the agent did, turn by turn, fit for JSON.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
 
-from r2med.llm.chat import FailureKind
+from r2med.llm.chat import Failure, Message, RawAnswer
+from r2med.prompts.fitting import first_words
 
 WORDS = 512
 """Words that are shown of a document, as the benchmark has it for LameR: some are fifty pages long."""
@@ -18,25 +23,6 @@ class Hit:
     id: str
     contents: str
     score: float
-
-
-@dataclass(frozen=True)
-class Part:
-    """A piece of the transcript: what the model wrote, or what it was told (question, results, notices)."""
-
-    role: Literal["user", "model"]
-    text: str
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What a model wrote in one call, its reasoning joined to it, and what that took."""
-
-    text: str
-    finish_reason: str = "stop"
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -67,15 +53,8 @@ class Answered:
     """Whether it reached the limit of tokens, and is kept up to its last whole sentence."""
 
 
-@dataclass(frozen=True)
-class Failed:
-    """Over, without a text; the kinds are those of the chat layer's failures."""
-
-    kind: FailureKind
-    message: str
-
-
-State = AwaitModel | AwaitReading | AwaitSearch | Answered | Failed
+State = AwaitModel | AwaitReading | AwaitSearch | Answered | Failure
+"""What a conversation waits for, or how it ended; a failure is the end without a text."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +77,7 @@ class Turn:
     completion_tokens: int = 0
     seconds: float = 0.0
 
-    def plus(self, completion: Completion) -> Turn:
+    def plus(self, completion: RawAnswer) -> Turn:
         """Return the turn with what another call took added."""
         return replace(
             self,
@@ -110,9 +89,9 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A transcript, and what it waits for."""
+    """A transcript, what the model wrote and what it was told, and what it waits for."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Message, ...]
     state: State = field(default_factory=AwaitModel)
     turns: tuple[Turn, ...] = ()
     search_off: bool = False
@@ -123,21 +102,21 @@ class Conversation:
     @property
     def over(self) -> bool:
         """Whether nothing more is waited for."""
-        return isinstance(self.state, Answered | Failed)
+        return isinstance(self.state, Answered | Failure)
 
     @property
     def searches(self) -> int:
         """How many searches were made."""
         return sum(turn.documents is not None for turn in self.turns)
 
-    def with_turn(self, completion: Completion, text: str, query: str = "") -> Conversation:
+    def with_turn(self, completion: RawAnswer, text: str, query: str = "") -> Conversation:
         """Return the conversation after a turn of the model's; `text` is what counts of what it wrote."""
         turn = Turn(text, query).plus(completion)
-        return replace(self, parts=(*self.parts, Part("model", text)), turns=(*self.turns, turn))
+        return replace(self, parts=(*self.parts, Message("assistant", text)), turns=(*self.turns, turn))
 
     def with_message(self, text: str, **turn: Any) -> Conversation:
         """Return the conversation after the model was told something; `turn` changes its last turn."""
-        return replace(self.with_last_turn(**turn), parts=(*self.parts, Part("user", text)), state=AwaitModel())
+        return replace(self.with_last_turn(**turn), parts=(*self.parts, Message("user", text)), state=AwaitModel())
 
     def with_last_turn(self, **changes: Any) -> Conversation:
         """Return the conversation with its last turn changed."""
@@ -154,10 +133,10 @@ class Conversation:
         before, the conversation has failed.
         """
         if self.shortened:
-            return self.waiting_for(Failed("context_length", "the transcript does not fit the model's context"))
+            return self.waiting_for(Failure("context_length", "the transcript does not fit the model's context"))
         parts = self.parts
         if len(parts) > 1 and parts[-1].role == "user":
-            parts = (*parts[:-1], Part("user", shown))
+            parts = (*parts[:-1], Message("user", shown))
         changed = replace(self.with_last_turn(notice=notice, information=""), parts=parts, state=AwaitModel())
         return replace(changed, search_off=True, shortened=True)
 
@@ -172,7 +151,7 @@ class Agent(Protocol):
     def start(self, question: str) -> Conversation:
         """Return the conversation before its first turn. Of a query there is nothing here but its text."""
 
-    def on_completion(self, conversation: Conversation, completion: Completion) -> Conversation:
+    def on_completion(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
         """Return what follows from what the model wrote, in the transcript or about documents."""
 
     def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
@@ -182,19 +161,57 @@ class Agent(Protocol):
         """Return what follows when the transcript no longer fits the model's context."""
 
 
-def not_done(completion: Completion) -> Failed | None:
+def not_done(completion: RawAnswer) -> Failure | None:
     """Return the failure of a turn that the model did not end itself: it was refused, or stopped by something else."""
     reason = completion.finish_reason
     if reason == "refusal":
-        words = " ".join(completion.text.split())[:200]
-        return Failed("refused", f"the model declined to answer: {words}".rstrip(": "))
+        words = " ".join(completion.content.split())[:200]
+        return Failure("refused", f"the model declined to answer: {words}".rstrip(": "))
     if reason not in ("stop", "length"):
-        return Failed("unfinished", f"the model ended its turn for another reason than being done ({reason})")
+        return Failure("unfinished", f"the model ended its turn for another reason than being done ({reason})")
     return None
 
 
-def no_answer(completion: Completion, what: str) -> Failed:
+def no_answer(completion: RawAnswer, what: str) -> Failure:
     """Return the failure of a conversation that ends without its answer: cut off, or done in another way."""
     if completion.finish_reason == "length":
-        return Failed("truncated", f"{what}: it reached its limit of tokens")
-    return Failed("no_marker", what)
+        return Failure("truncated", f"{what}: it reached its limit of tokens")
+    return Failure("no_marker", what)
+
+
+TRACE_FORMAT = 1
+
+
+def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
+    """Return the trace of a conversation that is over; `texts`: with what was shown or read of each document."""
+    end = conversation.state
+    return {
+        "format": TRACE_FORMAT,
+        "prompt": conversation.parts[0].content,
+        "turns": [_turn(turn, texts) for turn in conversation.turns],
+        "text": end.text if isinstance(end, Answered) else "",
+        "failure": {"kind": end.kind, "message": end.message} if isinstance(end, Failure) else None,
+        "total": totals([conversation]),
+    }
+
+
+def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
+    """Return turns, searches, tokens and seconds of conversations."""
+    turns = [turn for conversation in conversations for turn in conversation.turns]
+    return {
+        "turns": len(turns),
+        "searches": sum(conversation.searches for conversation in conversations),
+        "prompt_tokens": sum(turn.prompt_tokens for turn in turns),
+        "completion_tokens": sum(turn.completion_tokens for turn in turns),
+        "seconds": sum(turn.seconds for turn in turns),
+    }
+
+
+def _turn(turn: Turn, texts: bool) -> dict[str, Any]:
+    documents = None if turn.documents is None else [_document(hit, texts) for hit in turn.documents]
+    return {**asdict(turn), "documents": documents}
+
+
+def _document(hit: Hit, text: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {"id": hit.id, "score": hit.score}
+    return {**document, "contents": first_words(hit.contents, WORDS)} if text else document

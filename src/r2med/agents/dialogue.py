@@ -1,15 +1,18 @@
-"""From a conversation to what is sent, within the model's context: messages, or one text that it goes on with."""
+"""Leading conversations: what is sent within the model's context, and one call and one search for all that wait."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from r2med.agents.conversation import AwaitReading, Completion, Conversation, Part
+from r2med.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
+from r2med.agents.sources import Source
+from r2med.cost import NOTHING, Cost
+from r2med.data import Query
 from r2med.errors import unknown
-from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling, finish_reason
+from r2med.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
 from r2med.llm.costs import request_tokens
 from r2med.prompts.templates import Template
 from r2med.text.unicode import to_unicode
@@ -76,7 +79,7 @@ class Dialogue:
         state = conversation.state
         reads = isinstance(state, AwaitReading)
         if isinstance(state, AwaitReading):
-            request = self._rendered((Part("user", state.prompt),), self.reading or self.sampling)
+            request = self._rendered((Message("user", state.prompt),), self.reading or self.sampling)
         else:
             request = self._rendered(conversation.parts, replace(self.sampling, stop=self.stop))
         limit = request.sampling.max_tokens or LEAST
@@ -87,30 +90,86 @@ class Dialogue:
             return None
         return replace(request, sampling=replace(request.sampling, max_tokens=room))
 
-    def _rendered(self, parts: Sequence[Part], sampling: Sampling) -> ChatRequest:
+    def _rendered(self, parts: Sequence[Message], sampling: Sampling) -> ChatRequest:
         if not self.template:
             return ChatRequest(messages(self.system, parts), sampling)
         # Special tokens that the model wrote itself are its own.
-        question, *rest = (part.text if part.role == "model" else without_marks(part.text) for part in parts)
+        question, *rest = (part.content if part.role == "assistant" else without_marks(part.content) for part in parts)
         opening = chat_template(self.template).render({"system": self.system, "user": question})
         return ChatRequest((), sampling, prompt=opening + "".join(rest))
 
 
-def messages(system: str, parts: Sequence[Part]) -> tuple[Message, ...]:
+def messages(system: str, parts: Sequence[Message]) -> tuple[Message, ...]:
     """Return the transcript as messages: the model's text so far, and what it was told as the user's next word."""
-    nonempty = [part for part in parts if part.text.strip()]  # APIs refuse an empty message
+    nonempty = [part for part in parts if part.content.strip()]  # APIs refuse an empty message
     turns = [
-        Message("user" if role == "user" else "assistant", "\n\n".join(part.text.strip() for part in turn))
+        Message(role, "\n\n".join(part.content.strip() for part in turn))
         for role, turn in groupby(nonempty, lambda part: part.role)
     ]
     return (Message("system", system), *turns) if system else tuple(turns)
 
 
-def as_completion(answer: RawAnswer) -> Completion:
+def as_completion(answer: RawAnswer) -> RawAnswer:
     """Return an answer as one text: reasoning that a server gives in a field of its own may hold a search."""
     text, reasoning = to_unicode(answer.content), to_unicode(answer.reasoning)
     if reasoning.strip():
         # Stopped within its thoughts, it has not closed them.
         text = f"<think>{reasoning}" + (f"</think>{text}" if text.strip() else "")
-    reason = finish_reason(answer.finish_reason)
-    return Completion(text, reason, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+    return replace(answer, content=text, reasoning="", finish_reason=finish_reason(answer.finish_reason))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How the conversations ended, every answer that the LLM gave, and what searching took."""
+
+    conversations: tuple[Conversation, ...]
+    answers: tuple[RawAnswer | Failure, ...]
+    searching: Cost = NOTHING
+
+
+def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, queries: Sequence[Query]) -> Finished:
+    """Lead every query's conversation to its end; what fails in one is no matter of the others."""
+    # From here on a query is its text: an agent is given nothing else of it.
+    conversations = [agent.start(query.text) for query in queries]
+    answers: list[RawAnswer | Failure] = []
+    searching = NOTHING
+    prepared = NOTHING
+    while any(not conversation.over for conversation in conversations):
+        requests = dict(_requests(agent, dialogue, conversations))
+        batch = llm.answers(list(requests.values())) if requests else []
+        answers += batch
+        for index, answer in zip(requests, batch, strict=True):
+            conversations[index] = _after(agent, conversations[index], answer)
+        waiting = {i: each.state.query for i, each in enumerate(conversations) if isinstance(each.state, AwaitSearch)}
+        if not waiting:
+            continue
+        # The search is told nothing else of a query either.
+        asked = [Query(queries[index].id, text, excluded=queries[index].excluded) for index, text in waiting.items()]
+        outcome = source.search(asked)
+        searching += outcome.cost
+        prepared = outcome.prepared  # done once, however often it is searched
+        for index, documents in zip(waiting, outcome.documents, strict=True):
+            if isinstance(documents, Failure):
+                conversations[index] = conversations[index].waiting_for(documents)
+            else:
+                conversations[index] = agent.on_documents(conversations[index], documents)
+    return Finished(tuple(conversations), tuple(answers), searching + Cost(dollars=prepared.dollars))
+
+
+def _requests(agent: Agent, dialogue: Dialogue, conversations: list[Conversation]) -> Iterator[tuple[int, ChatRequest]]:
+    """Yield what each waiting conversation asks; one that no longer fits is shortened until it does, or ends."""
+    for index in range(len(conversations)):
+        while isinstance(conversations[index].state, AwaitModel | AwaitReading):
+            request = dialogue.request(conversations[index])
+            if request is not None:
+                yield index, request
+                break
+            conversations[index] = agent.on_overflow(conversations[index])
+
+
+def _after(agent: Agent, conversation: Conversation, answer: RawAnswer | Failure) -> Conversation:
+    if isinstance(answer, RawAnswer):
+        return agent.on_completion(conversation, as_completion(answer))
+    if answer.kind == "context_length":  # the server counts tokens otherwise than we do
+        return agent.on_overflow(conversation)
+    return conversation.waiting_for(answer)

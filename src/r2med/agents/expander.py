@@ -9,12 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from r2med.agents.conversation import WORDS, Agent, Answered, Conversation, Failed
-from r2med.agents.dialogue import FRAME, Dialogue, chat_template
-from r2med.agents.loop import Finished, converse
+from r2med.agents.conversation import WORDS, Agent, Answered, Conversation, totals, trace
+from r2med.agents.dialogue import FRAME, Dialogue, Finished, chat_template, converse
 from r2med.agents.remote_search import RemoteSearch, RemoteURL
-from r2med.agents.sources import LocalSearch, SearchSpec
-from r2med.agents.trace import totals, trace
+from r2med.agents.sources import LocalSearch
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
 from r2med.expand.recorded import open_recorded
@@ -90,7 +88,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, cleaning=self.cleaning, style=self.answer_style):
             return recorded
         card = resolve_llm(self.llm, setup).model_copy(update={"cleaning": self.cleaning})
-        source: SearchSpec
+        source: LocalSearch | RemoteSearch
         if self.remote:
             source = RemoteSearch(self.remote)
         else:
@@ -106,7 +104,7 @@ class AgentExpander:
     stage: AgentStage
     llm: ChatModel
     card: LLMCard
-    source: SearchSpec
+    source: LocalSearch | RemoteSearch
     prompts: Path | None = None
     """A folder of the user's own templates; those it does not have are ours."""
 
@@ -157,7 +155,7 @@ class AgentExpander:
         agent, dialogue, _ = self._open(dataset)
         source = self.source.open(dataset, store, self.stage.topk)
         finished = converse(agent, dialogue, self.llm, source, dataset.queries)
-        failures = [Failure(end.kind, end.message) for end in _failed(finished.conversations)]
+        failures = [end for end in (each.state for each in finished.conversations) if isinstance(end, Failure)]
         joining = Joining().choose(self.stage.query)
         pairs = list(zip(dataset.queries, finished.conversations, strict=True))
         cut = sum(turn.cut for conversation in finished.conversations for turn in conversation.turns)
@@ -207,10 +205,6 @@ class AgentExpander:
         if self.source.keeps_texts and (foreign := _foreign(finished.conversations, dataset)):
             notices.append(f"{self.name}: the search server returned {foreign} that are not of {dataset.name}'s corpus")
         return tuple(notices)
-
-
-def _failed(conversations: Sequence[Conversation]) -> list[Failed]:
-    return [conversation.state for conversation in conversations if isinstance(conversation.state, Failed)]
 
 
 def _texts(conversation: Conversation) -> tuple[str, ...]:

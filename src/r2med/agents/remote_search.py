@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.agents.conversation import Hit
-from r2med.agents.sources import Documents, SearchRequest, Source, SourceResult
-from r2med.data import Dataset
+from r2med.agents.sources import Documents, Source, SourceResult
+from r2med.data import Dataset, Query
 from r2med.errors import UserError
 from r2med.llm.chat import Failure
 from r2med.net.endpoint import Endpoint
@@ -120,10 +120,10 @@ class _OpenServer:
     answered: bool = False
     """Whether it has answered anything yet in this run."""
 
-    def search(self, requests: Sequence[SearchRequest]) -> SourceResult:
+    def search(self, queries: Sequence[Query]) -> SourceResult:
         # What it takes is the server's own, and would differ between a run and the same run read back.
-        by_text = self._documents(list(dict.fromkeys(request.text for request in requests)))
-        return SourceResult(tuple(self._shown(by_text[request.text], request.excluded) for request in requests))
+        by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
+        return SourceResult(tuple(self._shown(by_text[query.text], query.excluded) for query in queries))
 
     def _shown(self, documents: Documents, excluded: Sequence[str]) -> Documents:
         if isinstance(documents, Failure):

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from r2med.agents.conversation import (
+    WORDS,
     Agent,
     Answered,
     AwaitReading,
     AwaitSearch,
-    Completion,
     Conversation,
-    Failed,
     Hit,
-    Part,
     not_done,
 )
 from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
-from r2med.agents.reason_in_documents import (
-    BEGIN_QUERY,
-    BEGIN_RESULT,
-    END_QUERY,
-    END_RESULT,
-    NOTHING,
-    Reader,
-    final_information,
-)
-from r2med.agents.reason_in_documents import FIELDS as DOCUMENT_FIELDS
-from r2med.llm.chat import Failure, RawAnswer
+from r2med.agents.sources import title_and_text
+from r2med.llm.chat import Failure, Message, RawAnswer
 from r2med.llm.cleaning import clean
+from r2med.llm.costs import approximate_tokens
 from r2med.llm.llm_cards import AnswerStyle, LLMCard
+from r2med.prompts.fitting import first_words, fit
 from r2med.prompts.templates import Template, Templates
+
+BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
+BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
 
 TOKENS = 8192
 """New tokens of a turn, where the LLM's card does not say."""
 FIELDS = ("query", "limit")
 """What its template may name."""
+DOCUMENT_FIELDS = ("reasoning", "search", "passages")
+"""What the template of reading documents may name."""
 
+INFORMATION = "**Final Information**"
+NOTHING = "No helpful information found."
 LIMIT_REACHED = "The limit of searches is reached. Go on without searching."
 ASKED_BEFORE = "This query was searched before: see the earlier result."
 SEARCH_IS_OFF = "The search is closed: there is no room for more results. Finish with what is known."
@@ -53,6 +51,11 @@ _FINAL = re.compile(
 """What the prompt asks to write before the text, and how models write it instead: as a heading, or without the stars.
 One whose thoughts have an end of their own may leave it out."""
 _QUERY = re.compile(f"{re.escape(BEGIN_QUERY)}((?:(?!{re.escape(BEGIN_QUERY)}).)*?){re.escape(END_QUERY)}", re.DOTALL)
+
+ALL_STEPS = 4
+LAST_STEPS = 3
+"""So many steps are shown whole; of more, the first, the last three, and those with a query or a result. In the
+original the numbers are one higher, but there the reasoning ends in an empty step, which counts."""
 
 
 class SearchO1(AgentStage):
@@ -100,13 +103,13 @@ class SearchO1Agent:
     def start(self, question: str) -> Conversation:
         """Return the conversation before its first turn."""
         prompt = self.template.render({"query": question, "limit": str(self.searches)})
-        return Conversation((Part("user", prompt),))
+        return Conversation((Message("user", prompt),))
 
-    def on_completion(self, conversation: Conversation, completion: Completion) -> Conversation:
+    def on_completion(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
         """Return what follows from a turn, or from what the model made of documents."""
         if isinstance(conversation.state, AwaitReading):
             return self._after_reading(conversation, completion)
-        text, query = last_query(completion.text, completion.finish_reason)
+        text, query = last_query(completion.content, completion.finish_reason)
         after = conversation.with_turn(completion, text, query)
         if failure := not_done(completion):
             return after.waiting_for(failure)
@@ -114,7 +117,7 @@ class SearchO1Agent:
             return after.waiting_for(self._final(conversation, text, completion))
         if conversation.search_off or len(after.turns) >= self.turns:
             why = "when the search was off" if conversation.search_off else f"in the last of {self.turns} turns"
-            return after.waiting_for(Failed("no_marker", f"the model searched again {why}"))
+            return after.waiting_for(Failure("no_marker", f"the model searched again {why}"))
         if after.searches >= self.searches:
             return after.with_message(result(LIMIT_REACHED), notice=LIMIT_REACHED)
         earlier = {turn.query.casefold() for turn in after.turns[:-1] if turn.documents is not None}
@@ -124,7 +127,7 @@ class SearchO1Agent:
 
     def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
         """Return the conversation waiting for the documents to be read; where there are none, nobody need read."""
-        reasoning = "".join(part.text for part in conversation.parts[1:])
+        reasoning = "".join(part.content for part in conversation.parts[1:])
         prompt, kept = self.reader.prompt(reasoning, conversation.turns[-1].query, documents)
         seen = conversation.with_last_turn(documents=documents, cut=kept < len(documents))
         return seen.waiting_for(AwaitReading(prompt)) if kept else _nothing(seen)
@@ -135,27 +138,26 @@ class SearchO1Agent:
             return _nothing(conversation)
         return conversation.without_search(SEARCH_IS_OFF, result(SEARCH_IS_OFF))
 
-    def _after_reading(self, conversation: Conversation, completion: Completion) -> Conversation:
+    def _after_reading(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
         information = final_information(completion)
-        turn = conversation.turns[-1].plus(completion)
-        bill = {name: getattr(turn, name) for name in ("prompt_tokens", "completion_tokens", "seconds")}
-        return conversation.with_message(result(information), information=information, analysis=completion.text, **bill)
+        turn = replace(conversation.turns[-1].plus(completion), information=information, analysis=completion.content)
+        return replace(conversation, turns=(*conversation.turns[:-1], turn)).with_message(result(information))
 
-    def _final(self, before: Conversation, text: str, completion: Completion) -> Answered | Failed:
+    def _final(self, before: Conversation, text: str, completion: RawAnswer) -> Answered | Failure:
         """Return what comes after the thoughts of the last turn; never the thoughts."""
-        closed = self.one_text and any("</think>" in part.text for part in before.parts if part.role == "model")
+        closed = self.one_text and any("</think>" in part.content for part in before.parts if part.role == "assistant")
         card = self.card.model_copy(update={"answer": "plain"}) if closed else self.card
         answer = clean(RawAnswer(text, "", completion.finish_reason), card, keep_cut=True)
         if isinstance(answer, Failure):
-            return Failed(answer.kind, answer.message)
+            return answer
         cut = answer.finish_reason == "length"
         marked = closed or card.answer != "plain" or "</think>" in text or _FINAL.search(answer.text)
         if cut and not marked:  # it may be nothing but thoughts
-            return Failed("truncated", "the model reached its limit of tokens before its passage began")
+            return Failure("truncated", "the model reached its limit of tokens before its passage began")
         passage = _FINAL.split(answer.text)[-1].strip()
         if BEGIN_QUERY in passage or BEGIN_RESULT in passage:
-            return Failed("no_marker", "the text ends within a search, not with a passage")
-        return Answered(passage, cut) if passage else Failed("empty", "the passage is empty")
+            return Failure("no_marker", "the text ends within a search, not with a passage")
+        return Answered(passage, cut) if passage else Failure("empty", "the passage is empty")
 
 
 def last_query(text: str, finish_reason: str) -> tuple[str, str]:
@@ -178,3 +180,57 @@ def result(text: str) -> str:
 
 def _nothing(conversation: Conversation) -> Conversation:
     return conversation.with_message(result(NOTHING), information=NOTHING)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reason-in-documents: before results enter the reasoning, the model reads them in a call apart.
+
+    It sees its earlier reasoning in short, what it searched for, and the documents, and writes down what helps.
+    """
+
+    template: Template
+    room: int
+    """Tokens that the prompt may have."""
+
+    def prompt(self, reasoning: str, search: str, documents: Sequence[Hit]) -> tuple[str, int]:
+        """Return the prompt, and how many documents are in it; where not all fit, the worst are left out."""
+        blocks = list(entries(documents))
+
+        def render(count: int) -> str:
+            passages = "\n\n".join(blocks[:count])
+            return self.template.render({"reasoning": shortened(reasoning), "search": search, "passages": passages})
+
+        fitted = fit(render, approximate_tokens, self.room, 0, len(blocks))
+        return fitted or (render(0), 0)
+
+
+def entries(documents: Sequence[Hit]) -> Iterator[str]:
+    """Yield each document as it stands in the prompt."""
+    for number, hit in enumerate(documents, 1):
+        title, text = title_and_text(hit.contents)
+        yield f"Document {number}{f' ({title})' if title else ''}: {first_words(text, WORDS)}"
+
+
+def shortened(reasoning: str) -> str:
+    """Return reasoning in numbered steps, one a line of it; a long one without most of its middle."""
+    lines = [line.strip() for line in reasoning.splitlines() if line.strip()]
+    steps = [f"Step {number}: {line}" for number, line in enumerate(lines, 1)]
+    if len(steps) <= ALL_STEPS:
+        return "\n\n".join(steps)
+    kept: list[str] = []
+    for index, step in enumerate(steps):
+        if index == 0 or index >= len(steps) - LAST_STEPS or BEGIN_QUERY in step or BEGIN_RESULT in step:
+            kept.append(step)
+        elif kept[-1] != "...":
+            kept.append("...")
+    return "\n\n".join(kept)
+
+
+def final_information(completion: RawAnswer) -> str:
+    """Return what the model found helpful; its thoughts about the documents are none of it."""
+    text = completion.content.rpartition("</think>")[2]
+    if INFORMATION not in text or "<think>" in text or completion.finish_reason != "stop":
+        return NOTHING
+    # One line, so that it stays one step of the reasoning.
+    return " ".join(text.rpartition(INFORMATION)[2].strip().strip("`").split()) or NOTHING

@@ -14,16 +14,14 @@ from r2med.agents.conversation import (
     Agent,
     Answered,
     AwaitSearch,
-    Completion,
     Conversation,
-    Failed,
     Hit,
-    Part,
     no_answer,
     not_done,
 )
 from r2med.agents.expander import MAX_TOPK, MAX_TURNS, AgentStage
 from r2med.agents.sources import title_and_text
+from r2med.llm.chat import Failure, Message, RawAnswer
 from r2med.llm.cleaning import whole_sentences
 from r2med.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.prompts.fitting import first_words
@@ -82,18 +80,18 @@ class SearchR1Agent:
 
     def start(self, question: str) -> Conversation:
         """Return the conversation before its first turn."""
-        return Conversation((Part("user", self.template.render({"query": question})),))
+        return Conversation((Message("user", self.template.render({"query": question})),))
 
-    def on_completion(self, conversation: Conversation, completion: Completion) -> Conversation:
+    def on_completion(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
         """Return what follows from the action that the model's text ends with."""
-        text = cut(completion.text, completion.finish_reason)
+        text = cut(completion.content, completion.finish_reason)
         action, content = action_of(text)
         query = content if action == "search" else ""
         after = conversation.with_turn(completion, text, query)
         if failure := not_done(completion):
             return after.waiting_for(failure)
         if action == "answer":
-            return after.waiting_for(Answered(content) if content else Failed("empty", "the answer is empty"))
+            return after.waiting_for(Answered(content) if content else Failure("empty", "the answer is empty"))
         if conversation.search_off:
             if begun := answer_begun(text, completion.finish_reason):
                 return after.waiting_for(Answered(begun, cut=True))

@@ -18,16 +18,6 @@ Documents = tuple[Hit, ...] | Failure
 
 
 @dataclass(frozen=True)
-class SearchRequest:
-    """One search for one conversation: all that a source is told."""
-
-    id: str
-    text: str
-    excluded: tuple[str, ...] = ()
-    """Documents that are not to be shown: those the query was made from."""
-
-
-@dataclass(frozen=True)
 class SourceResult:
     """What a batch of searches brought, in their order, and what it took."""
 
@@ -40,22 +30,8 @@ class SourceResult:
 class Source(Protocol):
     """A search that is open for the queries of one dataset."""
 
-    def search(self, requests: Sequence[SearchRequest]) -> SourceResult:
-        """Return each request's documents, best first, or why there are none."""
-
-
-class SearchSpec(Protocol):
-    """What an agent was told to search, before it is opened for a dataset."""
-
-    @property
-    def keeps_texts(self) -> bool:
-        """Whether a trace has to hold the texts of documents, since nobody could look them up later."""
-
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting that what is found depends on."""
-
-    def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
-        """Return the search for one dataset's queries."""
+    def search(self, queries: Sequence[Query]) -> SourceResult:
+        """Return each query's documents without those it excludes, best first, or why there are none."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +44,7 @@ class LocalSearch:
     store: Store | None = None
     """Where the other dataset's corpus is kept."""
     keeps_texts: ClassVar[bool] = False
+    """Whether a trace has to hold the texts of documents, since nobody could look them up later."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the retriever's settings and the corpus by its fingerprint."""
@@ -96,9 +73,8 @@ class _OpenRetriever:
     store: Store
     topk: int
 
-    def search(self, requests: Sequence[SearchRequest]) -> SourceResult:
-        queries = [SearchQuery(Query(request.id, request.text, excluded=request.excluded)) for request in requests]
-        searched = cached_search(self.retriever, self.dataset, queries, self.topk, self.store)
+    def search(self, queries: Sequence[Query]) -> SourceResult:
+        searched = cached_search(self.retriever, self.dataset, list(map(SearchQuery, queries)), self.topk, self.store)
         run = searched.run
         corpus = self.dataset.corpus
         documents: list[Documents] = []
