@@ -58,7 +58,7 @@ def ours(folder: Path, args: argparse.Namespace) -> Score:
     from r2med.crossencoders.pair_scorer import open_scorer
     from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
-    from r2med.rerank.pair_scores import CHUNK
+    from r2med.rerank.cross import CHUNK
     from r2med.setup import Setup
 
     options = Setup(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)

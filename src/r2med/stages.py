@@ -33,9 +33,9 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
     },
     "retrieve": {"bm25": "r2med.retrieve.bm25.searcher:BM25", "fuse": "r2med.retrieve.fusion:Fusion"},
     "rerank": {
-        "listwise": "r2med.rerank.listwise:Listwise",
-        "groupwise": "r2med.rerank.groupwise:Groupwise",
-        "pointwise": "r2med.rerank.pointwise:Pointwise",
+        "listwise": "r2med.rerank.judge_methods:Listwise",
+        "groupwise": "r2med.rerank.judge_methods:Groupwise",
+        "pointwise": "r2med.rerank.judge_methods:Pointwise",
     },
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""

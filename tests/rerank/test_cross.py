@@ -11,7 +11,7 @@ from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.encoders import custom
 from r2med.engine.reporting import listening
 from r2med.errors import UserError
-from r2med.rerank import pair_scores
+from r2med.rerank import cross
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
@@ -67,7 +67,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "own_reranker", raising=False)
     monkeypatch.setattr(custom, "_objects", {})  # each test has a module of this name
     monkeypatch.setattr(custom, "_sources", {})
-    monkeypatch.setattr(pair_scores, "CHUNK", 3)
+    monkeypatch.setattr(cross, "CHUNK", 3)
     return tmp_path
 
 
@@ -157,13 +157,13 @@ def test_a_run_that_is_stopped_goes_on_where_it_was(folder, store, monkeypatch):
 
 CHILD = """
 import os, sys
-from r2med.rerank import pair_scores
+from r2med.rerank import cross
 from r2med.store import Store
 folder, store, tests = sys.argv[1:]
 os.chdir(folder)
 sys.path += [tests, os.path.dirname(tests)]
 import test_cross
-pair_scores.CHUNK = 3
+cross.CHUNK = 3
 print(test_cross.order(test_cross.rerank(test_cross.dataset(), Store(store))))
 """
 

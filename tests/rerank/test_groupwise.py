@@ -7,8 +7,8 @@ import pytest
 
 from r2med import UserError
 from r2med.llm.chat import Failure
-from r2med.rerank.groupwise import Groupwise
 from r2med.rerank.judge import Pool
+from r2med.rerank.judge_methods import Groupwise
 from support.judging import in_scores, judged, permutation, places, rerank, scores, shown, true_order, worths
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from r2med import UserError
 from r2med.llm.chat import Failure
-from r2med.rerank.listwise import windows
+from r2med.rerank.judge_methods import windows
 from support.judging import in_order, judged, permutation, places, rerank, shown, true_order, worths
 
 

@@ -1,25 +1,46 @@
-"""Cross-encoders as rerankers: every candidate is read together with the query, and sorted by the score."""
+"""Cross-encoders as rerankers: every candidate is read together with the query, and sorted by the score.
+
+Scores go through a cache: what is there is read back, the rest is scored and kept as it comes. A score's key holds the
+model's description and the two texts, so that it serves every run, depth and dataset in which the pair occurs. Work is
+kept chunk by chunk: a run that dies goes on where it was. The texts are not kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import math
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from r2med.crossencoders.pair_scorer import PairScorer, cost_of, open_scorer
+from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
+from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.rerank.pair_scores import RankedQuery, pair_scores
-from r2med.rerank.reranking import Reranked, candidates, query_text, reranked
+from r2med.encoders.encoder import NotFiniteError
+from r2med.engine.reporting import Reporter
+from r2med.errors import UserError
+from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.stages import Stage, depth_field
-from r2med.store import Store
+from r2med.store import Store, digest
+from r2med.store.files import exclusive
+from r2med.store.rows import Rows as Table
+
+CHUNK = 512
+"""Pairs a chunk: enough for batches of even lengths, few enough to lose little."""
+
+TEXTS = 4096
+"""Documents read at a time for their hashes."""
+
+_FORM = struct.Struct("<dq?d")
 
 
 class CrossEncoder(Stage, kind="rerank"):
@@ -81,3 +102,95 @@ class CrossReranker:
         if words not in self._scorers:
             self._scorers[words] = open_scorer(self.card, words, self.setup)
         return self._scorers[words]
+
+
+@dataclass(frozen=True)
+class RankedQuery:
+    """A query with the documents that are scored for it."""
+
+    id: str
+    text: str
+    rows: Rows
+
+
+def pair_scores(
+    queries: Sequence[RankedQuery], scorer: PairScorer, corpus: Corpus, store: Store, name: str
+) -> list[list[ScoredPair]]:
+    """Return the scores of each query's candidates, in their order; `name` is what the cache's file is called."""
+    keys = _keys(queries, scorer, corpus)
+    pairs = {
+        key: (query, int(row))
+        for query, line in zip(queries, keys, strict=True)
+        for key, row in zip(line, query.rows, strict=True)
+    }
+    if not pairs:
+        return [[] for _ in queries]
+    folder = store.root / "scores"
+    with Table(folder / f"{name}.sqlite", "cache of scores", "scores") as cache:
+        scores = _kept(cache, list(pairs), store)
+        missing = [key for key in pairs if key not in scores]
+        reporter = Reporter("pairs", len(pairs), before=len(scores))
+        # Whoever scores the same pairs waits, and finds them done; other datasets or depths are scored meanwhile.
+        lock = folder / f"{digest(sorted(key.hex() for key in pairs))}.lock"
+        for start in range(0, len(missing), CHUNK):
+            chunk = missing[start : start + CHUNK]
+            with exclusive(lock):
+                scores |= _kept(cache, chunk, store)
+                new = _scored({key: pairs[key] for key in chunk if key not in scores}, scorer, corpus)
+                cache.put({key: packed(scored) for key, scored in new.items()})
+            store.note_made(key.hex() for key in new)
+            scores |= new
+            reporter.advance(len(chunk))
+    return [[scores[key] for key in line] for line in keys]
+
+
+def _keys(queries: Sequence[RankedQuery], scorer: PairScorer, corpus: Corpus) -> list[list[bytes]]:
+    model = digest(scorer.describe())
+    rows = sorted({int(row) for query in queries for row in query.rows})
+    hashes: dict[int, bytes] = {}
+    for start in range(0, len(rows), TEXTS):
+        part = rows[start : start + TEXTS]
+        hashes.update(zip(part, map(text_hash, corpus.texts(part)), strict=True))
+    hashed = [(query, text_hash(query.text)) for query in queries]
+    return [[pair_key(model, text, hashes[int(row)]) for row in query.rows] for query, text in hashed]
+
+
+def _kept(cache: Table, keys: Sequence[bytes], store: Store) -> dict[bytes, ScoredPair]:
+    """Return the scores that the cache has, without what a run that starts over did not score itself."""
+    scores = {key: unpacked(value) for key, value in cache.get(keys).items() if store.usable(key.hex())}
+    return {key: scored for key, scored in scores.items() if scored is not None}
+
+
+def _scored(
+    pairs: Mapping[bytes, tuple[RankedQuery, int]], scorer: PairScorer, corpus: Corpus
+) -> dict[bytes, ScoredPair]:
+    texts = corpus.texts([row for _, row in pairs.values()])
+    inputs = [(query.text, text) for (query, _), text in zip(pairs.values(), texts, strict=True)]
+    try:
+        return dict(zip(pairs, scorer.score(inputs), strict=True))
+    except NotFiniteError as error:
+        query, row = list(pairs.values())[error.index]
+        raise UserError(
+            f"the score of query {query.id} and document {corpus.id(row)} is NaN or infinite ({error.hint})"
+        ) from None
+
+
+def pair_key(model: str, query: bytes, document: bytes) -> bytes:
+    """Return the key of a pair's score: by the digest of the model's description and the hashes of the two texts."""
+    return hashlib.sha256(model.encode() + query + document).digest()
+
+
+def text_hash(text: str) -> bytes:
+    """Return the hash of a text; lone surrogates, which have no UTF-8, count as they are."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def packed(scored: ScoredPair) -> bytes:
+    """Return a score as the cache keeps it."""
+    return _FORM.pack(*scored)
+
+
+def unpacked(value: bytes) -> ScoredPair | None:
+    """Return a score that the cache kept; None if it is no score."""
+    scored = ScoredPair(*_FORM.unpack(value)) if len(value) == _FORM.size else None
+    return scored if scored is not None and math.isfinite(scored.score) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from r2med.data.dataset import Dataset
-from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
+from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
 from r2med.llm.costs import answers_cost, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
@@ -21,8 +21,7 @@ from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import kind_of, open_templates
 from r2med.rerank.json_in_text import VERSION, Parsed
 from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
-from r2med.rerank.parse_scores import HIGHEST
-from r2med.rerank.reranking import Reranked, Scores, candidates, kept_in_place, ordered
+from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
@@ -31,16 +30,13 @@ from r2med.stages import Stage, argument, depth_field
 from r2med.store import Store
 
 Value = TypeVar("Value")
+Complete = Callable[[Sequence[ChatRequest]], list[Generation | Failure]]
+"""Answers requests, in their order."""
 
 WORDS, WORDS_OF_KIND = 300, {"similar-case": 600}
 """How much of a document is shown. 300 words hold nearly all passages of the Q&A and evidence sets whole (their means
 are 60 to 130). Case reports are several times as long, and may name the diagnosis late: they get twice that, with which
 twenty of them still fit a context of 32k.
-"""
-
-WEIGHT = 0.8
-"""What the LLM's opinion counts. From its best to its worst candidate the first stage is then worth 2.5 points of
-ten: it decides between passages that the LLM finds about as good, and never lifts a useless one over a good one.
 """
 
 
@@ -148,9 +144,12 @@ class LLMReranker:
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Ask about every query with candidates to choose from; answers are journaled, so nothing else is kept."""
+        return self._rerank(dataset, queries, run, self.llm.complete)
+
+    def _rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete) -> Reranked:
         kind = kind_of(dataset)
         words = self.stage.words_for(kind)
-        asker = Asker(self.llm, self.card, self._prompts(kind), words)
+        asker = Asker(complete, self.card, self._prompts(kind), words)
         pools = self._pools(dataset, queries, run, words)
         orders = self.stage.orders(asker, pools)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
@@ -163,10 +162,15 @@ class LLMReranker:
         scores = np.arange(size, 0, -1, dtype=np.float32)
         queries = [SearchQuery(query) for query in dataset.queries]
         run = Run.ranked([query.id for query in dataset.queries], [(rows, scores)] * len(queries), dataset.corpus)
-        listener = _Listener(self.llm)
-        replace(self, llm=listener).rerank(dataset, queries, run, store)
-        asked = tuple(dict.fromkeys(listener.asked))
-        return Preview(self.card, asked, asked, note="about: documents of the corpus stand in for what will be found")
+        asked: dict[ChatRequest, None] = {}
+
+        def listen(requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
+            asked.update(dict.fromkeys(requests))
+            return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
+
+        self._rerank(dataset, queries, run, listen)
+        note = "about: documents of the corpus stand in for what will be found"
+        return Preview(self.card, tuple(asked), tuple(asked), note=note)
 
     def _prompts(self, kind: str) -> JudgePrompts:
         return open_prompts(self.stage.name, kind, self.prompts)
@@ -188,8 +192,8 @@ class LLMReranker:
 class Asker:
     """One reranking's calls. Owns all counts of it."""
 
-    def __init__(self, llm: ChatModel, card: LLMCard, prompts: JudgePrompts, words: int) -> None:
-        self._llm = llm
+    def __init__(self, complete: Complete, card: LLMCard, prompts: JudgePrompts, words: int) -> None:
+        self._complete = complete
         self._card = card
         self._prompts = prompts
         self._words = words
@@ -212,7 +216,7 @@ class Asker:
             for question, prompt in zip(questions, prompts, strict=True)
             if isinstance(prompt, Fitted)
         ]
-        answered = iter(self._llm.complete(requests) if requests else ())
+        answered = iter(self._complete(requests) if requests else ())
         values: list[Value | None] = []
         for question, prompt in zip(questions, prompts, strict=True):
             answer = prompt if isinstance(prompt, Failure) else next(answered)
@@ -249,35 +253,6 @@ class Asker:
         return notices
 
 
-class MeanScores:
-    """The mean of all scores that each candidate of each query got; NaN for one that got none."""
-
-    def __init__(self, pools: Sequence[Pool]) -> None:
-        self._pools = pools
-        self._sums = [np.zeros(len(pool)) for pool in pools]
-        self._counts = [np.zeros(len(pool)) for pool in pools]
-
-    def add(self, query: int, candidate: int, score: float) -> None:
-        """Take in one score of one candidate."""
-        self._sums[query][candidate] += score
-        self._counts[query][candidate] += 1
-
-    def orders(self, weight: float) -> list[NewOrder]:
-        """Return the orders by weight · LLM / 10 + (1 - weight) · first stage; ties stay as they were."""
-        with np.errstate(invalid="ignore"):
-            means = [np.asarray(total / count) for total, count in zip(self._sums, self._counts, strict=True)]
-        return [_mixed(pool, scores, weight) for pool, scores in zip(self._pools, means, strict=True)]
-
-
-def _mixed(pool: Pool, means: Scores, weight: float) -> NewOrder:
-    """Return the order by mixed scores, in which documents that no call scored keep their places.
-
-    Where there are such documents, the places they keep have nothing to do with scores: then the order is all there is.
-    """
-    scores = weight * means / HIGHEST + (1 - weight) * pool.first
-    return kept_in_place(scores), None if np.isnan(scores).any() else scores
-
-
 def _from_0_to_1(scores: Scores) -> Scores:
     """Return scores on the scale from the worst candidate's to the best one's; all 0 where they are equal."""
     if not len(scores) or not 0 < (span := np.ptp(scores)) < np.inf:
@@ -289,26 +264,3 @@ def _unusable(answer: Generation) -> Failure:
     said = " ".join(answer.text.split())[:100]
     message = f"an answer that is not in the form it was asked for: {said}"
     return Failure("invalid", message, 1, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
-
-
-class _Listener:
-    """A chat model that remembers what it is asked and never answers."""
-
-    def __init__(self, llm: ChatModel) -> None:
-        self.name = llm.name
-        self.asked: list[ChatRequest] = []
-        self._llm = llm
-
-    def describe(self) -> dict[str, Any]:
-        return self._llm.describe()
-
-    def unanswered(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[ChatRequest]:
-        return self._llm.unanswered(requests, keep_cut=keep_cut)
-
-    def complete(self, requests: Sequence[ChatRequest], *, keep_cut: bool = False) -> list[Generation | Failure]:
-        self.asked += requests
-        return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
-
-    def answers(self, requests: Sequence[ChatRequest]) -> list[RawAnswer | Failure]:
-        self.asked += requests
-        return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
