@@ -46,7 +46,7 @@ class Kept:
     def generated(self) -> dict[str, list[str]]:
         """Return what an expansion wrote: query -> texts."""
         facts = self.record.generated
-        lines = (self.path.parent / facts.file).read_text("utf-8").splitlines() if facts else []
+        lines = (self.path.parent / facts.file).read_bytes().splitlines() if facts else []
         return {row["id"]: row["texts"] for row in map(json.loads, lines)}
 
 

@@ -8,13 +8,13 @@ from r2med.text.porter import stem
 from r2med.text.segment import MAX_UNITS, segment
 
 # Not `str.split()`: U+202F counts as white space there, but joins words for the segmenter.
-_CHUNK = re.compile(r"[^\t-\r ]+")
+CHUNK = re.compile(r"[^\t-\r ]+")
 _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
 
 
 def english(text: str) -> list[str]:
     """Return the index terms of `text`, in order: those of Lucene's EnglishAnalyzer with its default stop words."""
-    return [term for chunk in _CHUNK.findall(text) for term in _remembered(chunk)]
+    return [term for chunk in CHUNK.findall(text) for term in _remembered(chunk)]
 
 
 def terms(chunk: str) -> tuple[str, ...]:
@@ -27,6 +27,21 @@ def terms(chunk: str) -> tuple[str, ...]:
 
 
 _remembered = lru_cache(maxsize=1 << 16)(terms)
+
+
+@lru_cache(maxsize=1 << 16)
+def located_terms(chunk: str) -> tuple[tuple[int, int, str], ...]:
+    """Return (start, stop, index term) of each token of a chunk of text without white space; stop words left out."""
+    plain = is_plain(chunk)
+    written, tokens = (chunk.lower(), blank_outside_tokens(chunk).split()) if plain else (chunk, segment(chunk))
+    located = []
+    stop = 0
+    for token in tokens:
+        start = written.index(token, stop)  # what lies between tokens has no character that one could start with
+        stop = start + len(token)
+        if term := term_of(token if plain else _lower(token)):
+            located.append((start, stop, term))
+    return tuple(located)
 
 
 def is_plain(chunk: str) -> bool:

@@ -86,7 +86,7 @@ def build_segment(corpus: Corpus, start: int, stop: int) -> Segment:
     """Analyse and invert a stretch of the corpus, on all cores."""
 
     def cut(first: int) -> Block:
-        return _cut(pa.concat_arrays([texts for _, _, texts in corpus.batches(first, min(first + BLOCK, stop))]))
+        return cut_chunks(pa.concat_arrays([texts for _, _, texts in corpus.batches(first, min(first + BLOCK, stop))]))
 
     blocks = [*map_threads(cut, range(start, stop, BLOCK))]
     distinct = pa.chunked_array([block.distinct for block in blocks], pa.large_string()).dictionary_encode()
@@ -96,7 +96,8 @@ def build_segment(corpus: Corpus, start: int, stop: int) -> Segment:
     return _merge(start, terms.terms, [*counted])
 
 
-def _cut(texts: pa.Array) -> Block:
+def cut_chunks(texts: pa.Array) -> Block:
+    """Return texts as chunks between white space, those of one analysis as one."""
     # Segmentation never joins across ASCII white space, so chunks can be told apart first, in Arrow, and only
     # the distinct ones meet Python: bare of case and of marks that are never part of a term at a chunk's edge.
     lists = pc.ascii_split_whitespace(texts)

@@ -1,0 +1,86 @@
+/* Words that match. Python analysed every word and says which written forms stand for which index term (a "form");
+   here texts are only cut at white space and looked up, so that page and index never disagree. */
+"use strict";
+
+board.marks = (() => {
+  const { h } = board;
+  const CHUNK = /[^\t-\r ]+/g;
+  const CAPITALS = /[A-Z]+/g;
+  const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
+
+  // In a running text white space stays; what would turn the reading order, or is no character to read, is written out.
+  // eslint-disable-next-line no-control-regex
+  const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+  const readable = (text) => text.replace(CONTROLS, board.visible);
+
+  /* Return what is looked for in a query's file; `generated` are the numbers of the terms that a system's text adds. */
+  function words(file, edges, generated) {
+    file.lookup ??= new Map(file.forms.map(([chunk, ...parts]) => [chunk, parts]));
+    return { lookup: file.lookup, edges, query: file.words, common: new Set(file.common), generated: new Set(generated) };
+  }
+
+  function kind(term, { query, generated }) {
+    if (term < query) return generated.has(term) ? "both" : "query";
+    return generated.has(term) ? "generated" : null;
+  }
+
+  /* Return [{start, stop, term, kind}] of the words of a text that match, in order. */
+  function matches(text, wanted) {
+    const all = [];
+    for (const { 0: chunk, index } of text.matchAll(CHUNK)) {
+      let first = 0, last = chunk.length;
+      while (first < last && wanted.edges.includes(chunk[first])) first += 1;
+      while (last > first && wanted.edges.includes(chunk[last - 1])) last -= 1;
+      const bare = chunk.slice(first, last).replace(CAPITALS, (letters) => letters.toLowerCase());
+      for (const part of wanted.lookup.get(bare) || []) {
+        const [start, stop, term] = typeof part === "number" ? [0, last - first, part] : part;
+        const of = kind(term, wanted);
+        if (of) all.push({ start: index + first + start, stop: index + first + stop, term, kind: of, common: wanted.common.has(term) });
+      }
+    }
+    return all;
+  }
+
+  /* Return [start, stop] of the stretch of `width` characters with the most different words; see text/highlight.py. */
+  function best(text, all, width) {
+    if (text.length <= width) return [0, text.length];
+    const telling = all.filter((match) => !match.common);
+    const times = new Map();
+    for (const { term } of telling) times.set(term, (times.get(term) || 0) + 1);
+    let top = 0, from = 0, to = 0, total = 0, first = 0;
+    for (const match of telling) {
+      total += 1 / times.get(match.term);
+      while (match.stop - telling[first].start > width && telling[first] !== match) total -= 1 / times.get(telling[first++].term);
+      if (total > top + 1e-9) [top, from, to] = [total, telling[first].start, match.stop];
+    }
+    let start = Math.max(0, Math.min(from - Math.floor((width - (to - from)) / 3), text.length - width));
+    let stop = Math.min(text.length, start + width);
+    const before = text.indexOf(" ", start), after = text.lastIndexOf(" ", stop - 1);
+    if (start && before >= 0 && before < from) start = before + 1;
+    if (stop < text.length && after >= to) stop = after;
+    return [start, stop];
+  }
+
+  /* Return the nodes of a stretch of text with its matches marked. */
+  function draw(text, all, [start, stop]) {
+    const nodes = [];
+    let at = start;
+    for (const match of all) {
+      if (match.start < at || match.stop > stop) continue;
+      nodes.push(readable(text.slice(at, match.start)));
+      const mark = h("mark", { class: `word ${match.kind}${match.common ? " common" : ""}`, title: KINDS[match.kind] });
+      mark.append(readable(text.slice(match.start, match.stop)));
+      nodes.push(mark);
+      at = match.stop;
+    }
+    nodes.push(readable(text.slice(at, stop)));
+    return nodes;
+  }
+
+  /* What the two colours mean. */
+  const legend = (generated) => h("p", { class: "legend" }, h("mark", { class: "word query" }, "query word"),
+    generated ? [" ", h("mark", { class: "word generated" }, "generated word"), " ", h("mark", { class: "word both" }, "both")] : null,
+    h("span", { class: "muted" }, " by index term: “wrinkled” matches “wrinkling”; common words are faint."));
+
+  return { readable, words, matches, best, draw, legend };
+})();

@@ -1,0 +1,97 @@
+/* The ranking of one system for one query, alone or beside another's. */
+"use strict";
+
+board.ranking = (() => {
+  const { h, named, points, marks } = board;
+  const WINDOW = 320;
+  const COMPARED = 10;
+
+  /* A text that can be opened: its best window, and on a click all that is shipped, with what was left out told. */
+  function text(content, before, after, wanted) {
+    const all = marks.matches(content, wanted);
+    const window = marks.best(content, all, WINDOW);
+    const whole = window[0] === 0 && window[1] === content.length;
+    const body = h("p", { class: "text" });
+    const left = (count) => (count ? h("span", { class: "left-out" }, `⋯ ${count.toLocaleString("en")} characters left out ⋯`) : null);
+    const fill = (open) => body.replaceChildren(...(open
+      ? [left(before), ...marks.draw(content, all, [0, content.length]), left(after)]
+      : [window[0] || before ? "… " : null, ...marks.draw(content, all, window), window[1] < content.length || after ? " …" : null]).filter(Boolean));
+    fill(whole && !before && !after);
+    if (whole && !before && !after) return [body];
+    const more = h("button", { type: "button", class: "plain more", "aria-expanded": "false", onclick: () => {
+      const open = more.getAttribute("aria-expanded") !== "true";
+      more.setAttribute("aria-expanded", String(open));
+      more.textContent = open ? "Less" : "More";
+      fill(open);
+    } }, "More");
+    return [body, more];
+  }
+
+  function judgement(document, documents) {
+    const [, , , , grade, copy] = document;
+    if (grade > 0) return h("span", { class: "chip gold" }, grade > 1 ? `relevant, grade ${grade}` : "relevant");
+    if (copy >= 0) return h("span", { class: "chip copy" }, "same text as relevant ", named(documents[copy][0]));
+    return h("span", { class: "muted judgement" }, grade === 0 || grade < 0 ? "judged not relevant" : "unjudged");
+  }
+
+  /* Where the other system has a document: an arrow and its rank. */
+  function elsewhere(rank, other, letter, isGold) {
+    if (!other) return h("span", { class: "elsewhere out" }, isGold ? `beyond ${letter}’s depth` : `not in ${letter}’s top`);
+    const turn = other === rank ? ["same", "="] : other < rank ? ["higher", "↑"] : ["lower", "↓"];
+    return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${other.toLocaleString("en")}`));
+  }
+
+  /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document. */
+  const list = (side, other) => h("ol", { class: `ranking ${side.letter.toLowerCase()}` }, side.ranking.map((position, i) => {
+    const document = side.documents[position];
+    const [id, content, before, after, grade] = document;
+    return h("li", { class: grade > 0 ? "hit gold" : "hit" },
+      h("span", { class: "hit-rank" }, i + 1),
+      h("div", { class: "hit-body" },
+        h("p", { class: "hit-head" }, named(id), judgement(document, side.documents), h("span", { class: "grow" }),
+          other && elsewhere(i + 1, other(position), side.letter === "A" ? "B" : "A", grade > 0),
+          h("span", { class: "score", title: "score" }, Number(side.scores[i].toPrecision(4)).toString())),
+        content === null ? h("p", { class: "muted" }, "This document is not in the corpus.") : text(content, before, after, side.wanted)));
+  }));
+
+  const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
+  /* One sentence on how two rankings differ, as nodes; `gold` are [id, rank in A, rank in B], 0 beyond the depth. */
+  function summary(a, b, gold, measure, values) {
+    const first = b.slice(0, COMPARED);
+    const lost = a.slice(0, COMPARED).filter((position) => !first.includes(position)).length;
+    const size = Math.min(COMPARED, a.length);
+    const of = (rank) => (rank ? rank.toLocaleString("en") : "beyond the depth");
+    const moves = gold.filter(([, x, y]) => x !== y)
+      .sort((p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))));
+    const told = moves.slice(0, 3).flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
+    return h("p", { class: "summary" },
+      lost ? `${lost} of A’s top ${size} ${lost === 1 ? "is" : "are"} not in B’s. ` : "A and B have the same top 10. ",
+      moves.length ? ["Relevant ", ...told, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
+        : gold.some(([, x]) => x) ? "No relevant document moves. " : "Neither finds a relevant document. ",
+      values[0] === null ? null : `${measure} goes from ${points(values[0])} to ${points(values[1])}.`);
+  }
+
+  /* τ_AP of two top lists, the mean of both directions: 1 the same order, −1 the reverse; mistakes at the top count most.
+     A document that a list does not show stands below all that it does; of two such documents neither order is known. */
+  function tauAP(x, y) {
+    const one = (reference, ranked) => {
+      if (ranked.length < 2) return ranked.length === reference.length ? 1 : 0;
+      const place = new Map(reference.map((document, i) => [document, i]));
+      let sum = 0;
+      for (let i = 1; i < ranked.length; i += 1) {
+        const own = place.get(ranked[i]) ?? Infinity;
+        let right = 0;
+        for (let j = 0; j < i; j += 1) {
+          const above = place.get(ranked[j]) ?? Infinity;
+          right += above < own ? 1 : above === own ? 0.5 : 0;
+        }
+        sum += right / i;
+      }
+      return (2 * sum) / (ranked.length - 1) - 1;
+    };
+    return (one(x, y) + one(y, x)) / 2;
+  }
+
+  return { list, text, summary, tauAP, count };
+})();

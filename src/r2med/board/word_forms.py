@@ -1,0 +1,93 @@
+"""How index terms are written in texts: analysed here, so that a page marks what matches without an analyser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from r2med.retrieve.bm25.postings import cut_chunks
+from r2med.text.english import located_terms
+
+Mask = npt.NDArray[np.bool_]
+
+_BLANK = np.isin(np.arange(256), [*range(9, 14), 32])
+_CONTINUES = 0x80  # the two high bits of a byte of UTF-8 that is not the first of its character
+
+
+class WordForms:
+    """Texts as chunks between white space: each distinct one, bare of case and outer marks, is analysed once."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        block = cut_chunks(pa.array(texts, pa.large_string()))
+        self._texts = texts
+        self._chunks = block.chunks
+        self._bounds = np.concatenate(([0], np.cumsum(block.chunks_per_document)))
+        self._written: list[str] = block.distinct.to_pylist()
+        self._located = [located_terms(chunk) for chunk in self._written]
+        chunks_of: dict[str, list[int]] = {}
+        for number, parts in enumerate(self._located):
+            for _, _, term in parts:
+                chunks_of.setdefault(term, []).append(number)
+        self._chunks_of = chunks_of
+
+    def matching(self, terms: Iterable[str]) -> Mask:
+        """Return which distinct chunks have one of the terms."""
+        matching = np.zeros(len(self._written), dtype=bool)
+        for term in terms:
+            matching[self._chunks_of.get(term, [])] = True
+        return matching
+
+    def forms(self, rows: Iterable[int], terms: Sequence[str]) -> list[list[Any]]:
+        """Return how `terms` are written in some of the texts: [chunk, number of the term] if the chunk is one word,
+        else [chunk, [start, stop, number], …] in UTF-16 units, as JavaScript counts.
+        """
+        number_of = {term: number for number, term in enumerate(terms)}
+        present = np.zeros(len(self._written), dtype=bool)
+        for row in rows:
+            present[self._row(row)] = True
+        chunks = np.flatnonzero(self.matching(terms) & present)
+        return [self._form(chunk, number_of) for chunk in chunks.tolist()]
+
+    def densest(self, row: int, matching: Mask, width: int) -> tuple[int, int]:
+        """Return the first characters of the first and the last of the matches that lie densest within `width`.
+
+        As `text.highlight.best_window` counts, but by chunk, for thousands of long texts.
+        """
+        starts = _starts(self._texts[row])
+        chunks = self._row(row)[: len(starts)]
+        hits = matching[chunks]
+        if not hits.any():
+            return 0, 0
+        firsts, (_, which, counts) = starts[hits], np.unique(chunks[hits], return_inverse=True, return_counts=True)
+        total = np.concatenate(([0.0], np.cumsum(1 / counts[which])))
+        beyond = np.searchsorted(firsts, firsts + width)
+        best = int(np.argmax(total[beyond] - total[:-1]))
+        return int(firsts[best]), int(firsts[beyond[best] - 1])
+
+    def _row(self, row: int) -> npt.NDArray[np.int32]:
+        return self._chunks[self._bounds[row] : self._bounds[row + 1]]
+
+    def _form(self, chunk: int, number_of: dict[str, int]) -> list[Any]:
+        written, located = self._written[chunk], self._located[chunk]
+        parts = [[start, stop, number_of[term]] for start, stop, term in located if term in number_of]
+        if parts[0][:2] == [0, len(written)]:
+            return [written, parts[0][2]]
+        return [written, *([_units(written[:start]), _units(written[:stop]), term] for start, stop, term in parts)]
+
+
+def _starts(text: str) -> npt.NDArray[np.int64]:
+    """Return where the chunks of a text start, in characters; the text starts with one."""
+    units = np.frombuffer(text.encode(), dtype=np.uint8)
+    blank = np.concatenate(([True], _BLANK[units]))
+    starts = np.flatnonzero(blank[:-1] & ~blank[1:])
+    if len(units) == len(text):
+        return starts
+    return np.cumsum((units & 0xC0) != _CONTINUES)[starts] - 1
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2

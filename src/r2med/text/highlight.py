@@ -1,0 +1,109 @@
+"""Mark the words of a text that match a query by index term, and choose the stretch of it that matches best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from r2med.text.english import CHUNK, english, located_terms
+
+Kind = Literal["query", "generated", "both"]
+
+_COMMON = """
+about after again all also always am any because been before being between both can could did do does doing done down
+during each even ever every from get go got had has have having he her here hers him his how i its just like made make
+many may me might more most much must my never now off one only or other our out over own same she should since so some
+something still than them thing through too under until up upon us use very want we were what when where whether which
+while who whom why within without would yet you your
+"""
+COMMON = frozenset(term for term in english(_COMMON))
+"""Terms that match, since the analyser keeps them, but hardly ever say why a text is relevant."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is looked for, as index terms: those of a query, and those of the texts that were generated for it."""
+
+    query: frozenset[str]
+    generated: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, query: str, generated: Iterable[str] = ()) -> Words:
+        """Return the words of a query and of its generated texts."""
+        return cls(frozenset(english(query)), frozenset(term for text in generated for term in english(text)))
+
+    def kind(self, term: str) -> Kind | None:
+        """Return where an index term comes from; None if from nowhere."""
+        if term in self.query:
+            return "both" if term in self.generated else "query"
+        return "generated" if term in self.generated else None
+
+
+@dataclass(frozen=True)
+class Match:
+    """A word of a text, by its characters, whose index term is looked for."""
+
+    start: int
+    stop: int
+    term: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of a text, by its characters, and the matches in it; those count from the start of the text."""
+
+    start: int
+    stop: int
+    matches: tuple[Match, ...]
+
+
+def matches(text: str, words: Words) -> list[Match]:
+    """Return the words of a text that match, in order."""
+    return [
+        Match(chunk.start() + start, chunk.start() + stop, term, kind)
+        for chunk in CHUNK.finditer(text)
+        for start, stop, term in located_terms(chunk[0])
+        if (kind := words.kind(term))
+    ]
+
+
+def best_window(text: str, words: Words, width: int) -> Window:
+    """Return the stretch of at most `width` characters that matches best: many different words close together.
+
+    A word counts less the more often the text has it, so that what the text is about does not hide the one passage
+    that answers; `COMMON` words count for nothing. Of equal stretches the first is returned; where nothing matches,
+    the text's beginning.
+    """
+    all_matches = matches(text, words)
+    telling = [match for match in all_matches if match.term not in COMMON]
+    start, stop = around(text, *densest(telling, width), width)
+    return Window(start, stop, tuple(m for m in all_matches if start <= m.start and m.stop <= stop))
+
+
+def densest(all_matches: Sequence[Match], width: int) -> tuple[int, int]:
+    """Return where the best run of matches within `width` characters starts and stops; (0, 0) if there is none."""
+    times = Counter(match.term for match in all_matches)
+    best, span = 0.0, (0, 0)
+    total, first = 0.0, 0
+    for match in all_matches:
+        total += 1 / times[match.term]
+        while match.stop - all_matches[first].start > width and all_matches[first] is not match:
+            total -= 1 / times[all_matches[first].term]
+            first += 1
+        if total > best + 1e-9:
+            best, span = total, (all_matches[first].start, match.stop)
+    return span
+
+
+def around(text: str, first: int, last: int, width: int) -> tuple[int, int]:
+    """Return `width` characters around a stretch, fewer of them before it than after; no word is cut at the ends."""
+    start = max(0, min(first - (width - (last - first)) // 3, len(text) - width))
+    stop = min(len(text), start + width)
+    if start and (blank := text.find(" ", start, first)) >= 0:
+        start = blank + 1
+    if stop < len(text) and (blank := text.rfind(" ", last, stop)) >= 0:
+        stop = blank
+    return start, stop
