@@ -64,8 +64,8 @@ class Setup:
     """Read generated texts from files and ask no LLM for an expansion."""
     generations: Path | None = None
     """Where recorded texts lie; None: beside the dataset."""
-    prompts: Path | None = None
-    """A folder of the user's own prompt templates."""
+    prompts: str = ""
+    """The set of prompt templates, by name or folder, of stages that do not name theirs; empty: those built in."""
 
     depth: int = 100
     """Candidates that a reranker looks at where its name does not say."""
@@ -87,9 +87,8 @@ class Setup:
         ):
             if not seconds > 0:
                 raise UserError(f"the {noun} of a request is a number of seconds above 0, not {seconds:g}")
-        for flag, folder in (("--generations", self.generations), ("--prompts", self.prompts)):
-            if folder is not None and not folder.is_dir():
-                raise UserError(f"{flag} {folder}: there is no such folder")
+        if self.generations is not None and not self.generations.is_dir():
+            raise UserError(f"--generations {self.generations}: there is no such folder")
         if self.generations is not None:
             object.__setattr__(self, "recorded", True)  # a folder of texts means that they are to be read
 

@@ -126,7 +126,7 @@ def test_a_folder_of_prompts_may_have_signs_of_the_grammar_in_its_name(tmp_path)
     folder = tmp_path / "my prompts (v2)"
     folder.mkdir()
     (folder / "hyde.post.txt").write_text("Mine: {query}")
-    system = System.parse("hyde(gpt4) → bm25", Setup(prompts=folder))
+    system = System.parse("hyde(gpt4) → bm25", Setup(prompts=str(folder)))
     again = System.parse(system.name)
     assert again.name == system.name
     [preview] = [stage.preview(load("demo/Biology"), default_store()) for stage in again.asking.values()]

@@ -62,7 +62,7 @@ def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_
 
 def test_the_same_llm_behind_a_real_server_goes_the_same_way(folder, short_answers, store):
     with serve(gguf_file(LLMS.card("smollm2"), Setup()), name="any-name", threads=1) as base_url:
-        options = Setup(base_url=base_url, prompts=short_answers / "prompts")
+        options = Setup(base_url=base_url, prompts=str(short_answers / "prompts"))
         system = System.parse("hyde(any-name) → bm25", replace(options, store=store))
         record = evaluate(system, folder, store=store)
         expansion = record.stages[0]

@@ -71,7 +71,7 @@ def test_braces_in_what_is_filled_in_are_left_alone():
         # Whatever is asked for, the names of all of a user's files are looked at.
         ("hyde.exma.txt", "{query}", "no dataset is of kind 'exma' (did you mean exam?)"),
         ("examples.cas.txt", "Case:", "no dataset is of kind 'cas' (did you mean case?)"),
-        ("hyde.txt", "{query}", "has no template's name"),
+        ("refines.txt", "{query}", "has no template's name"),
         ("system.case.txt", "You know.", "has no template's name (did you mean"),
         ("hyde.case.md", "{query}", "ends in .txt"),
         ("hyde.case", "{query}", "ends in .txt"),

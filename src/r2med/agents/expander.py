@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -21,10 +21,11 @@ from r2med.llm.costs import answers_cost, approximate_tokens, failure_kinds, tol
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
-from r2med.prompts.templates import Templates, kind_of, open_templates
+from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.prompts.templates import Templates, kind_of, open_templates, tell_origin
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
-from r2med.spec import decoded, typed_path
+from r2med.spec import decoded
 from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
 
@@ -57,7 +58,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         "strict",
         description="published: the answer follows the first marker, and a text without one counts whole",
     )
-    prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
+    prompts: str = Field("", description=PROMPTS_MEANING)
 
     @model_validator(mode="after")
     def _settings_agree(self) -> Self:
@@ -93,8 +94,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
             source = RemoteSearch(self.remote)
         else:
             source = LocalSearch(self.by.open(setup), decoded(self.corpus), setup.store)
-        folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
-        return AgentExpander(self, open_chat(card, setup), card, source, folder)
+        return AgentExpander(self, open_chat(card, setup), card, source, find_set(self.prompts or setup.prompts))
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class AgentExpander:
     llm: ChatModel
     card: LLMCard
     source: LocalSearch | RemoteSearch
-    prompts: Path | None = None
-    """A folder of the user's own templates; those it does not have are ours."""
+    prompts: Traversable | None = None
+    """A set of templates; those it does not have are ours."""
 
     @property
     def name(self) -> str:
@@ -135,9 +135,11 @@ class AgentExpander:
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
-        open_templates(self.prompts, {kind_of(dataset) for dataset in datasets}, every=True)
+        kinds = {kind_of(dataset) for dataset in datasets}
+        open_templates(self.prompts, kinds, every=True)
         for dataset in datasets:
             self.describe(dataset)
+        tell_origin(self.name, self.prompts, kinds, ["system", self.stage.name])
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return the first request of every conversation: what is known of it before it is led."""

@@ -11,6 +11,7 @@ from r2med.cli.generate_command import generate
 from r2med.cli.import_command import import_
 from r2med.cli.llms import llms
 from r2med.cli.models import models
+from r2med.cli.prompts import prompts
 from r2med.cli.reproduce_command import reproduce
 from r2med.cli.run_command import run
 from r2med.cli.score import score
@@ -65,5 +66,6 @@ app.command("import")(import_)
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")
 app.add_typer(llms, name="llms")
+app.add_typer(prompts, name="prompts")
 app.add_typer(stages, name="stages")
 app.add_typer(cache, name="cache")

@@ -45,7 +45,7 @@ def generate(
     llm_backend: flags.LLMBackend = "",
     model_path: flags.ModelPaths = None,
     device: flags.Device = "auto",
-    prompts: flags.Prompts = None,
+    prompts: flags.Prompts = "",
     concurrency: flags.Concurrency = 16,
     deadline: flags.Deadline = 900.0,
     idle: flags.Idle = 180.0,

@@ -107,8 +107,13 @@ LLMBackend = Annotated[
     ),
 ]
 Prompts = Annotated[
-    Path | None,
-    typer.Option(help="A folder of your own prompt templates.", show_default=False, rich_help_panel=LLMS),
+    str,
+    typer.Option(
+        metavar="NAME|DIR",
+        help="A set of prompt templates (r2med prompts list) for all stages that ask an LLM.",
+        show_default=False,
+        rich_help_panel=LLMS,
+    ),
 ]
 Concurrency = Annotated[int, typer.Option(help="LLM requests at once.", rich_help_panel=LLMS)]
 Deadline = Annotated[

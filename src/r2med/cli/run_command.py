@@ -63,7 +63,7 @@ def run(
     base_url: flags.BaseURL = None,
     llm_backend: flags.LLMBackend = "",
     budget: flags.Budget = None,
-    prompts: flags.Prompts = None,
+    prompts: flags.Prompts = "",
     concurrency: flags.Concurrency = 16,
     deadline: flags.Deadline = 900.0,
     idle: flags.Idle = 180.0,

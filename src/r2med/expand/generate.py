@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from importlib.resources.abc import Traversable
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -20,12 +20,12 @@ from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter, first_words
-from r2med.prompts.templates import Template, kind_of, open_templates
+from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.prompts.templates import Template, kind_of, open_templates, tell_origin
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.setup import Setup
-from r2med.spec import decoded, typed_path
 from r2med.stages import Retrieving, Stage, argument
 from r2med.store import Store
 
@@ -48,7 +48,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         description="published: the answer follows the first marker, and a text without one counts whole",
     )
     by: Retrieving = Field(default_factory=BM25, description="what searches between rounds")
-    prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
+    prompts: str = Field("", description=PROMPTS_MEANING)
 
     @model_validator(mode="after")
     def _searches_between_rounds(self) -> Self:
@@ -77,8 +77,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked, cleaning=self.cleaning):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, setup)).model_copy(update={"cleaning": self.cleaning})
-        folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
-        return Asked(self, open_chat(card, setup), card, self.by.open(setup), folder)
+        return Asked(self, open_chat(card, setup), card, self.by.open(setup), find_set(self.prompts or setup.prompts))
 
 
 @dataclass(frozen=True)
@@ -92,12 +91,12 @@ class Prompts:
     hash: str
 
 
-def open_prompts(method: MethodCard, kind: str, folder: Path | None = None, *, refine: bool = False) -> Prompts:
-    """Return what is needed to ask; files in the user's own folder go before those of plugins and ours."""
+def open_prompts(method: MethodCard, kind: str, folder: Traversable | None = None, *, refine: bool = False) -> Prompts:
+    """Return what is needed to ask; files of a set go before those of plugins and ours."""
     templates = open_templates(folder, [kind])
     system = templates.template("system")
     ask = templates.template(method.prompt, kind, method.fields)
-    examples = templates.read(f"examples.{kind}")[1] if ask.names("examples") else ""
+    examples = templates.read(templates.name_of("examples", kind))[1] if ask.names("examples") else ""
     refining = templates.template(method.refine, kind, REFINE_FIELDS) if refine else None
     return Prompts(system.text, ask, examples, refining, templates.hash)
 
@@ -128,8 +127,8 @@ class Asked:
     card: LLMCard
     by: Retriever
     """What searches between rounds."""
-    prompts: Path | None = None
-    """A folder of the user's own templates; those it does not have are ours."""
+    prompts: Traversable | None = None
+    """A set of templates; those it does not have are ours."""
 
     @property
     def name(self) -> str:
@@ -163,9 +162,13 @@ class Asked:
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
-        open_templates(self.prompts, {kind_of(dataset) for dataset in datasets}, every=True)
+        kinds = {kind_of(dataset) for dataset in datasets}
+        open_templates(self.prompts, kinds, every=True)
         for dataset in datasets:
             Fitter(self.card, self._prompts(dataset).system)
+        examples = ["examples"] if "examples" in self.method.fields else []
+        refine = [self.method.refine] if self.stage.rounds else []
+        tell_origin(self.name, self.prompts, kinds, ["system", self.method.prompt, *examples, *refine])
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return what would be asked before any round of refinement; passages are searched for, nothing is asked."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from r2med import plugins
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
 from r2med.errors import UserError, nearest
 from r2med.store import digest
+
+log = logging.getLogger("r2med")
 
 SUFFIX = ".txt"
 DEFAULT_KIND = "case"
@@ -54,9 +56,11 @@ class Template:
 
 @dataclass(frozen=True)
 class Templates:
-    """The template files of one user: those in the user's own folder go before those of plugins and ours."""
+    """The template files of one user: those of a set go before those of plugins and ours."""
 
     files: Mapping[str, Traversable]
+    own: Collection[str] = ()
+    """The names of those that are of the set."""
     texts: dict[str, str] = field(default_factory=dict)
     """What was read so far: its hash is what a record holds."""
 
@@ -69,14 +73,18 @@ class Templates:
         """Return a file's name and its text."""
         if name not in self.files:
             hint = nearest(name, self.files)
-            raise UserError(f"no template {name}.txt{hint}: write one and give its folder as --prompts")
+            raise UserError(f"no template {name}.txt{hint}: write one and give its folder, as in prompts=DIR")
         self.texts[name] = _read(self.files[name])
         return str(self.files[name]), self.texts[name]
 
-    def template(self, method: str, kind: str = "", fields: Sequence[str] | None = None) -> Template:
-        """Return the template METHOD.KIND, or METHOD for all kinds. Raises UserError if it names other fields."""
+    def name_of(self, method: str, kind: str = "") -> str:
+        """Return the name of a method's template: METHOD.KIND, or METHOD for all kinds that have none of their own."""
         for_all = not kind or (method in self.files and f"{method}.{kind}" not in self.files)
-        template = Template(*self.read(method if for_all else f"{method}.{kind}"))
+        return method if for_all else f"{method}.{kind}"
+
+    def template(self, method: str, kind: str = "", fields: Sequence[str] | None = None) -> Template:
+        """Return the template of a method. Raises UserError if it names other fields."""
+        template = Template(*self.read(self.name_of(method, kind)))
         _check_fields(template.file, template.text, method, FIELDS[method] if fields is None else fields)
         return template
 
@@ -90,8 +98,8 @@ def _kind_in(name: str) -> str:
     return name.replace(" ", "-") or DEFAULT_KIND
 
 
-def open_templates(folder: Path | None = None, kinds: Collection[str] = (), *, every: bool = False) -> Templates:
-    """Return the templates; `folder` is the user's own, whose files are all checked.
+def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (), *, every: bool = False) -> Templates:
+    """Return the templates; `folder` is a set of the user's choice, whose files are all checked.
 
     `kinds` are those that will be asked for, or, with `every`, all of them: then a template of another is an error.
     """
@@ -99,11 +107,27 @@ def open_templates(folder: Path | None = None, kinds: Collection[str] = (), *, e
     if folder is None:
         return Templates(files)
     own = _own_files(folder, files)
-    _check_names(own, files, {name.partition(".")[0] for name in files}, kinds, every)
+    _check_names(own, files, kinds, every)
     for name, path in own.items():
         if (method := name.partition(".")[0]) in FIELDS:
             _check_fields(str(path), _read(path), method, FIELDS[method])
-    return Templates({**files, **own})
+    # METHOD.txt of a set is for all kinds: ours for single kinds would be more special, and go before it.
+    ours = {name: file for name, file in files.items() if name.partition(".")[0] not in own}
+    return Templates({**ours, **own}, frozenset(own))
+
+
+def tell_origin(stage: str, folder: Traversable | None, kinds: Collection[str], used: Iterable[str]) -> None:
+    """Tell which of the templates that a stage uses for some kinds of task are of a set, and which are built in.
+
+    `used` are names without a kind, as hyde or system.
+    """
+    if folder is None:
+        return
+    templates = open_templates(folder, kinds)
+    names = dict.fromkeys(templates.name_of(name, kind) for name in used for kind in sorted(kinds))
+    own = ", ".join(name for name in names if name in templates.own)
+    rest = ", ".join(name for name in names if name not in templates.own)
+    log.info("%s: %s from %s%s", stage, own or "nothing", folder.name, f"; {rest} built in" if rest else "")
 
 
 def _read(file: Traversable) -> str:
@@ -116,24 +140,21 @@ def _read(file: Traversable) -> str:
         raise UserError(f"{file}: it cannot be read ({error.strerror})") from None
 
 
-def _own_files(folder: Path, ours: Collection[str]) -> dict[str, Path]:
+def _own_files(folder: Traversable, ours: Collection[str]) -> dict[str, Traversable]:
     """Return the templates of a folder by name; `ours` are the names of those that there are already."""
-    folder = folder.expanduser()
     if not folder.is_dir():
-        raise UserError(f"--prompts {folder}: there is no such folder")
-    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    for path in paths:
-        if path.suffix != SUFFIX and (path.stem in ours or path.name in ours):
-            raise UserError(f"{path}: the name of a template ends in {SUFFIX}")
-    own = {path.stem: path for path in paths if path.suffix == SUFFIX}
+        raise UserError(f"prompts={folder}: there is no such folder")
+    files = {file.name: file for file in folder.iterdir() if not file.name.startswith(".")}
+    for name, file in sorted(files.items()):
+        if not name.endswith(SUFFIX) and (name in ours or name.rpartition(".")[0] in ours):
+            raise UserError(f"{file}: the name of a template ends in {SUFFIX}")
+    own = {name.removesuffix(SUFFIX): file for name, file in sorted(files.items()) if name.endswith(SUFFIX)}
     if not own:
-        raise UserError(f"--prompts {folder}: it has no templates, such as hyde.case{SUFFIX}")
+        raise UserError(f"prompts={folder}: it has no templates, such as hyde.case{SUFFIX}")
     return own
 
 
-def _check_names(
-    own: Mapping[str, Path], ours: Collection[str], methods: Collection[str], kinds: Collection[str], every: bool
-) -> None:
+def _check_names(own: Mapping[str, Traversable], ours: Collection[str], kinds: Collection[str], every: bool) -> None:
     """Raise UserError for a file that nothing asks for: the template it was to replace would stay in use unnoticed.
 
     `kinds` are those of the datasets at hand. Unless that is `every` one, another may still have a kind that nobody
@@ -144,8 +165,7 @@ def _check_names(
     for name, path in own.items():
         method, _, kind = name.partition(".")
         with_kinds = any(other.startswith(f"{method}.") for other in ours)
-        without = method in ours
-        if method not in methods or (kind and without and not with_kinds) or (not kind and with_kinds and not without):
+        if not (with_kinds or name in ours):
             names = "METHOD.KIND.txt, such as hyde.case.txt"
             raise UserError(f"{path} has no template's name{nearest(name, ours)}: {names}")
         if kind and kind not in known and (every or difflib.get_close_matches(kind.lower(), known, 1, _CLOSE)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from importlib.resources.abc import Traversable
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,14 +18,14 @@ from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter
-from r2med.prompts.templates import kind_of, open_templates
+from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
+from r2med.prompts.templates import kind_of, open_templates, tell_origin
 from r2med.rerank.json_in_text import VERSION, Parsed
 from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
 from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
-from r2med.spec import decoded, typed_path
 from r2med.stages import Stage, argument, depth_field
 from r2med.store import Store
 
@@ -81,14 +81,13 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     query: Literal["original", "expanded"] = Field(
         "original", description="expanded: what an expansion wrote is shown below the query"
     )
-    prompts: str = Field("", description="a folder of your own prompt templates; empty: --prompts, else ours")
+    prompts: str = Field("", description=PROMPTS_MEANING)
     depth: int = depth_field()
 
     def open(self, setup: Setup) -> LLMReranker:
         """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""
         card = resolve_llm(self.llm, setup)
-        folder = typed_path(decoded(self.prompts)) if self.prompts else setup.prompts
-        return LLMReranker(self, open_chat(card, setup), card, folder)
+        return LLMReranker(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts))
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
         """Return the new order of each pool."""
@@ -106,8 +105,8 @@ class LLMReranker:
     stage: JudgeStage
     llm: ChatModel
     card: LLMCard
-    prompts: Path | None = None
-    """A folder of the user's own templates; those it does not have are ours."""
+    prompts: Traversable | None = None
+    """A set of templates; those it does not have are ours."""
 
     @property
     def name(self) -> str:
@@ -141,6 +140,7 @@ class LLMReranker:
         open_templates(self.prompts, kinds, every=True)
         for kind in sorted(kinds):
             Fitter(self.card, self._prompts(kind).system)
+        tell_origin(self.name, self.prompts, kinds, ["system", self.stage.name])
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Ask about every query with candidates to choose from; answers are journaled, so nothing else is kept."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources.abc import Traversable
 
 from r2med.errors import UserError
 from r2med.llm.chat import Failure
@@ -68,8 +68,8 @@ class JudgePrompts:
         )
 
 
-def open_prompts(method: str, kind: str, folder: Path | None = None) -> JudgePrompts:
-    """Return the prompts of a method; files in the user's own folder go before those of plugins and ours.
+def open_prompts(method: str, kind: str, folder: Traversable | None = None) -> JudgePrompts:
+    """Return the prompts of a method; files of a set go before those of plugins and ours.
 
     Raises UserError if a template is missing, wrong, or shows no passages.
     """

@@ -195,13 +195,13 @@ def _is(calls: Sequence[Call], kind: stages.Kind) -> bool:
 
 
 def _with_prompts(call: Call, setup: Setup) -> Call:
-    """Return a call that names the user's own folder of templates: two folders make two systems."""
+    """Return a call that names the set of templates that the setup has: two sets make two systems."""
     kind = stages.kind_of(call.name)
-    if setup.prompts is None or kind is None or "prompts" in dict(call.settings):
+    if not setup.prompts or kind is None or "prompts" in dict(call.settings):
         return call
     if "prompts" not in stages.settings_of(stages.stage_class(call.name, kind)) or _is_recorded(call, kind, setup):
         return call
-    return replace(call, settings=(*call.settings, ("prompts", encoded(str(setup.prompts)))))
+    return replace(call, settings=(*call.settings, ("prompts", encoded(setup.prompts))))
 
 
 def _is_recorded(call: Call, kind: stages.Kind, setup: Setup) -> bool:

@@ -1,0 +1,56 @@
+"""`r2med prompts`: which templates there are, what they say, and a set of one's own to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+prompts = typer.Typer(help="List and show prompt templates, and begin a set of your own.", no_args_is_help=True)
+
+
+@prompts.command("list")
+def list_() -> None:
+    """Show what there are templates for, and the sets that stand in for them."""
+    from r2med.cli.console import console, plain, table
+    from r2med.prompts.prompt_sets import methods, named_templates, prompt_sets
+
+    output = console()
+    output.print(table(("built in", "kinds of task"), [(name, ", ".join(kinds)) for name, kinds in methods().items()]))
+    output.print()
+    rows = [(name, ", ".join(named_templates(name))) for name in sorted(prompt_sets())]
+    output.print(table(("set", "has"), rows))
+    output.print()
+    output.print(plain("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "dim"))
+
+
+@prompts.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A template (hyde.exam), a method (hyde), a set or its folder.")],
+) -> None:
+    """Print templates, each with the file it is in."""
+    from r2med.cli.console import console, plain
+    from r2med.prompts.prompt_sets import named_templates
+
+    output = console()
+    for title, template in named_templates(name).items():
+        output.print(plain(title, "bold"), plain(f"({template.file})", "dim"), soft_wrap=True)
+        for line in template.text.split("\n"):
+            output.print(plain(line), soft_wrap=True)
+        output.print()
+
+
+@prompts.command()
+def new(
+    method: Annotated[str, typer.Argument(help="What the prompts are for: hyde, listwise, search-r1, …")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the set.", show_default=False)],
+) -> None:
+    """Write the built-in templates of a method into a folder, to be changed there."""
+    from r2med.cli.terminal_text import printable
+    from r2med.prompts.prompt_sets import write_set
+    from r2med.spec import encoded
+
+    for path in write_set(method, out):
+        print(printable(str(path)))
+    print(printable(f"Change what you like, delete the rest; then: {method}(LLM, prompts={encoded(str(out))})"))

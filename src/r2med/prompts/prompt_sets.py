@@ -1,0 +1,81 @@
+"""Sets of prompt templates: those of this package and of plugins by name, others by their folder.
+
+A set is a folder of templates that stand in for ours of the same names. Its name is a setting of the stage that uses
+it, as in hyde(o3-mini, prompts=short), so it is part of a system's name, record and row in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from r2med import plugins
+from r2med.errors import UserError, nearest, unknown
+from r2med.prompts.templates import SUFFIX, Template, open_templates
+from r2med.spec import decoded, typed_path
+from r2med.store.files import write_atomically
+
+PROMPTS_MEANING = "a set of prompt templates, by its name (r2med prompts list) or folder; empty: --prompts, else ours"
+
+
+def prompt_sets() -> Mapping[str, Traversable]:
+    """Return the sets that have a name: the folders in `prompts/` of this package and of plugins."""
+    inside = (entry for folder in plugins.folders("prompts") if folder.is_dir() for entry in folder.iterdir())
+    return {entry.name: entry for entry in inside if entry.is_dir() and not entry.name.startswith((".", "_"))}
+
+
+def find_set(typed: str) -> Traversable | None:
+    """Return the folder of a set as one types it: a name, or a path; None for the prompts that are built in.
+
+    Raises UserError if there is no such set.
+    """
+    if not typed:
+        return None
+    named = prompt_sets()
+    if typed in named:
+        return named[typed]
+    folder = typed_path(decoded(typed))
+    if not folder.is_dir():
+        known = f"{', '.join(named)}, or a folder of your own (r2med prompts new hyde -o DIR makes one)"
+        raise UserError(f"prompts={typed}: there is no such set and no such folder{nearest(typed, named)}: {known}")
+    return folder
+
+
+def named_templates(name: str) -> dict[str, Template]:
+    """Return the templates that a name means: those of a set, those of a method, or one.
+
+    Raises UserError if there are none.
+    """
+    built_in = open_templates()
+    if name in (sets := prompt_sets()) or ("/" in name and typed_path(name).is_dir()):
+        templates = open_templates(sets.get(name) or typed_path(name))
+        names = sorted(templates.own)
+    else:
+        templates = built_in
+        names = sorted(known for known in built_in.files if name in (known, known.partition(".")[0]))
+    if not names:
+        raise unknown("template or set of templates", name, [*sets, *methods()], "r2med prompts list shows all")
+    return {name: Template(*templates.read(name)) for name in names}
+
+
+def methods() -> dict[str, list[str]]:
+    """Return what there are built-in templates for, each with the kinds of task that have one of their own."""
+    kinds: dict[str, list[str]] = {}
+    for name in sorted(open_templates().files):
+        method, _, kind = name.partition(".")
+        kinds.setdefault(method, []).extend([kind] if kind else [])
+    return kinds
+
+
+def write_set(method: str, folder: Path) -> list[Path]:
+    """Write the built-in templates of a method into a folder, to be changed there. Raises UserError if one is there."""
+    if method not in (known := methods()):
+        raise unknown("method with templates", method, known)
+    texts = {folder / f"{name}{SUFFIX}": template.text for name, template in named_templates(method).items()}
+    for path in texts:
+        if path.exists():
+            raise UserError(f"{path} is there already: name another folder, or remove it first")
+    for path, text in texts.items():
+        write_atomically(path, f"{text}\n".encode())
+    return list(texts)

@@ -1,0 +1,36 @@
+"""`r2med prompts` lists and shows templates, and begins a set."""
+
+import pytest
+
+from support.fork_server import Command
+
+
+def test_templates_are_listed_shown_and_copied(r2med: Command) -> None:
+    assert "similar-case" in r2med("prompts", "list").stdout
+    assert "Question: {query}" in r2med("prompts", "show", "short").stdout
+    shown = r2med("prompts", "show", "hyde.exam").stdout
+    assert shown.startswith("hyde.exam (")
+    assert "hyde.case" not in shown
+    made = r2med("prompts", "new", "hyde", "-o", "my set")
+    assert made.stdout.splitlines()[-1].endswith("then: hyde(LLM, prompts=my%20set)")
+    assert "exam" in r2med("prompts", "show", "./my set").stdout
+    planned = r2med("run", "hyde(gpt4, prompts=my%20set) → bm25", "--data", "demo/MedQA-Diag", "--dry-run")
+    assert "hyde.exam from my set; system built in" in planned.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["prompts", "show", "hide"], "(did you mean hyde?)"),
+        (["prompts", "new", "hide", "-o", "x"], "(did you mean hyde?)"),
+        (
+            ["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--prompts", "nowhere"],
+            "prompts=nowhere: there is no such set",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -> None:
+    ended = r2med(*words)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
