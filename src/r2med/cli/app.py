@@ -17,6 +17,8 @@ from r2med.cli.run_command import run
 from r2med.cli.score import score
 from r2med.cli.serve import serve
 from r2med.cli.stage_help import stages
+from r2med.cli.submit_command import submit
+from r2med.cli.verify_command import verify
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -60,6 +62,8 @@ app.command()(run)
 app.command()(score)
 app.command()(compare)
 app.command()(reproduce)
+app.command()(submit)
+app.command()(verify)
 app.command()(generate)
 app.command()(serve)
 app.command("import")(import_)

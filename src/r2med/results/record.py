@@ -139,13 +139,13 @@ class Record(_Part):
             key=key,
             system=system.name,
             settings=settings,
-            dataset=_dataset_facts(dataset),
+            dataset=dataset_facts(dataset),
             mean={str(measure): value for measure, value in scores.mean.items()},
             per_query={
                 query: {str(measure): value for measure, value in values.items()}
                 for query, values in scores.per_query.items()
             },
-            queries=_query_facts(dataset),
+            queries=query_facts(dataset),
             stages=tuple(_stage_facts(system, outcome, dataset)),
             seeds=dict(_seeds(settings)),
             versions=_versions(),
@@ -223,7 +223,8 @@ class Record(_Part):
             return False
 
 
-def _dataset_facts(dataset: Dataset) -> DatasetFacts:
+def dataset_facts(dataset: Dataset) -> DatasetFacts:
+    """Return what a record says of its data."""
     return DatasetFacts(
         name=dataset.name,
         fingerprint=dataset.fingerprint,
@@ -237,7 +238,8 @@ def _dataset_facts(dataset: Dataset) -> DatasetFacts:
     )
 
 
-def _query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
+def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
+    """Return what a record says of its judged queries."""
     return {
         query.id: QueryFacts(
             words=len(query.text.split()),

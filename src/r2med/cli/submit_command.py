@@ -1,0 +1,34 @@
+"""`r2med submit`: records as one checked file for a leaderboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from r2med.cli import options as flags
+
+
+def submit(
+    records: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SYSTEM|RECORD|FOLDER",
+            help="Names of systems, record files or folders of them. Default: all of --results.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The entry.")] = Path("entry.json"),
+    results: flags.Results = Path("results"),
+    max_failures: flags.MaxFailures = 0.1,
+) -> None:
+    """Write records as one entry: systems, settings, scores and hashes of runs; no texts, no paths, no keys."""
+    from r2med.cli.terminal_text import printable
+    from r2med.results.submission import submit as write
+    from r2med.spec import joined_words
+
+    entry = write(joined_words(records or []), out, results, max_failures)
+    systems = dict.fromkeys(record.system for record in entry.records)
+    print(printable(f"{out}: {len(entry.records)} records of {', '.join(systems)}"))
+    print(printable(f"check it with: r2med verify {out} --runs {results}"))

@@ -1,0 +1,31 @@
+"""`r2med verify`: whether the scores of an entry are those of its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def verify(
+    entries: Annotated[list[Path], typer.Argument(metavar="ENTRY", help="Files of r2med submit.", show_default=False)],
+    runs: Annotated[Path, typer.Option(help="A folder with their run files, at any depth.")] = Path("results"),
+    data: Annotated[
+        list[str] | None, typer.Option(help="Folders of datasets that have no card; may be repeated.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compute the scores of entries again from their runs, and refuse what does not match."""
+    from r2med.cli.console import print_json
+    from r2med.cli.terminal_text import printable
+    from r2med.results.verification import verify as check
+
+    checked = check(entries, runs, data or [])
+    if as_json:
+        print_json([{**vars(each), "entry": str(each.entry)} for each in checked])
+    else:
+        for each in checked:
+            print(printable(f"{each.entry}: {each.system} on {each.dataset}: {each.fault or 'matches'}"))
+    if any(each.fault for each in checked):
+        raise typer.Exit(1)

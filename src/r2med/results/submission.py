@@ -1,0 +1,205 @@
+"""Entries: records that others may read, in one checked file without anything of the machine that made them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from r2med.errors import UserError
+from r2med.results.collection import MAX_FAILURES, Kept, collect
+from r2med.results.evaluation import slug
+from r2med.results.record import FORMAT as RECORD_FORMAT
+from r2med.results.record import Record, StageFacts
+from r2med.store import digest
+from r2med.store.files import write_atomically
+
+FORMAT = 1
+
+LONGEST_TEXT = 4096
+"""Characters of a text in an entry: settings and ids are shorter, documents and queries are not wanted."""
+
+LARGEST = 1e15
+"""The largest number of an entry: beyond it sums lose digits, and nobody has that many documents or tokens."""
+
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+_PATHS = (
+    re.compile(r"(?P<before>path:|run:)(?P<path>[^(),+=@→]*[^(),+=@→\s])"),
+    re.compile(r"(?P<before>prompts=)(?P<path>[^\s(),+=@→]+)"),
+    re.compile(r"(?P<before>)(?<![\w.:/%~-])(?P<path>(?:~|\.{1,2})?/[^\s(),+=@→]+)"),
+    re.compile(r"(?P<before>)(?<!\w)(?P<path>[A-Za-z]:\\[^(),+=@→]+)"),
+)
+_URL = re.compile(r"https?://[^\s(),+=@→]+")
+
+
+class Entry(BaseModel):
+    """What is submitted: records without the files beside them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    records: tuple[Record, ...]
+
+
+def submit(
+    sources: Sequence[str | Path],
+    path: Path,
+    results: Path | str = "results",
+    max_failures: float = MAX_FAILURES,
+) -> Entry:
+    """Write the records of files, folders or systems as one entry. Raises UserError if one of them cannot be checked.
+
+    Paths are cut to their last part and addresses to a digest, wherever a name or a setting has them.
+    """
+    kept = list(collect(sources, results, max_failures))
+    for each in kept:
+        if each.record.run is None or not each.record.files_are_sound(each.path.parent):
+            raise UserError(f"{each.path}: its run is not beside it as it was written: run it again")
+    entry = Entry(records=tuple(_public(each.record) for each in kept))
+    body = entry.model_dump(mode="json")
+    _check_entry(entry, path)
+    _check_leaves(body, path)
+    _check_secrets(json.dumps(body, ensure_ascii=False))
+    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in body["records"])
+    text = f'{{"format": {FORMAT}, "checksum": "{digest(body)}", "records": [\n{lines}\n]}}\n'
+    write_atomically(path, text.encode())
+    return entry
+
+
+def read_entry(path: Path) -> Entry:
+    """Read an entry. Raises UserError if it was altered or holds what no entry holds."""
+    try:
+        body = json.loads(path.read_bytes())
+        checksum, written = body.pop("checksum"), body["format"]
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such entry") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(
+            f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
+        ) from None
+    if written != FORMAT:
+        raise UserError(f"{path} is an entry of format {written}, this version reads format {FORMAT}")
+    try:
+        _check_leaves(body, path)
+        untouched = checksum == digest(body)  # a ValueError for NaN and infinity
+        entry = Entry(**body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path} is not an entry of r2med: {where[:200]}: {first['msg'][:200]}") from None
+    except (ValueError, TypeError, RecursionError):
+        raise UserError(f"{path} is not an entry of r2med: it holds what is no number, such as NaN") from None
+    if not untouched:
+        raise UserError(f"{path} was altered after it was written: make it again with r2med submit")
+    _check_entry(entry, path)
+    return entry
+
+
+def read_entries(folder: Path) -> list[Kept]:
+    """Return the records of every entry in a folder. Raises UserError if there is none, or one cannot be read."""
+    files = sorted(folder.rglob("*.json"))
+    if not files:
+        raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
+    return [Kept(record, file) for file in files for record in read_entry(file).records]
+
+
+def _public(record: Record) -> Record:
+    """Return a record without paths and addresses of the machine, and without the files that are not submitted."""
+    body = record.model_dump(mode="json", exclude={"traces", "generated"})
+    body |= _without_places({"system": body["system"], "settings": body["settings"]})
+    for stage in body["stages"]:
+        stage["name"] = _without_places(stage["name"])
+    body["run"]["file"] = f"{slug(body['system'])[:100]}-{record.key[:10]}.trec.gz"
+    return Record(**body)
+
+
+def _without_places(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_places(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_places(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    value = _URL.sub(lambda url: f"address-{digest(url[0])[:12]}", value)
+    for pattern in _PATHS:
+        value = pattern.sub(lambda match: match["before"] + re.split(r"[/\\]", match["path"].rstrip("/\\"))[-1], value)
+    return value
+
+
+def _check_secrets(text: str) -> None:
+    """Raise UserError if a key of this environment or the home folder got into an entry."""
+    for name, value in os.environ.items():
+        if _SECRET.search(name.upper()) and len(value) >= 8 and value in text:
+            raise UserError(
+                f"the entry would hold the value of {name}: a setting or a name has it; nothing was written"
+            )
+    home = str(Path.home())
+    if len(home) > 1 and f"{home}/" in text:
+        raise UserError("the entry would hold a path of your home folder: run with a path without it")
+
+
+def _check_entry(entry: Entry, path: Path) -> None:
+    """Raise UserError for what the types allow and no entry holds."""
+    if not entry.records:
+        raise UserError(f"{path} holds no records")
+    cells = [(record.system, record.dataset.name) for record in entry.records]
+    for record in entry.records:
+        for fault in _faults(record, cells):
+            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+
+
+def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if cells.count((record.system, record.dataset.name)) > 1:
+        yield "it has two records"
+    if record.format != RECORD_FORMAT:
+        yield f"a record of format {record.format}, this version reads format {RECORD_FORMAT}"
+    if record.run is None or record.traces is not None or record.generated is not None:
+        yield "it is to name its run, and no other file"
+    elif re.search(r"[/\\\0]", record.run.file):
+        yield f"its run has a path instead of a name: {record.run.file[:200]}"
+    if not record.stages or not record.per_query:
+        yield "it has no stages or no scores"
+    for query, values in {"the mean": record.mean, **record.per_query}.items():
+        if values.keys() != record.mean.keys():
+            yield f"{query} has other measures than the mean"
+        if wrong := next((name for name, value in values.items() if not 0 <= value <= 1), None):
+            yield f"{wrong} of {query} is {values[wrong]}, and lies not between 0 and 1"
+    for name, value in record.mean.items():
+        mean = math.fsum(values[name] for values in record.per_query.values()) / len(record.per_query)
+        if not math.isclose(mean, value, abs_tol=1e-9):
+            yield f"{name} is {value}, and the mean of its queries {mean}"
+    if any(number < 0 for stage in record.stages for number in _numbers(stage)):
+        yield "a stage took less than nothing"
+
+
+def _numbers(stage: StageFacts) -> list[float]:
+    took = [*vars(stage.cost).values(), *vars(stage.prepared).values()]
+    times = [stage.latency_p50, stage.latency_p95, stage.failures]
+    return [*times, *(value for value in took if isinstance(value, int | float))]
+
+
+def _check_leaves(body: Any, path: Path) -> None:
+    """Raise UserError for texts and numbers that are larger than any in a record."""
+    for leaf in _leaves(body):
+        if isinstance(leaf, str) and len(leaf) > LONGEST_TEXT:
+            raise UserError(f"{path}: it holds a text of {len(leaf):,} characters, beginning {leaf[:60]!r}")
+        if isinstance(leaf, int | float) and not abs(leaf) <= LARGEST:
+            raise UserError(f"{path}: it holds a number beyond {LARGEST:g}")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield key
+            yield from _leaves(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield value

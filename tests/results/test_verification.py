@@ -1,0 +1,141 @@
+"""Verifying: scores are those that the runs give, on the data that the entry names, or the difference is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import r2med
+from r2med import UserError
+from r2med.results.submission import submit
+from r2med.results.verification import verify
+from r2med.store import Store, digest
+from r2med.store.files import sha256
+from support.fork_server import Command
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    r2med.run("bm25", "demo/Biology", out=folder / "runs", store=Store(folder / "store"))
+    return folder / "runs"
+
+
+@pytest.fixture
+def entry(results: Path, tmp_path: Path) -> Path:
+    submit([results], tmp_path / "entry.json")
+    return tmp_path / "entry.json"
+
+
+def forged(entry: Path, change: Callable[[Any], object]) -> Path:
+    body = json.loads(entry.read_text())
+    change(body["records"][0])
+    del body["checksum"]
+    entry.write_text(json.dumps({**body, "checksum": digest(body)}))
+    return entry
+
+
+def fault(entry: Path, runs: Path, **settings: Any) -> str:
+    [checked] = verify([entry], runs, **settings)
+    return checked.fault
+
+
+def test_an_honest_entry_matches_wherever_its_run_lies(entry: Path, results: Path, tmp_path: Path) -> None:
+    assert fault(entry, results) == ""
+    [run] = results.rglob("*.trec.gz")
+    (tmp_path / "deep/er").mkdir(parents=True)
+    (tmp_path / "deep/er/renamed.gz").write_bytes(run.read_bytes())
+    assert fault(entry, tmp_path / "deep") == ""
+
+
+def better(record: Any) -> None:
+    """Claim a better score for one query, in its place and in the mean."""
+    query, values = next((query, values) for query, values in record["per_query"].items() if values["nDCG@10"] < 1)
+    record["mean"]["nDCG@10"] += (1 - values["nDCG@10"]) / len(record["per_query"])
+    record["per_query"][query]["nDCG@10"] = 1.0
+
+
+def dropped(record: Any) -> None:
+    """Leave the worst query out."""
+    worst = min(record["per_query"], key=lambda query: record["per_query"][query]["nDCG@10"])
+    del record["per_query"][worst]
+    for name in record["mean"]:
+        record["mean"][name] = sum(v[name] for v in record["per_query"].values()) / len(record["per_query"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (better, "nDCG@10 of query"),
+        (dropped, "it scores other queries than are judged"),
+        (lambda record: record["stages"][-1]["gold"].clear(), "the ranks of its relevant documents"),
+        (lambda record: record["dataset"].update(documents=5), "what it says of demo/Biology"),
+        (lambda record: record["dataset"].update(fingerprint="f" * 32), "made on other data than demo/Biology"),
+        (lambda record: record["dataset"].update(name="../../etc"), "no dataset that r2med knows"),
+        (lambda record: record["run"].update(sha256="0" * 64), "is not the run of this record"),
+        (lambda record: record["run"].update(depth=3), "more than 3 documents"),
+        (lambda record: record["queries"].clear(), "what it says of demo/Biology and its queries"),
+    ],
+)
+def test_what_does_not_match_is_named(
+    change: Callable[[Any], object], message: str, entry: Path, results: Path
+) -> None:
+    assert message in fault(forged(entry, change), results)
+
+
+def test_another_run_than_the_submitted_one_is_refused(entry: Path, results: Path, tmp_path: Path) -> None:
+    [run] = results.rglob("*.trec.gz")
+    lines = gzip.decompress(run.read_bytes()).splitlines(keepends=True)
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / run.name).write_bytes(gzip.compress(b"".join(lines[:-1])))
+    assert "is not the run of this record" in fault(entry, runs)
+    (runs / run.name).unlink()
+    assert "its run is not there" in fault(entry, runs)
+
+
+def test_a_run_that_is_none_is_told_of(entry: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "junk.gz").write_bytes(b"\x1f\x8bjunk")
+    forged(entry, lambda record: record["run"].update(sha256=sha256(runs / "junk.gz")))
+    assert "not a TREC run" in fault(entry, runs)
+
+
+def test_a_dataset_without_a_card_is_found_by_its_contents(results: Path, tmp_path: Path) -> None:
+    folder = r2med.load("demo/Biology").folder
+    assert folder is not None
+    (tmp_path / "private").mkdir()
+    for name in ("corpus.jsonl", "query.jsonl", "qrels.jsonl"):
+        (tmp_path / "private" / name).write_bytes((folder / name).read_bytes())
+    r2med.run("bm25", str(tmp_path / "private"), out=tmp_path / "runs")
+    submit([tmp_path / "runs"], tmp_path / "entry.json")
+    assert "name its folder by --data" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[tmp_path / "private"]) == ""
+
+
+def test_two_entries_of_one_system_are_one_line(entry: Path, results: Path) -> None:
+    with pytest.raises(UserError, match="bm25 has two records on demo/Biology"):
+        verify([entry, entry], results)
+
+
+def test_a_folder_of_runs_that_is_not_there_is_one_line(entry: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such folder"):
+        verify([entry], tmp_path / "nowhere")
+
+
+def test_the_command_line_submits_and_verifies(r2med: Command, tmp_path: Path) -> None:
+    r2med("run", "bm25", "--data", "demo/Biology", "--out", tmp_path / "results")
+    made = r2med("submit", "bm25", "-o", "entry.json")
+    assert "r2med verify entry.json --runs results" in made.stdout
+    done = r2med("verify", "entry.json", "--runs", "results")
+    assert (done.returncode, done.stdout) == (0, "entry.json: bm25 on demo/Biology: matches\n")
+    forged(tmp_path / "entry.json", better)
+    refused = r2med("verify", "entry.json", "--runs", "results", "--json")
+    assert refused.returncode == 1
+    assert "nDCG@10 of query" in json.loads(refused.stdout)[0]["fault"]
