@@ -88,3 +88,14 @@ def test_every_python_block_of_the_docs_runs(
         compile(body, page, "exec")
         return
     exec(compile(body, page, "exec"), {"__name__": "docs"})
+
+
+def test_the_workflow_of_a_leaderboard_can_be_copied() -> None:
+    import yaml
+
+    text = (ROOT / "docs/leaderboard-check.yml").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)
+    assert set(workflow["jobs"]) == {"verify", "publish"}
+    ran = [step["run"] for step in workflow["jobs"]["verify"]["steps"] if "run" in step]
+    verbs = [parsed(line)[0] for line in ran if line.startswith("r2med verify")]
+    assert verbs == ["verify"]

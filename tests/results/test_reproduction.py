@@ -9,8 +9,9 @@ import pytest
 
 from r2med import UserError, load
 from r2med.results import reproduction
+from r2med.results.collection import collect
 from r2med.results.expectations import Expectation, expectations
-from r2med.results.reproduction import FILE, reproduce, reproductions
+from r2med.results.reproduction import outcome, reproduce
 from support.fork_server import Command
 
 BM25 = next(each for each in expectations() if (each.system, each.data) == ("bm25", "demo"))
@@ -24,17 +25,28 @@ def only(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
 
 def test_the_demo_comes_out_offline(tmp_path: Path) -> None:
     outcomes = reproduce(results=tmp_path)
-    assert [outcome.expectation.system for outcome in outcomes] == [
+    assert [each.expectation.system for each in outcomes] == [
         "bm25",
         "bm25(scorer=lucene)",
         "rm3 → bm25",
         "hyde(author) → bm25",
     ]
-    for outcome in outcomes:
-        assert outcome.verdict == "OK"
-        assert [figure.dataset for figure in outcome.figures][-2:] == ["demo/IIYi-Clinical", "average"]
-        assert {"r2med", "python", "numpy"} <= set(outcome.versions)
-    assert list(reproductions(tmp_path)) == outcomes
+    for each in outcomes:
+        assert each.verdict == "OK"
+        assert [figure.dataset for figure in each.figures][-2:] == ["demo/IIYi-Clinical", "average"]
+        assert {"r2med", "python", "numpy"} <= set(each.versions)
+
+
+def test_records_are_all_that_a_verdict_needs(tmp_path: Path) -> None:
+    [made] = reproduce(["bm25"], ["demo"], results=tmp_path)
+    assert outcome(BM25, collect([tmp_path]).records("bm25")) == made
+
+
+def test_datasets_that_were_not_run_do_not_spoil_the_verdict(tmp_path: Path) -> None:
+    reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    some = outcome(BM25, collect([tmp_path]).records("bm25"))
+    assert some.verdict == "OK"
+    assert [figure.verdict for figure in some.figures] == ["OK", *["not run"] * 8]
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(0.009, "OK"), (0.05, "near"), (0.2, "off"), (-0.2, "off")])
@@ -44,15 +56,15 @@ def test_a_verdict_is_that_of_the_worst_figure(
     [figure] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)[0].figures
     assert figure.observed is not None
     only(monkeypatch, values={"demo/Biology": {"nDCG@10": figure.observed + shift, "MRR": 100.0}}, average=None)
-    [outcome] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
-    assert outcome.figures[0].verdict == verdict
-    assert outcome.verdict == "off"  # no system finds everything first
+    [made] = reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
+    assert made.figures[0].verdict == verdict
+    assert made.verdict == "off"  # no system finds everything first
 
 
 def test_some_of_the_datasets_have_no_average(tmp_path: Path) -> None:
-    [outcome] = reproduce(["bm25"], ["demo/Biology", "demo/MedQA-Diag"], results=tmp_path)
-    assert [figure.dataset for figure in outcome.figures] == ["demo/Biology", "demo/MedQA-Diag"]
-    assert outcome.command == "r2med run bm25 --data demo/Biology,demo/MedQA-Diag"
+    [made] = reproduce(["bm25"], ["demo/Biology", "demo/MedQA-Diag"], results=tmp_path)
+    assert [figure.dataset for figure in made.figures] == ["demo/Biology", "demo/MedQA-Diag"]
+    assert made.command == "r2med run bm25 --data demo/Biology,demo/MedQA-Diag"
 
 
 def test_a_folder_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,24 +74,21 @@ def test_a_folder_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "scifact").mkdir()
     for name in ("corpus.jsonl", "query.jsonl", "qrels.jsonl"):
         (tmp_path / "scifact" / name).write_bytes((folder / name).read_bytes())
-    [outcome] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
-    assert (outcome.verdict, outcome.command) == ("OK", "r2med run bm25 --data SciFact")
+    [made] = reproduce(["bm25"], [str(tmp_path / "scifact")], results=tmp_path)
+    assert (made.verdict, made.command) == ("OK", "r2med run bm25 --data SciFact")
 
 
 def test_a_dry_run_tells_all_and_writes_nothing(tmp_path: Path) -> None:
-    [outcome] = reproduce(["hyde(o3-mini) -> nv"], ["R2MED"], results=tmp_path, dry_run=True)
-    assert (outcome.verdict, outcome.figures[-1].expected, outcome.figures[-1].observed) == ("not run", 41.35, None)
-    assert not list(tmp_path.glob(FILE))
+    [made] = reproduce(["hyde(o3-mini) -> nv"], ["R2MED"], results=tmp_path, dry_run=True)
+    assert (made.verdict, made.figures[-1].expected, made.figures[-1].observed) == ("not run", 41.35, None)
+    assert not list(tmp_path.iterdir())
 
 
-def test_what_cannot_run_says_why_and_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reproduce(["bm25"], ["demo/Biology"], results=tmp_path)
-    before = (tmp_path / FILE).read_bytes()
+def test_what_cannot_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only(monkeypatch, system="bm25 → qwen3-reranker-8b@10")
-    [outcome] = reproduce([], ["demo/Biology"], results=tmp_path)
-    assert outcome.verdict == "not run"
-    assert outcome.errors
-    assert (tmp_path / FILE).read_bytes() == before
+    [made] = reproduce([], ["demo/Biology"], results=tmp_path)
+    assert made.verdict == "not run"
+    assert made.errors
 
 
 @pytest.mark.parametrize(
@@ -95,19 +104,6 @@ def test_what_nothing_is_known_of_is_one_line(names: list[str], data: list[str],
         reproduce(names, data, results=tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[{}]", b"\xff", b"[" * 100_000, b'[{"surprise": 1}]'])
-def test_a_damaged_file_is_told_of(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(UserError, match="is not what r2med reproduce wrote"):
-        reproductions(tmp_path)
-
-
-def test_the_same_run_gives_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("a", "b", "a"):
-        reproduce(["bm25"], ["demo/Biology"], results=tmp_path / name)
-    assert (tmp_path / "a" / FILE).read_bytes() == (tmp_path / "b" / FILE).read_bytes()
-
-
 def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     r2med: Command,
 ) -> None:
@@ -115,8 +111,8 @@ def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     assert len(json.loads(listed.stdout)) == len(expectations())
     assert "15.13" in r2med("reproduce", "bm25", "--list").stdout
     done = r2med("reproduce", "bm25", "--data", "demo/Biology", "--json")
-    [outcome] = json.loads(done.stdout)
-    assert (done.returncode, outcome["verdict"]) == (0, "OK")
+    [printed] = json.loads(done.stdout)
+    assert (done.returncode, printed["verdict"]) == (0, "OK")
     shown = r2med("reproduce", "bm25", "--data", "demo/Biology").stdout
     for part in ("bm25: OK", "27.59", "command: r2med run bm25 --data demo/Biology", "OK within 0.01 points", "numpy"):
         assert part in shown

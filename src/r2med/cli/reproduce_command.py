@@ -35,7 +35,7 @@ def reproduce(
     model_path: flags.ModelPaths = None,
     trust_remote_code: flags.TrustRemoteCode = False,
     base_url: flags.BaseURL = None,
-    out: Annotated[Path, typer.Option(help="Where records and reproduction.json go.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Where records and runs go.")] = Path("results"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
@@ -68,7 +68,7 @@ def reproduce(
     else:
         for outcome in outcomes:
             _show(outcome)
-    if not dry_run and any(outcome.verdict in ("off", "not run") for outcome in outcomes):
+    if any(outcome.verdict == "off" or outcome.errors for outcome in outcomes):
         raise typer.Exit(1)
 
 

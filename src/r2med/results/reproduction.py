@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import cards, groups
 from r2med.errors import UserError, unknown
-from r2med.results.batch import Cell, plan_run
+from r2med.results.batch import plan_run
 from r2med.results.expectations import MEASURE, Expectation, expectations
+from r2med.results.record import Record
 from r2med.setup import Setup
 from r2med.spec import parse
-from r2med.store.files import write_atomically
 from r2med.system.composing import printed
-
-FILE = "reproduction.json"
-"""Where a folder of results keeps what was reproduced."""
 
 AVERAGE = "average"
 
 Verdict = Literal["OK", "near", "off", "not run"]
 
-WORST: tuple[Verdict, ...] = ("not run", "off", "near", "OK")
+WORST: tuple[Verdict, ...] = ("off", "near", "OK", "not run")
 
 
 class _Part(BaseModel):
@@ -56,7 +52,7 @@ class Reproduction(_Part):
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the figures' verdicts."""
+        """The worst verdict of the figures that were run."""
         return min((figure.verdict for figure in self.figures), key=WORST.index)
 
 
@@ -68,34 +64,31 @@ def reproduce(
     setup: Setup | None = None,
     dry_run: bool = False,
 ) -> list[Reproduction]:
-    """Run what is expected of systems on datasets and compare; records and the outcome are kept in `results`.
+    """Run what is expected of systems on datasets and compare; the records are kept in `results`.
 
     Without names, everything that is expected on the datasets is run. Raises UserError if nothing is. In a dry run
     nothing is evaluated or written.
     """
-    chosen, folder = _chosen(names, data), Path(results)
+    chosen = _chosen(names, data)
     if dry_run:
-        return [_reproduction(expectation, dict.fromkeys(words)) for expectation, words in chosen]
-    outcomes = [
-        _reproduction(expectation, _evaluated(expectation, words, folder, setup or Setup()))
-        for expectation, words in chosen
-    ]
-    run = [outcome for outcome in outcomes if any(figure.observed is not None for figure in outcome.figures)]
-    kept = {(outcome.command, outcome.expectation.source): outcome for outcome in (*reproductions(folder), *run)}
-    content = [outcome.model_dump(mode="json") for outcome in kept.values()]
-    write_atomically(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-    return outcomes
+        return [outcome(expectation, {}, list(words)) for expectation, words in chosen]
+    return [_run(expectation, words, Path(results), setup or Setup()) for expectation, words in chosen]
 
 
-def reproductions(folder: Path) -> tuple[Reproduction, ...]:
-    """Return what was reproduced in a folder of results. Raises UserError if its file was damaged."""
-    file = folder / FILE
-    if not file.is_file():
-        return ()
-    try:
-        return TypeAdapter(tuple[Reproduction, ...]).validate_json(file.read_bytes())
-    except ValidationError:
-        raise UserError(f"{file} is not what r2med reproduce wrote: remove it and run that again") from None
+def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
+    """Return what records (dataset -> record) of its system make of an expectation, on some of its datasets or all."""
+    datasets = datasets or list(expectation.values)
+    figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
+    if expectation.average is not None and len(datasets) == len(expectation.values):
+        parts = [figure.observed for figure in figures if figure.observed is not None]
+        mean = sum(parts) / len(parts) if len(parts) == len(datasets) else None
+        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
+    return Reproduction(
+        expectation=expectation,
+        command=expectation.command(datasets),
+        figures=tuple(figures),
+        versions=next((record.versions for record in records.values()), {}),
+    )
 
 
 def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
@@ -142,33 +135,18 @@ def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]
     return {name: word for name, word in there.items() if word}
 
 
-def _evaluated(
-    expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup
-) -> dict[str, Cell | None]:
+def _run(expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup) -> Reproduction:
     setup = replace(setup, recorded=setup.recorded or expectation.recorded)
     plan = plan_run([expectation.system], list(words.values()), setup=setup)
-    return dict(zip(words, plan.evaluate(folder), strict=True))
+    cells = dict(zip(words, plan.evaluate(folder), strict=True))
+    records = {name: cell.record for name, cell in cells.items() if cell.record}
+    errors = tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error))
+    return outcome(expectation, records, list(words)).model_copy(update={"errors": errors})
 
 
-def _reproduction(expectation: Expectation, cells: Mapping[str, Cell | None]) -> Reproduction:
-    figures = [figure for name, cell in cells.items() for figure in _figures(expectation, name, cell)]
-    if expectation.average is not None and len(cells) == len(expectation.values):
-        parts = [figure.observed for figure in figures if figure.observed is not None]
-        mean = sum(parts) / len(parts) if len(parts) == len(cells) else None
-        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
-    records = [cell.record for cell in cells.values() if cell and cell.record]
-    return Reproduction(
-        expectation=expectation,
-        command=expectation.command(list(cells)),
-        figures=tuple(figures),
-        errors=tuple(dict.fromkeys(cell.error for cell in cells.values() if cell and cell.error)),
-        versions=records[0].versions if records else {},
-    )
-
-
-def _figures(expectation: Expectation, dataset: str, cell: Cell | None) -> Iterator[Figure]:
+def _figures(expectation: Expectation, dataset: str, record: Record | None) -> Iterator[Figure]:
     for measure, expected in expectation.values[dataset].items():
-        observed = 100 * cell.record.mean[measure] if cell and cell.record else None
+        observed = 100 * record.mean[measure] if record else None
         yield _figure(expectation, dataset, measure, expected, observed)
 
 
