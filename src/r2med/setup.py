@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,15 @@ class Setup:
     store: Store = field(default_factory=default_store, compare=False)
 
     def __post_init__(self) -> None:
+        # As one types them in Python: a number of dollars, paths as strings, weights by name.
+        if not isinstance(self.budget, Budget):
+            object.__setattr__(self, "budget", Budget(self.budget))
+        if isinstance(self.model_paths, Mapping):
+            paths = tuple((name, typed_path(str(path))) for name, path in self.model_paths.items())
+            object.__setattr__(self, "model_paths", paths)
+        for name in ("generations", "prompts", "candidates"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, typed_path(getattr(self, name)))
         if self.depth < 1:
             raise UserError(f"a reranker's depth is 1 or more, not {self.depth}")
         if self.concurrency < 1:
@@ -91,6 +101,11 @@ class Setup:
             raise UserError(f"--generations {self.generations}: there is no such folder")
         if self.generations is not None:
             object.__setattr__(self, "recorded", True)  # a folder of texts means that they are to be read
+
+    def __repr__(self) -> str:
+        plain = {each.name: each.default for each in fields(self) if each.name not in ("budget", "store")}
+        changed = [f"{name}={getattr(self, name)!r}" for name, value in plain.items() if getattr(self, name) != value]
+        return f"Setup({', '.join(changed)})"
 
     @property
     def policy(self) -> Policy:

@@ -9,7 +9,7 @@ import r2med
 from r2med.cli.tables import BM25_CAPTION, PRICE_CAPTION, run_report
 from r2med.cost import Cost
 from r2med.results import Record
-from r2med.results.batch import Cell, Results
+from r2med.results.cells import Cell, Results
 from r2med.results.record import DatasetFacts, StageFacts
 
 PUBLISHED = {"stage": "bm25", "scorer": "published"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from r2med.data.qrels_file import read_qrels
 from r2med.measure import DEFAULT, Measure, score
-from r2med.retrieve import Run, read_run
+from r2med.retrieve import Run
 from r2med.retrieve.run import IdTable
 
 FOLDER = Path(__file__).parent / "trec_eval"
@@ -38,7 +38,7 @@ def trec_name(measure):
 
 
 def test_every_line_that_trec_eval_printed_matches_to_the_digit():
-    scores = score(read_qrels(FOLDER / "qrels.txt"), read_run(FOLDER / "run.txt"), MEASURES)
+    scores = score(read_qrels(FOLDER / "qrels.txt"), Run.read(FOLDER / "run.txt"), MEASURES)
     by_name = {trec_name(measure): measure for measure in MEASURES}
     lines = (FOLDER / "expected.txt").read_text().splitlines()
     assert len(lines) == 875
@@ -85,9 +85,9 @@ def test_an_empty_run_scores_zero_everywhere():
 def test_scores_equal_in_single_precision_are_a_tie_unless_they_are_read_as_doubles(tmp_path):
     path = tmp_path / "run"
     path.write_text("q Q0 a 1 0.50000000001 t\nq Q0 b 2 0.5 t\n")
-    orders = [[document for document, _ in next(iter(read_run(path, doubles=doubles)))[1]] for doubles in (False, True)]
+    orders = [[document for document, _ in next(iter(Run.read(path, doubles=doubles)))[1]] for doubles in (False, True)]
     assert orders == [["b", "a"], ["a", "b"]]
-    values = [score({"q": {"a": 1}}, read_run(path, doubles=doubles)).mean[Measure("MRR")] for doubles in (False, True)]
+    values = [score({"q": {"a": 1}}, Run.read(path, doubles=doubles)).mean[Measure("MRR")] for doubles in (False, True)]
     assert values == [0.5, 1.0]
 
 

@@ -20,7 +20,7 @@ from r2med.errors import UserError
 from r2med.measure import score
 from r2med.results import Record, evaluate
 from r2med.results.evaluation import slug
-from r2med.retrieve import read_run
+from r2med.retrieve import Run
 from r2med.store import Store
 from r2med.system import System
 from r2med.version import source_digest
@@ -77,7 +77,7 @@ def test_the_scores_of_a_record_are_those_of_its_run_file(mini: Path, workspace:
     (path,) = workspace.out.rglob("*.trec.gz")
     assert record.run is not None
     assert record.run.file == path.name
-    scores = score(load(mini).qrels, read_run(path))
+    scores = score(load(mini).qrels, Run.read(path))
     assert record.mean == {str(measure): value for measure, value in scores.mean.items()}
     assert record.per_query == {
         query: {str(measure): value for measure, value in values.items()} for query, values in scores.per_query.items()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from r2med.errors import UserError
 from r2med.measure import Measure, score
-from r2med.retrieve import Run, read_run, trec, write_run
+from r2med.retrieve import Run, run_file, write_run
 from r2med.retrieve.run import IdTable
 from r2med.retrieve.trec import read_judged_run
 
@@ -36,7 +36,7 @@ def test_what_is_written_reads_back(tmp_path_factory, rankings, name):
     path = tmp_path_factory.mktemp("run") / name
     run = run_of(rankings)
     write_run(run, path, tag="any tag")
-    assert list(read_run(path, encoded=True)) == [entry for entry in run if entry[1]]
+    assert list(Run.read(path, encoded=True)) == [entry for entry in run if entry[1]]
 
 
 @given(RANKINGS)
@@ -72,15 +72,15 @@ def test_a_fault_is_one_line_with_its_place(tmp_path, content, says):
     path = tmp_path / "run"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError) as error:
-        read_run(path)
+        Run.read(path)
     assert says in str(error.value)
 
 
 def test_a_missing_file_and_a_folder_are_one_line(tmp_path):
     with pytest.raises(UserError, match="no such run file"):
-        read_run(Path(tmp_path / "none"))
+        Run.read(Path(tmp_path / "none"))
     with pytest.raises(UserError, match="is a folder"):
-        read_run(tmp_path)
+        Run.read(tmp_path)
 
 
 def test_leaving_documents_out_keeps_order_and_fills_up_to_k():
@@ -90,21 +90,21 @@ def test_leaving_documents_out_keeps_order_and_fills_up_to_k():
 
 
 def test_a_file_that_unpacks_to_more_than_any_run_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(trec, "SMALL", 1 << 20)
+    monkeypatch.setattr(run_file, "SMALL", 1 << 20)
     path = tmp_path / "run.gz"
     with gzip.open(path, "wb") as file:
         for number in range(300_000):
             file.write(b"q Q0 %d 1 1.0 %b\n" % (number, b"t" * 500))
     with pytest.raises(UserError, match=r"run.gz: unpacks to more than 100 times its size, which no run file does"):
-        read_run(path)
+        Run.read(path)
 
 
 def test_a_packed_file_of_one_endless_line_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(trec, "SMALL", 1 << 20)
+    monkeypatch.setattr(run_file, "SMALL", 1 << 20)
     path = tmp_path / "run.gz"
     path.write_bytes(gzip.compress(b"x" * (64 << 20)))
     with pytest.raises(UserError, match="unpacks to more than 100 times its size"):
-        read_run(path)
+        Run.read(path)
 
 
 def test_a_run_to_be_scored_is_decoded_where_that_is_how_it_is_judged(tmp_path):

@@ -11,7 +11,7 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.results.batch import Cell, Plan
+    from r2med.results.batch import Plan
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
@@ -74,6 +74,15 @@ def run(
     measure: Annotated[
         str, typer.Option(help="The measure of the table; records hold them all.", rich_help_panel=flags.OUTPUT)
     ] = "nDCG@10",
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="Order the rows by score, p50, p95, dollars, tokens, name or a dataset. Default: as typed.",
+            show_default=False,
+            rich_help_panel=flags.OUTPUT,
+        ),
+    ] = "",
     fresh: Annotated[
         bool,
         typer.Option(
@@ -89,19 +98,20 @@ def run(
     ] = False,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
-    import json
-
+    from r2med.cli.console import print_json
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
     from r2med.cli.tables import run_report
     from r2med.errors import UserError
+    from r2med.measure.measures import recorded_measure
     from r2med.results.batch import plan_run
+    from r2med.results.cells import check_order
     from r2med.spec import joined_words
     from r2med.store import default_store
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
-    shown = _checked_measure(measure)
+    shown = recorded_measure(measure)
     store = default_store().fresh() if fresh else default_store()
     setup = flags.make_setup(
         model_path=model_path,
@@ -147,14 +157,17 @@ def run(
         "--llm-backend": llm_backend,
     }
     _check_used(plan, [flag for flag, given in about_texts.items() if given])
+    if sort:
+        check_order(sort, plan.dataset_names)
     if dry_run:
         show_plan(plan)
         return
     flags.check_writable(out)
     with steps(len(plan.data) * len(plan.systems)) as step:
         results = plan.evaluate(out, k, fresh, announce=step)
+    results = results.sorted(sort, shown) if sort else results
     if as_json:
-        print(json.dumps([_summary(cell) for cell in results], indent=1))
+        print_json([cell.summary() for cell in results])
     elif not results.records and len(results.errors) == 1:
         raise UserError(next(iter(results.errors)))
     else:
@@ -163,37 +176,9 @@ def run(
         raise typer.Exit(1)
 
 
-def _checked_measure(measure: str) -> str:
-    from r2med.errors import UserError
-    from r2med.measure import DEFAULT, Measure
-
-    shown = str(Measure.parse(measure))
-    if shown not in map(str, DEFAULT):
-        raise UserError(f"records do not hold {shown}: choose one of {', '.join(map(str, DEFAULT))}")
-    return shown
-
-
 def _check_used(plan: Plan, given: list[str]) -> None:
     """Raise UserError for flags about texts and LLMs where no system has a stage that they could change."""
     from r2med.errors import UserError
 
     if given and not any(system.expander or system.rerankers for system in plan.systems):
         raise UserError(f"{given[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")
-
-
-def _summary(cell: Cell) -> dict[str, object]:
-    record = cell.record
-    if record is None:
-        return {"system": cell.system, "dataset": cell.dataset, "error": cell.error}
-    cost = record.cost
-    return {
-        "system": record.system,
-        "dataset": record.dataset.name,
-        "key": record.key,
-        "mean": record.mean,
-        "failures": record.failures + record.unordered,
-        "llm_tokens": cost.llm_tokens,
-        "cost_usd": cost.dollars if not cost.unpriced else None,
-        "encoder_seconds": cost.encoder_seconds,
-        "seconds_per_query": record.seconds_per_query,
-    }

@@ -13,15 +13,10 @@ from rich.text import Text
 from r2med.cli.console import console, plain
 from r2med.cli.figures import Figures, labelled
 from r2med.cli.terminal_text import printable
-from r2med.cost import Cost, total
-from r2med.data.dataset_cards import cards, groups, short_name
-from r2med.measure.measures import group_means
-from r2med.results import Record
-from r2med.results.batch import Cell, Results
-
-Row = Sequence[Cell]
-
-MISSING = "–"
+from r2med.cost import Cost
+from r2med.data.dataset_cards import short_name
+from r2med.results import Record, Results
+from r2med.results.cells import MISSING, row_cost, row_latency, row_means, shown_dollars, shown_score, shown_seconds
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, searched without one"),
@@ -29,6 +24,9 @@ FAILED = {
 }
 
 BM25_CAPTION = "bm25: the benchmark's published scorer; Lucene's, which most others use, is bm25(scorer=lucene)."
+TIME_CAPTION = (
+    "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest of the datasets."
+)
 PRICE_CAPTION = "dollars: unknown where an LLM has no card with a price, ≥ where that is so for some of the calls."
 DEMO_CAPTION = (
     "The demo is small and written to show one thing: the words of a clinical question mislead, and a text that "
@@ -60,14 +58,13 @@ def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
 
 def _print_scores(output: Console, results: Results, measure: str) -> None:
     """Print the tables, and below them what a reader has to know about their words."""
-    means = [_means(row, measure) for row in results.rows]
+    means = [row_means(row, measure) for row in results.rows]
     tables = [_scores(results, measure, means)]
     tasks = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
     if tasks:
         tables.append(_figures("average by task", tasks, [[mean.get(task) for task in tasks] for mean in means]))
-    costs = [total(cell.record.cost for cell in row if cell.record) for row in results.rows]
-    if any(cost.llm_tokens or cost.encoder_seconds or cost.dollars for cost in costs):
-        tables.append(_costs(results, costs))
+    costs = [row_cost(row) for row in results.rows]
+    tables.append(_costs(results, costs))
     # Printable first: how long a name is depends on it.
     names = [printable(row[0].system) for row in results.rows]
     names, legend = labelled(names, tables[0].room(names, output.width))
@@ -98,7 +95,7 @@ def _figures(corner: str, heads: Sequence[str], rows: Sequence[Sequence[float | 
     def shown(value: float | None, top: float | None) -> Text:
         if value is None:
             return plain(MISSING, "dim")
-        return plain(f"{100 * value:.2f}", "bold" if value == top and len(rows) > 1 else "")
+        return plain(shown_score(value), "bold" if value == top and len(rows) > 1 else "")
 
     return Figures(corner, heads, [list(map(shown, row, best)) for row in rows])
 
@@ -108,23 +105,16 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Figures:
     rows = []
     for row, cost in zip(results.rows, costs, strict=True):
         records = [cell.record for cell in row if cell.record]
-        queries = sum(record.dataset.queries for record in records)
-        seconds = sum(record.seconds_per_query * record.dataset.queries for record in records)
         figures = (
             f"{cost.llm_tokens:,}",
-            _dollars(cost),
+            shown_dollars(cost),
             f"{cost.encoder_seconds:.1f}",
-            f"{seconds / queries:.3f}" if queries else MISSING,
+            shown_seconds(row_latency(row, 0.5)),
+            shown_seconds(row_latency(row, 0.95)),
             f"{sum(record.failures + record.unordered for record in records):,}",
         )
         rows.append(list(map(plain, figures)))
-    return Figures("what it took", ("LLM tokens", "dollars", "encoder s", "s a query", "failed"), rows)
-
-
-def _dollars(cost: Cost) -> str:
-    if not cost.unpriced:
-        return f"{cost.dollars:.2f}"
-    return f"≥ {cost.dollars:.2f}" if cost.dollars else "unknown"
+    return Figures("what it took", ("LLM tokens", "dollars", "encoder s", "p50 s", "p95 s", "failed"), rows)
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:
@@ -134,6 +124,7 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
         for stage in _declared(record.settings)
     ):
         yield BM25_CAPTION
+    yield TIME_CAPTION
     if any(cost.unpriced for cost in costs):
         yield PRICE_CAPTION
 
@@ -147,22 +138,6 @@ def _declared(settings: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(settings, list | tuple):
         for part in settings:
             yield from _declared(part)
-
-
-def _means(row: Row, measure: str) -> dict[str, float]:
-    """Return the averages; none where a dataset is missing, since an average over others would look like one."""
-    records = [cell.record for cell in row if cell.record]
-    if len(records) < len(row):
-        return {}
-    names = [record.dataset.name for record in records]
-    # Two folders may bear one name: each counts.
-    keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
-    values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
-    known = {key: cards().get(name.split("/")[-1]) for key, name in zip(keys, names, strict=True)}
-    means = group_means(values, known)
-    if set(names) != set(groups()["R2MED"]):  # the average without Biology is a habit of the real benchmark
-        means = {label: value for label, value in means.items() if not label.startswith("without ")}
-    return means
 
 
 def _failures(records: Sequence[Record]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
 from r2med.errors import UserError
 from r2med.store import digest
+from r2med.text.html_table import html_table
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
@@ -70,6 +72,45 @@ class Dataset:
     source: str = ""
     """Where it was fetched from, REPOSITORY@REVISION; empty for a folder of the user's."""
     notices: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        queries: Mapping[str, str] | Iterable[Query],
+        corpus: Mapping[str, str] | Iterable[tuple[str, str]] | Corpus,
+        qrels: Mapping[str, Mapping[str, int]] | None = None,
+        name: str = "mine",
+    ) -> Dataset:
+        """Return a dataset of what is in memory: queries and documents as id -> text, judgements as in `Qrels`.
+
+        Raises UserError if an id comes twice, or if what is judged relevant is not there.
+        """
+        from r2med.data.corpus import Corpus
+
+        asked = [Query(*pair) for pair in queries.items()] if isinstance(queries, Mapping) else list(queries)
+        if not all(isinstance(query, Query) and isinstance(query.text, str) for query in asked):
+            raise UserError(f"{name}: queries are id -> text, or objects of r2med.Query")
+        try:
+            pairs = corpus.items() if isinstance(corpus, Mapping) else corpus
+            documents = corpus if isinstance(corpus, Corpus) else Corpus.of(pairs)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{name}: a corpus is id -> text, both strings, every id once ({error})") from None
+        try:
+            grades = Qrels(qrels or {})
+            relevant = [document for judged in grades.values() for document, grade in judged.items() if grade > 0]
+        except (TypeError, ValueError):
+            raise UserError(f"{name}: judgements are query id -> document id -> grade, a whole number") from None
+        ids = Counter(query.id for query in asked)
+        if repeated := [query for query, count in ids.items() if count > 1]:
+            raise UserError(f"{name}: query {repeated[0]!r} comes twice")
+        missing = [document for document, row in zip(relevant, documents.rows(relevant), strict=True) if row < 0]
+        if lost := [*(query for query in grades if query not in ids), *missing]:
+            raise UserError(f"{name}: the judgements name {lost[0]!r}, which is neither a query nor a document")
+        return cls(name, tuple(asked), documents, grades)
+
+    def _repr_html_(self) -> str:
+        rows = [(query.id, query.text[:200], len(self.qrels.get(query.id, ()))) for query in self.queries[:5]]
+        return html_table(("query", "text", "judged documents"), rows, repr(self))
 
     def __repr__(self) -> str:
         return f"Dataset({self.name}: {len(self.queries):,} queries, {len(self.corpus):,} documents, {self.qrels!r})"

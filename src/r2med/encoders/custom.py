@@ -1,4 +1,4 @@
-"""The loader `custom`: any Python object with `encode_queries` and `encode_corpus`.
+"""The loader `custom`: any Python object that encodes, by `encode_queries` and `encode_corpus` or by `encode` alone.
 
 An object is known by the source of its module and by what it says of itself: `revision`, a string that changes with its
 vectors, and `folders`, where the files lie that it reads. Without either nobody can tell whether it was trained
@@ -11,10 +11,11 @@ import hashlib
 import importlib
 import inspect
 import logging
+import re
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +35,12 @@ from r2med.setup import Setup
 
 log = logging.getLogger("r2med")
 
-METHODS = {"query": "encode_queries", "document": "encode_corpus"}
+METHODS = (
+    {"query": "encode_queries", "document": "encode_corpus"},
+    {"query": "encode_query", "document": "encode_document"},
+    {"query": "encode", "document": "encode"},
+)
+"""The methods that encode either side, by the first pair that an object has."""
 EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
 """What code that reads `document["text"]` or `document.get("text")` raises when it is given a string."""
 
@@ -43,7 +49,8 @@ class CustomEncoder:
     """Encodes with a user's object; its prefix, lengths and batches are its own affair."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
-        self._object = python_object(card.repository, tuple(METHODS.values()))
+        self._object = python_object(card.repository)
+        self._methods = _encoding_methods(self._object.model, f"model {card.repository}")
         self._path = card.repository
         self._generated = card.generated
         self._wants_dicts: bool | None = None
@@ -65,7 +72,7 @@ class CustomEncoder:
 
     def _method_name(self, role: Role) -> str:
         side = self._generated if role == "generated" else role
-        return METHODS["document" if side == "document" else "query"]
+        return self._methods["document" if side == "document" else "query"]
 
     def _call(self, method: Callable[[list[Any]], Any], texts: list[str], name: str) -> Any:
         """Give strings; a corpus method that cannot read strings gets `{"text": …}`, and from then on only that.
@@ -73,7 +80,7 @@ class CustomEncoder:
         Tried with strings first, since both shapes are in use and a method's signature does not tell. An error of
         the method itself comes back when dicts fail as well: then the first one is shown.
         """
-        if name == METHODS["query"] or self._wants_dicts is False:
+        if name == self._methods["query"] or self._wants_dicts is False:
             return guarded(method, texts, f"{self._path}.{name}")
         dicts = [{"text": text} for text in texts]
         if self._wants_dicts:
@@ -95,6 +102,33 @@ class CustomEncoder:
         return returned
 
 
+def _encoding_methods(model: Any, what: str) -> Mapping[str, str]:
+    for methods in METHODS:
+        if all(callable(getattr(model, name, None)) for name in methods.values()):
+            return methods
+    first = METHODS[0]
+    lacking = next(name for name in first.values() if not callable(getattr(model, name, None)))
+    raise UserError(f"{what}: it has no method {lacking}, it needs {' and '.join(first.values())}, or encode")
+
+
+def spec_of(model: object) -> str:
+    """Return the name of a user's object in systems of this process: py:MODULE:CLASS, numbered if that is taken.
+
+    It may have been trained further since it was last named, so what it gave until then counts only if it says that it
+    is the same (`revision`). Raises UserError if it neither encodes nor, as a reranker, has `predict`.
+    """
+    module, name = type(model).__module__, type(model).__name__
+    if not callable(getattr(model, "predict", None)):
+        _encoding_methods(model, f"an object of {name}, given as a system")
+    with _lock:
+        alike = [path for path in _given if re.fullmatch(rf"{re.escape(f'{module}:{name}')}(-\d+)?", path)]
+        path = next((path for path in alike if _given[path].model is model), "")
+        path = path or (f"{module}:{name}-{len(alike) + 1}" if alike else f"{module}:{name}")
+        source = _source_digest(sys.modules.get(module))
+        _given[path] = PythonObject(path, model, source, uuid.uuid4().hex)
+    return f"py:{path}"
+
+
 @dataclass(frozen=True)
 class PythonObject:
     """An object of a user's, as MODULE:NAME names it."""
@@ -103,6 +137,8 @@ class PythonObject:
     model: Any
     source: str
     """A digest of its module's source: what that imports in turn is not in it."""
+    since: str = ""
+    """When it was given, for one that is not imported."""
 
     def describe(self) -> dict[str, Any]:
         """Return all that is known of what its answers depend on; `this process` if it does not say enough."""
@@ -134,7 +170,7 @@ class PythonObject:
         folders = self._stated("folders")
         if revision is None and folders is None:
             _notice(self.path)
-            return {"process": _this_process()}
+            return {"process": self.since or _this_process()}
         paths = [folders] if isinstance(folders, str | Path) else list(folders or ())
         return {
             "revision": "" if revision is None else str(revision),
@@ -168,18 +204,22 @@ def _notice(path: str) -> None:
     )
 
 
+_given: dict[str, PythonObject] = {}
+"""Objects of this process, by the names they got."""
 _objects: dict[tuple[str, str], PythonObject] = {}
 _sources: dict[str, str] = {}
 """The digest of the source of each module when it was imported here."""
 _lock = threading.Lock()
 
 
-def python_object(path: str, methods: Sequence[str]) -> PythonObject:
+def python_object(path: str, methods: Sequence[str] = ()) -> PythonObject:
     """Return the object of MODULE:NAME, made once in a process; a class is called without arguments.
 
     The current folder is importable. A module whose source has changed since is imported again. Raises UserError if
     there is no such object, or if it lacks one of the methods.
     """
+    if path in _given:
+        return _given[path]
     module_name = path.partition(":")[0]
     with _lock, _current_folder():
         module = _imported(module_name, path)

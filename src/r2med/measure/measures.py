@@ -50,6 +50,14 @@ HEADLINE = Measure("nDCG", 10)
 """The figure of the benchmark's tables."""
 
 
+def recorded_measure(text: str) -> str:
+    """Return the name of a measure that every record holds. Raises UserError if it is not one of them."""
+    name = str(Measure.parse(text))
+    if name not in map(str, DEFAULT):
+        raise UserError(f"records do not hold {name}: choose one of {', '.join(map(str, DEFAULT))}")
+    return name
+
+
 def group_means(values: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> dict[str, float]:
     """Return label -> unweighted mean: every dataset counts the same, however many queries it has.
 

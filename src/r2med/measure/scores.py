@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from r2med.measure.measures import DEFAULT, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run
+from r2med.text.html_table import html_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,6 +37,18 @@ class Scores:
         """The mean over all judged queries."""
         return {m: float(v.mean()) if len(v) else 0.0 for m, v in self.values.items()}
 
+    def __getitem__(self, measure: Measure | str) -> float:
+        """Return the mean of one measure, as in `scores["nDCG@10"]`."""
+        return self.mean[Measure.parse(measure) if isinstance(measure, str) else measure]
+
+    def __repr__(self) -> str:
+        shown = [f"{measure} {value:.4f}" for measure, value in list(self.mean.items())[:3]]
+        return f"Scores({len(self.queries):,} queries: {', '.join(shown)}{', …' if len(self.mean) > 3 else ''})"
+
+    def _repr_html_(self) -> str:
+        rows = [(measure, f"{value:.4f}") for measure, value in self.mean.items()]
+        return html_table(("measure", "mean"), rows, f"{len(self.queries):,} judged queries")
+
     @property
     def per_query(self) -> dict[str, dict[Measure, float]]:
         """Query id -> measure -> value."""
@@ -43,8 +56,17 @@ class Scores:
         return {q: {m: lists[m][i] for m in self.values} for i, q in enumerate(self.queries)}
 
 
-def score(qrels: Mapping[str, Mapping[str, int]], run: Run, measures: Sequence[Measure] = DEFAULT) -> Scores:
-    """Score a run against judgements."""
+def score(
+    qrels: Mapping[str, Mapping[str, int]],
+    run: Run | Mapping[str, Mapping[str, float]],
+    measures: Sequence[Measure | str] = DEFAULT,
+) -> Scores:
+    """Score a run, or query id -> document id -> score, against query id -> document id -> grade.
+
+    Raises UserError if a measure does not exist.
+    """
+    run = run if isinstance(run, Run) else Run.of(run)
+    measures = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
     queries = tuple(qrels)
     judged = _Judged(qrels, run)
     values: dict[Measure, list[Floats]] = {measure: [] for measure in measures}

@@ -2,82 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from r2med.data import Dataset, load, names
+from r2med.encoders.custom import spec_of
 from r2med.errors import UserError
 from r2med.expand.expansion import Expansion
+from r2med.results.cells import Cell, Results
 from r2med.results.evaluation import DEPTH, evaluated
-from r2med.results.record import Record
 from r2med.setup import Setup
 from r2med.system import System
 from r2med.system.composing import cross_product
 from r2med.system.suites import suite as read_suite
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One system on one dataset: its record, or the line that says why there is none."""
-
-    system: str
-    dataset: str
-    record: Record | None = None
-    reused: bool = False
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Results:
-    """A row of cells for each system, a column for each dataset."""
-
-    rows: tuple[tuple[Cell, ...], ...]
-
-    def __iter__(self) -> Iterator[Cell]:
-        return (cell for row in self.rows for cell in row)
-
-    @property
-    def records(self) -> list[Record]:
-        """Every record there is, row by row."""
-        return [cell.record for cell in self if cell.record is not None]
-
-    @property
-    def errors(self) -> dict[str, list[Cell]]:
-        """Each distinct error with the cells that have it."""
-        errors: dict[str, list[Cell]] = {}
-        for cell in self:
-            if cell.record is None:
-                errors.setdefault(cell.error, []).append(cell)
-        return errors
-
-    @property
-    def complete(self) -> bool:
-        """Tell whether every cell has a record, no budget ran out, and no stage failed for all it was asked."""
-        return not self.errors and not any(_gave_up(record) for record in self.records)
-
-    def __repr__(self) -> str:
-        columns = len(self.rows[0]) if self.rows else 0
-        return f"Results({len(self.rows)} systems × {columns} datasets, {len(self.records)} records)"
-
-
-def _gave_up(record: Record) -> bool:
-    return any(
-        "budget" in stage.failure_kinds or (stage.stage == "expand" and 0 < record.dataset.queries <= stage.failures)
-        for stage in record.stages
-    )
-
-
 def run(
-    systems: str | System | Sequence[str | System] = (),
+    systems: object | Sequence[object] = (),
     data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
     *,
     out: Path | str | None = "results",
     k: int = DEPTH,
     fresh: bool = False,
     expand: Sequence[str] = (),
-    rerank: Sequence[str] = (),
+    rerank: Sequence[object] = (),
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
@@ -87,10 +37,12 @@ def run(
 ) -> Results:
     """Evaluate systems on datasets, a record each; without `data` on those of the suite, or on the demo.
 
-    `expand`, `rerank` and `llms` make the cross product with `systems`; `settings` are fields of `Setup`.
+    A system is a spec, a `System`, or a model: an object with `encode`, or with `encode_queries` and `encode_corpus`;
+    one with `predict` may be among `rerank`. `expand`, `rerank` and `llms` make the cross product with `systems`;
+    `settings` are fields of `Setup`.
     """
     plan = plan_run(
-        [systems] if isinstance(systems, str | System) else systems,
+        systems if isinstance(systems, list | tuple) else [systems],
         [data] if isinstance(data, str | Path | Dataset) else data,
         expand=expand,
         rerank=rerank,
@@ -123,8 +75,7 @@ class Plan:
         rows = []
         for system, fault in zip(self.systems, faults, strict=True):  # not datasets first: a model is then loaded once
             row = []
-            for source, dataset in zip(self.data, datasets, strict=True):
-                name = source if isinstance(source, str) else source.name
+            for name, dataset in zip(self.dataset_names, datasets, strict=True):
                 error = fault if isinstance(fault, UserError) else dataset
                 if isinstance(error, UserError) or not isinstance(dataset, Dataset):
                     row.append(Cell(system.name, name, error=str(error)))
@@ -134,6 +85,11 @@ class Plan:
                 row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
             rows.append(tuple(row))
         return Results(tuple(rows))
+
+    @property
+    def dataset_names(self) -> list[str]:
+        """The name of each dataset; a folder's is its path until it is loaded."""
+        return [source if isinstance(source, str) else source.name for source in self.data]
 
     def datasets(self) -> list[Dataset]:
         """Return the datasets, loaded."""
@@ -152,18 +108,19 @@ class Plan:
 
 
 def plan_run(
-    systems: Sequence[str | System],
+    systems: Sequence[object],
     data: Sequence[str | Path | Dataset],
     *,
     expand: Sequence[str] = (),
-    rerank: Sequence[str] = (),
+    rerank: Sequence[object] = (),
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
     setup: Setup,
 ) -> Plan:
     """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
-    specs = [system for system in systems if isinstance(system, str)]
+    specs = [_spec(system) for system in systems if not isinstance(system, System)]
+    rerankers = [_spec(reranker) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
     if suite:
         chosen = read_suite(suite)
@@ -172,17 +129,22 @@ def plan_run(
         llms = llms or ([chosen.llm] if chosen.llm else [])
         setup = replace(setup, recorded=setup.recorded or chosen.recorded)
     if setup.candidates is not None:
-        specs, rerank = [*specs, *rerank], ()
-    calls = cross_product(specs, expand=expand, rerank=rerank, llms=llms, samples=samples)
+        specs, rerankers = [*specs, *rerankers], []
+    calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms, samples=samples)
     parsed = {system.name: system for system in [*made, *(System.parse(each, setup) for each in calls)]}
     if not parsed:
         if setup.candidates is not None:
             raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
         raise UserError("no system to run: name one, such as bm25, or a suite")
-    objects = [source for source in data if isinstance(source, Dataset)]
-    words = [str(source) for source in data if not isinstance(source, Dataset)] if data else ["demo"]
-    named = dict.fromkeys(name for word in words for name in names(word))
-    return Plan(tuple(parsed.values()), (*named, *objects), setup)
+    sources: list[str | Dataset] = []
+    for source in data or ["demo"]:
+        meant = [source] if isinstance(source, Dataset) else names(source)
+        sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
+    return Plan(tuple(parsed.values()), tuple(sources), setup)
+
+
+def _spec(stage: object) -> str:
+    return stage if isinstance(stage, str) else spec_of(stage)
 
 
 def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:

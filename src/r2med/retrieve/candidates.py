@@ -13,7 +13,6 @@ from r2med.data.corpus import Corpus
 from r2med.errors import UserError
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
-from r2med.retrieve.trec import read_run
 from r2med.setup import Setup
 from r2med.spec import decoded, encoded, typed_path
 from r2med.stages import Stage
@@ -108,9 +107,9 @@ class CandidateSearcher:
 
     def _read(self, asked: Sequence[str]) -> Run:
         path = typed_path(str(self._path))
-        run, known = read_run(path), set(asked)
+        run, known = Run.read(path), set(asked)
         if known.isdisjoint(run.queries) or not known.issuperset(run.queries):
-            run = read_run(path, encoded=True)  # written by us, with ids that hold white space
+            run = Run.read(path, encoded=True)  # written by us, with ids that hold white space
         if not run.queries:
             raise UserError(f"{self._path} is empty: there is nothing to rerank")
         if unknown := [query for query in run.queries if query not in known]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from r2med.errors import UserError, nearest
+from r2med.retrieve.run_file import read_rankings
+from r2med.text.html_table import html_table
 
 NO_DOCUMENT = -1
 
@@ -55,6 +60,35 @@ class Run:
         return f"Run({len(self.queries):,} queries, up to {self.rows.shape[1]:,} documents each)"
 
     @classmethod
+    def of(cls, rankings: Mapping[str, Mapping[str, float]], doubles: bool = False) -> Run:
+        """Return the run of query id -> document id -> score, as other tools have it.
+
+        Scores are compared as floats, as in pytrec_eval and older builds of trec_eval, or as `doubles`, as in trec_eval
+        9.0.8 and 10, where scores that differ only as doubles are no tie. Raises UserError if a score is no number.
+        """
+        table = IdTable(tuple(sorted({document for scores in rankings.values() for document in scores})))
+        row_of = {identifier: row for row, identifier in enumerate(table.table)}
+        precision = np.float64 if doubles else np.float32
+        arrays: list[Any] = []
+        with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as trec_eval has it
+            for query, scores in rankings.items():
+                try:
+                    values = np.array(list(scores.values()), dtype=precision)
+                except (AttributeError, TypeError, ValueError):
+                    values = np.array([np.nan])
+                if values.ndim != 1 or np.isnan(values).any():
+                    raise UserError(
+                        f"query {query!r}: a run is query id -> document id -> score, and scores are numbers"
+                    )
+                arrays.append((np.array([row_of[document] for document in scores], dtype=np.int32), values))
+        return cls.ranked(list(rankings), arrays, table)
+
+    @classmethod
+    def read(cls, path: Path | str, encoded: bool = False, doubles: bool = False) -> Run:
+        """Read any TREC run file, gzipped or not; `encoded` undoes what our writer does to awkward ids."""
+        return cls.of(read_rankings(Path(path), encoded), doubles)
+
+    @classmethod
     def ranked(
         cls,
         queries: Sequence[str],
@@ -81,6 +115,18 @@ class Run:
         """Yield (query id, [(document id, score), …] best first)."""
         for query, ids, scores in zip(self.queries, self.id_lists(), self.scores, strict=True):
             yield query, list(zip(ids, scores[: len(ids)].tolist(), strict=True))
+
+    def top(self, query: str, k: int = 10) -> list[tuple[str, float]]:
+        """Return (document id, score) of a query's k best. Raises UserError if the run has no such query."""
+        if query not in self.queries:
+            raise UserError(f"the run has no query {query!r}{nearest(query, self.queries)}")
+        line = self.queries.index(query)
+        rows = self.rows[line, : min(k, self.found[line])]
+        return list(zip(self.documents.ids(rows), self.scores[line, : len(rows)].tolist(), strict=True))
+
+    def _repr_html_(self) -> str:
+        shown = [(query, *(f"{d} ({score:.4g})" for d, score in self.top(query, 3))) for query in self.queries[:5]]
+        return html_table(("query", "first", "second", "third"), shown, repr(self))
 
     def id_lists(self) -> Iterator[list[str]]:
         """Yield the document ids of each query, best first; each document is looked up once for the whole run."""

@@ -72,6 +72,9 @@ class System:
     def __str__(self) -> str:
         return self.name
 
+    def __repr__(self) -> str:
+        return f"System({self.name!r})"
+
     @cached_property
     def expansion_name(self) -> str:
         """The expansion as it works before this retriever; systems with the same one may share what it adds."""
