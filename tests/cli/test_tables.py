@@ -76,7 +76,8 @@ def test_a_pipe_gets_one_line_for_each_system(capsys: pytest.CaptureFixture[str]
     lines = report(capsys, *grid(SYSTEMS, DATASETS))
     heads = next(line for line in lines if line.startswith("system"))
     assert heads.split()[1:] == [*(name.split("/")[-1] for name in DATASETS), "Avg"]
-    [row] = [line for line in lines if line.startswith("bm25 ")]
+    row, took = [line for line in lines if line.startswith("bm25 ")]
+    assert took.split()[-3:] == ["0.1", "0.1", "0"]
     assert len(row.split()) == 2 + len(DATASETS)
 
 
@@ -85,7 +86,7 @@ def test_names_that_could_steer_the_terminal_are_shown_escaped(capsys: pytest.Ca
     failing = Cell(name, f"a/{name}", error=f"no model in {name}")
     text = "\n".join(report(capsys, [cell(name, f"a/{name}", 0.5)], [failing]))
     assert "\x1b" not in text
-    assert text.count(r"evil\x1b[31m[bold]") == 6  # a head, two rows, and thrice in the error
+    assert text.count(r"evil\x1b[31m[bold]") == 8  # a head, two rows in each of two tables, and thrice in the error
 
 
 def test_the_caption_says_which_scorer_plain_bm25_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +104,7 @@ def test_a_price_that_is_not_known_is_not_nothing(capsys: pytest.CaptureFixture[
         "local": Cost(calls=2, prompt_tokens=5, unpriced=2),
     }
     lines = report(capsys, *([cell(name, "Biology", 0.5, cost=cost)] for name, cost in costs.items()), width=80)
-    dollars = {line.split()[0]: line.split()[2:-3] for line in lines if line.split()[:1] and len(line.split()) > 5}
+    dollars = {line.split()[0]: line.split()[2:-4] for line in lines if line.split()[:1] and len(line.split()) > 5}
     assert {name: " ".join(dollars[name]) for name in costs} == {
         "free": "0.00",
         "priced": "1.50",

@@ -68,6 +68,13 @@ def test_the_best_is_the_system_with_the_best_average(results: Results) -> None:
         Results(((Cell("bm25", "ward", error="no such set"),),)).best()
 
 
+def test_systems_are_compared_by_their_records(results: Results) -> None:
+    comparison = results.compare(baseline="bm25")
+    assert [(pair.a, pair.b) for pair in comparison.pairs] == [("bm25(k1=0)", "bm25")]
+    with pytest.raises(UserError, match="no baseline 'bm52'"):
+        results.compare(baseline="bm52")
+
+
 def test_rows_are_sorted_by_any_column(results: Results) -> None:
     assert results.sorted("name").systems == ["bm25", "bm25(k1=0)"]
     scores = [row[2] for row in results.table(sort="demo/Biology").rows]

@@ -14,7 +14,7 @@ from r2med.measure import gold_ranks
 from r2med.results import Record, evaluate
 from r2med.results.collection import Kept, checked, collect
 from r2med.results.record import StageFacts
-from r2med.retrieve import read_run
+from r2med.retrieve import Run
 from support.datasets import random_folder
 
 
@@ -60,7 +60,7 @@ def test_the_ranks_of_gold_documents_are_those_of_the_run(results: Path, tmp_pat
     kept = collect(["bm25"], results).cell("bm25", "one")
     assert kept is not None and kept.run_file is not None
     qrels = load(tmp_path / "one").qrels
-    assert kept.record.gold == gold_ranks(qrels, read_run(kept.run_file))
+    assert kept.record.gold == gold_ranks(qrels, Run.read(kept.run_file))
     ranks = {document: rank for query in kept.record.gold.values() for document, rank in query.items()}
     assert ranks and min(ranks.values()) >= 1
     assert set(kept.record.queries) == set(qrels)

@@ -66,13 +66,13 @@ def score(
     Raises UserError if a measure does not exist.
     """
     run = run if isinstance(run, Run) else Run.of(run)
-    measures = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
+    wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
     queries = tuple(qrels)
     judged = _Judged(qrels, run)
-    values: dict[Measure, list[Floats]] = {measure: [] for measure in measures}
+    values: dict[Measure, list[Floats]] = {measure: [] for measure in wanted}
     for start in range(0, len(queries), AT_ONCE):
         ranking = judged.ranking(queries[start : start + AT_ONCE])
-        for measure in measures:
+        for measure in wanted:
             values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
     return Scores(queries, {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()})
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r2med.cost import Cost, total
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.errors import UserError, unknown
-from r2med.measure.measures import group_means, recorded_measure
+from r2med.measure.measures import HEADLINE, group_means, recorded_measure
+from r2med.results.collection import Kept, checked
+from r2med.results.comparison import Comparison, comparison
 from r2med.results.record import Record
 from r2med.results.score_table import ScoreTable
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    import pandas
 
-MEASURE = "nDCG@10"
+MEASURE = str(HEADLINE)
 MISSING = "–"
 
 
@@ -99,6 +102,11 @@ class Results:
             raise UserError("no system has a record on every dataset: results.errors tells why")
         return max(averages, key=lambda system: averages[system])
 
+    def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
+        """Return which differences between the systems are real; without a baseline every pair is compared."""
+        kept = (Kept(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
+        return comparison(checked(kept), recorded_measure(measure), baseline)
+
     def sorted(self, by: str = "score", measure: str = MEASURE) -> Results:
         """Return the rows in the order of `score` or a dataset (best first), of what they took, or of `name`.
 
@@ -130,7 +138,7 @@ class Results:
             rows.append((row[0].system, *map(shown_score, scores), *took))
         return ScoreTable(f"{name} × 100", ("system", *self.datasets, *averaged, "p50 s", "p95 s", "dollars"), rows)
 
-    def to_pandas(self) -> DataFrame:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a row for each system and dataset, a column for each measure and for what it took."""
         try:
             import pandas
