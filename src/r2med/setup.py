@@ -81,7 +81,7 @@ class Setup:
         if isinstance(self.model_paths, Mapping):
             paths = tuple((name, typed_path(str(path))) for name, path in self.model_paths.items())
             object.__setattr__(self, "model_paths", paths)
-        for name in ("generations", "prompts", "candidates"):
+        for name in ("generations", "candidates"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, typed_path(getattr(self, name)))
         if self.depth < 1:

@@ -14,7 +14,7 @@ from r2med.measure import Measure, gold_ranks, score
 from r2med.results.collection import Kept, checked
 from r2med.results.record import Record, dataset_facts, query_facts
 from r2med.results.submission import read_entry
-from r2med.retrieve.trec import read_run
+from r2med.retrieve.run import Run
 from r2med.store import Store, default_store
 from r2med.store.files import sha256
 
@@ -92,7 +92,7 @@ def _faults(record: Record, dataset: Dataset | str, files: Mapping[str, Path]) -
     if dataset_facts(dataset).model_copy(update=told) != record.dataset or query_facts(dataset) != record.queries:
         yield f"what it says of {dataset.name} and its queries is not so"
     try:
-        run = read_run(file, encoded=True)
+        run = Run.read(file, encoded=True)
     except UserError as error:
         yield str(error)
         return

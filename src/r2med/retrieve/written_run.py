@@ -11,7 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from r2med.errors import UserError
-from r2med.retrieve.trec import decode_id, encode_id
+from r2med.retrieve.run_file import decode_id
+from r2med.retrieve.trec import encode_id
 
 _GZIP = 31  # zlib's window size for the gzip format
 
