@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from r2med.cli.cache import cache
+from r2med.cli.cite import cite
 from r2med.cli.compare_command import compare
 from r2med.cli.data import data
 from r2med.cli.generate_command import generate
@@ -64,6 +65,7 @@ app.command()(compare)
 app.command()(reproduce)
 app.command()(submit)
 app.command()(verify)
+app.command()(cite)
 app.command()(generate)
 app.command()(serve)
 app.command("import")(import_)

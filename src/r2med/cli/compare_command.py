@@ -46,7 +46,7 @@ def compare(
     resamples: Annotated[int, typer.Option(min=1, help="Sign flips, and draws of the bootstrap.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="What they are drawn with.")] = 0,
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, markdown, latex or csv.")] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: flags.AsJSON = False,
 ) -> None:
     """Compare systems by their records: paired by query, stratified by dataset."""
     from r2med.cli.console import print_json

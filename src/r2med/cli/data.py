@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import completion
+from r2med.cli import options as flags
 
 data = typer.Typer(help="List, fetch, check and measure datasets.", no_args_is_help=True)
 
@@ -25,11 +26,15 @@ def _names(words: list[str]) -> list[str]:
 
 
 @data.command("list")
-def list_() -> None:
+def list_(as_json: flags.AsJSON = False) -> None:
     """Show every dataset and group by name."""
-    from r2med.cli.console import console, plain, table
+    from r2med.cli.console import console, plain, print_json, table
     from r2med.data.dataset_cards import cards, groups
 
+    if as_json:
+        datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
+        print_json({"datasets": datasets, "groups": groups()})
+        return
     rows = []
     for card in cards().values():
         counts = (f"{card.counts.queries:,}", f"{card.counts.documents:,}") if card.counts else ("", "")

@@ -7,16 +7,20 @@ from typing import Annotated
 import typer
 
 from r2med.cli import completion
+from r2med.cli import options as flags
 
 llms = typer.Typer(help="List and show LLMs.", no_args_is_help=True)
 
 
 @llms.command("list")
-def list_() -> None:
+def list_(as_json: flags.AsJSON = False) -> None:
     """Show every LLM that has a card; any other runs with --llm NAME --base-url URL."""
-    from r2med.cli.console import console, plain, table
+    from r2med.cli.console import console, plain, print_json, table
     from r2med.llm.llm_cards import LLMS
 
+    if as_json:
+        print_json([card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()])
+        return
     rows = []
     for card in LLMS.values():
         prices = [f"{price:g}" if price else "" for price in (card.price.prompt, card.price.completion)]

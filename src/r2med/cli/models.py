@@ -32,12 +32,16 @@ SAMPLES = (
 
 
 @models.command("list")
-def list_() -> None:
+def list_(as_json: flags.AsJSON = False) -> None:
     """Show every model and reranker that has a card."""
-    from r2med.cli.console import console, table
+    from r2med.cli.console import console, print_json, table
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import MODELS
 
+    if as_json:
+        every = (*(("model", card) for card in MODELS.values()), *(("reranker", card) for card in RERANKERS.values()))
+        print_json([{"kind": kind, **card.model_dump(mode="json", exclude_defaults=True)} for kind, card in every])
+        return
     encoders = (
         (name, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
         for name, card in MODELS.items()

@@ -144,6 +144,7 @@ DryRun = Annotated[
     ),
 ]
 
+AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Results = Annotated[Path, typer.Option(help="Where the records of systems lie.")]
 OneMeasure = Annotated[str, typer.Option(help="nDCG@10, MRR, R@100, …: any that the records hold.")]
 Baseline = Annotated[

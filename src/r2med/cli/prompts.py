@@ -7,20 +7,25 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import options as flags
+
 prompts = typer.Typer(help="List and show prompt templates, and begin a set of your own.", no_args_is_help=True)
 
 
 @prompts.command("list")
-def list_() -> None:
+def list_(as_json: flags.AsJSON = False) -> None:
     """Show what there are templates for, and the sets that stand in for them."""
-    from r2med.cli.console import console, plain, table
+    from r2med.cli.console import console, plain, print_json, table
     from r2med.prompts.prompt_sets import methods, named_templates, prompt_sets
 
+    sets = {name: list(named_templates(name)) for name in sorted(prompt_sets())}
+    if as_json:
+        print_json({"methods": methods(), "sets": sets})
+        return
     output = console()
     output.print(table(("built in", "kinds of task"), [(name, ", ".join(kinds)) for name, kinds in methods().items()]))
     output.print()
-    rows = [(name, ", ".join(named_templates(name))) for name in sorted(prompt_sets())]
-    output.print(table(("set", "has"), rows))
+    output.print(table(("set", "has"), [(name, ", ".join(templates)) for name, templates in sets.items()]))
     output.print()
     output.print(plain("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "dim"))
 

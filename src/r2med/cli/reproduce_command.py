@@ -36,7 +36,7 @@ def reproduce(
     trust_remote_code: flags.TrustRemoteCode = False,
     base_url: flags.BaseURL = None,
     out: Annotated[Path, typer.Option(help="Where records and runs go.")] = Path("results"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: flags.AsJSON = False,
 ) -> None:
     """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
     from r2med.cli.console import print_json

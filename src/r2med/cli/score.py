@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import options as flags
+
 
 def score(
     qrels: Annotated[Path, typer.Option(help="Judgements: TREC, TSV or JSON Lines.", show_default=False)],
     run: Annotated[Path, typer.Option(help="A TREC run file, gzipped or not.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: flags.AsJSON = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
     doubles: Annotated[
         bool, typer.Option("--doubles", help="Compare scores as doubles (trec_eval 9.0.8 and later), not as floats.")

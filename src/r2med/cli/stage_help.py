@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from r2med.cli import completion
+from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.stages import Kind, Setting
 
 stages = typer.Typer(help="List and show stages: what systems are made of.", no_args_is_help=True)
-
-AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}"}
 """How a system with a stage of each kind is typed."""
@@ -36,7 +35,7 @@ FORMS = {
 
 
 @stages.command("list")
-def list_(as_json: AsJSON = False) -> None:
+def list_(as_json: flags.AsJSON = False) -> None:
     """Show every stage by kind: expand, retrieve, rerank."""
     from r2med.cli.console import console, plain, print_json, table
     from r2med.stages import KINDS
@@ -59,7 +58,7 @@ def show(
         str,
         typer.Argument(help="A name of the list, such as hyde, bm25 or groupwise.", autocompletion=completion.stages),
     ],
-    as_json: AsJSON = False,
+    as_json: flags.AsJSON = False,
 ) -> None:
     """Print what a stage does, how it is typed, and what each of its settings means."""
     from r2med.cli.console import console, plain, print_json, table

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import options as flags
+
 
 def verify(
     entries: Annotated[list[Path], typer.Argument(metavar="ENTRY", help="Files of r2med submit.", show_default=False)],
@@ -14,7 +16,7 @@ def verify(
     data: Annotated[
         list[str] | None, typer.Option(help="Folders of datasets that have no card; may be repeated.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: flags.AsJSON = False,
 ) -> None:
     """Compute the scores of entries again from their runs, and refuse what does not match."""
     from r2med.cli.console import print_json

@@ -1,0 +1,26 @@
+"""Every list is there as JSON too, with all that its table shows."""
+
+import json
+
+import pytest
+
+from r2med.data.dataset_cards import cards
+from r2med.encoders.model_cards import MODELS
+from r2med.llm.llm_cards import LLMS
+from support.fork_server import Command
+
+
+@pytest.mark.parametrize("noun", ["data", "models", "llms", "stages", "prompts"])
+def test_every_list_is_json_on_demand(noun: str, r2med: Command) -> None:
+    listed = r2med(noun, "list", "--json")
+    assert listed.returncode == 0
+    assert json.loads(listed.stdout)
+
+
+def test_json_lists_hold_every_card(r2med: Command) -> None:
+    datasets = json.loads(r2med("data", "list", "--json").stdout)
+    assert [card["name"] for card in datasets["datasets"]] == list(cards())
+    assert len(datasets["groups"]["R2MED"]) == 8
+    models = json.loads(r2med("models", "list", "--json").stdout)
+    assert {card["name"] for card in models if card["kind"] == "model"} == {card.name for card in MODELS.values()}
+    assert [card["name"] for card in json.loads(r2med("llms", "list", "--json").stdout)] == list(LLMS)
