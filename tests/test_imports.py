@@ -33,7 +33,7 @@ FLOORS = [
     {"measure"},
     {"results"},
     {"board"},
-    {"serve"},
+    {"serve", "doctor"},
     {"cli"},
 ]
 

@@ -8,6 +8,7 @@ from r2med.cli.cache import cache
 from r2med.cli.cite import cite
 from r2med.cli.compare_command import compare
 from r2med.cli.data import data
+from r2med.cli.doctor_command import doctor
 from r2med.cli.generate_command import generate
 from r2med.cli.import_command import import_
 from r2med.cli.llms import llms
@@ -66,6 +67,7 @@ app.command()(reproduce)
 app.command()(submit)
 app.command()(verify)
 app.command()(cite)
+app.command()(doctor)
 app.command()(generate)
 app.command()(serve)
 app.command("import")(import_)

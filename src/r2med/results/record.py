@@ -148,7 +148,7 @@ class Record(_Part):
             queries=query_facts(dataset),
             stages=tuple(_stage_facts(system, outcome, dataset)),
             seeds=dict(_seeds(settings)),
-            versions=_versions(),
+            versions=installed_versions(),
             source=source_digest(),
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             **files,
@@ -304,7 +304,8 @@ def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
+    """Return the versions of this package, of Python, and of all that may have had a part in a number."""
     versions = {"r2med": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
