@@ -4,18 +4,102 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from r2med.board.explorer import explorer_files
+from r2med.board.gold_ranks import gold_value
+from r2med.board.leaderboard import dataset_names, site_value
+from r2med.board.reproduce_page import reproduce_value
+from r2med.board.system_pages import system_values
+from r2med.data import Dataset, load
+from r2med.data import names as dataset_words
+from r2med.data.dataset_cards import cards
+from r2med.data.hub import is_fetched
 from r2med.errors import UserError
+from r2med.results.collection import MAX_FAILURES, Collection, checked, collect
+from r2med.results.submission import read_entries
+from r2med.store import default_store
 from r2med.store.owners import process_name, stale
 from r2med.version import __version__
 
+log = logging.getLogger("r2med")
+
 MARK = "board.json"
 """The file by which a folder is known as a board, which may be replaced by a newer one."""
+
+
+def make_board(
+    sources: Sequence[str | Path] = (),
+    out: Path | str = "board",
+    data: Sequence[str] = (),
+    entries: Path | None = None,
+    max_failures: float = MAX_FAILURES,
+) -> Path:
+    """Make a board of records and return the page to open: what `r2med board` does.
+
+    Without any source the records of `results` are shown, or the entries alone if there is a folder of them.
+    """
+    kept = [] if entries and not sources else list(collect(sources, max_failures=max_failures))
+    kept += read_entries(entries) if entries else []
+    make_site(checked(kept, max_failures), Path(out), data)
+    return Path(out) / "index.html"
+
+
+def make_site(collection: Collection, folder: Path, data: Sequence[str] = ()) -> None:
+    """Make the board of records in a folder, in the place of the board that was there.
+
+    `data` says where datasets of one's own lie; those of the benchmark and of the demo are known by their names. A
+    dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
+    anything but a board.
+    """
+    write_site(folder, _site_files(collection, _datasets(collection, data)))
+
+
+def _site_files(collection: Collection, datasets: Mapping[str, Dataset]) -> Iterator[tuple[str, Any]]:
+    names = dataset_names(collection)
+    yield "site", site_value(collection)
+    yield "reproduce", reproduce_value(collection)
+    for number, value in enumerate(system_values(collection, names)):
+        yield f"system/{number}", value
+    for number, name in enumerate(names):
+        if name in collection.datasets:
+            dataset = datasets.get(name)
+            yield f"gold/{number}", gold_value(collection, name, dataset.qrels if dataset else None)
+    yield from explorer_files(collection, names, datasets)
+
+
+def _datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
+    """Return the datasets that are on this machine and have not changed since the records were made."""
+    words = {Path(word).resolve().name: word for entry in data for word in dataset_words(entry)}
+    datasets, missing = {}, []
+    for name in collection.datasets:
+        try:
+            dataset = _local(words.get(name, name))
+        except UserError as error:
+            missing.append(f"{name}: {error}")
+            continue
+        record = next(kept.record for kept in collection if kept.record.dataset.name == name)
+        if dataset.fingerprint == record.dataset.fingerprint:
+            datasets[name] = dataset
+        else:
+            missing.append(f"{name}: it has changed since its records were made")
+    if missing:
+        more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
+        log.info("without texts in the board: %s%s", missing[0], more)
+    return datasets
+
+
+def _local(word: str) -> Dataset:
+    """Return a dataset of this machine: making a board fetches nothing."""
+    card = cards().get(word)
+    if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
+        raise UserError(f"it was not fetched, or lies elsewhere: r2med data fetch {word}, or --data DIR/{word}")
+    return load(word)
 
 
 def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:

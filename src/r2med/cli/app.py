@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from r2med.cli.board import board
 from r2med.cli.cache import cache
 from r2med.cli.cite import cite
 from r2med.cli.compare_command import compare
@@ -62,6 +63,7 @@ def _root(
 
 app.command()(run)
 app.command()(score)
+app.command()(board)
 app.command()(compare)
 app.command()(reproduce)
 app.command()(submit)

@@ -28,7 +28,7 @@ def snapshot(hub: Hub, store: Store) -> Path:
     def download(offline: bool) -> Path:
         return Path(snapshot_download(name, repo_type="dataset", revision=revision, local_files_only=offline))
 
-    note = digest(["hub snapshot", name, revision])
+    note = _note(hub)
     if store.recall(note) is not None:
         try:
             return download(offline=True)
@@ -43,6 +43,15 @@ def snapshot(hub: Hub, store: Store) -> Path:
     if all((folder / file.rfilename).is_file() for file in listed):  # broken off, the client may return what it has
         store.remember(note, {"repository": name, "revision": revision})
     return folder
+
+
+def is_fetched(hub: Hub, store: Store) -> bool:
+    """Tell whether a repository was fetched before: then reading it needs no network."""
+    return store.recall(_note(hub)) is not None
+
+
+def _note(hub: Hub) -> str:
+    return digest(["hub snapshot", hub.repository, hub.revision])
 
 
 def _given_by_hand(hub: Hub, download: Callable[[bool], Path], error: Exception) -> Path:

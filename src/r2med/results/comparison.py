@@ -65,6 +65,18 @@ def _intervals(figures: Floats, draws: Floats) -> list[Interval | None]:
     return [None if np.isnan(row[0]) else Interval(*row) for row in rows]
 
 
+def slice_figures(
+    collection: Collection, kind: str, measure: str = MEASURE, resamples: int = RESAMPLES, seed: int = 0
+) -> Iterator[tuple[Slice, list[Interval | None]]]:
+    """Yield each slice of a kind with the figure of every system; None for one that lacks some of the queries."""
+    known = collection.values(measure)
+    values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
+    for each in slices(kind, _slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
+        part = each.cut(values)
+        draws = significance.stratified(significance.bootstrap(part, resamples, seed))
+        yield each, _intervals(significance.means(part), draws)
+
+
 def classes(figures: Mapping[str, Interval]) -> dict[str, int]:
     """Return the class of each system, the best first: 1 for the leader and those that cannot be told from it.
 

@@ -202,6 +202,15 @@ const board = (() => {
     h("select", { onchange: (event) => change(event.target.value) },
       options.map(([value, text]) => h("option", { value, selected: value === chosen }, visible(text)))));
 
+  /* Select the row after (1) or before (-1) row `now` of those marked data-position, and return its number. */
+  function step(container, now, by) {
+    const lines = [...container.querySelectorAll("tr[data-position]")];
+    const next = Math.max(0, Math.min(lines.length - 1, now + by));
+    lines.forEach((line, i) => (i === next ? line.setAttribute("aria-selected", "true") : line.removeAttribute("aria-selected")));
+    lines[next]?.scrollIntoView({ block: "nearest" });
+    return lines.length ? next : -1;
+  }
+
   function download(name, text, type = "text/plain") {
     const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
     Object.assign(h("a", { download: name }), { href: url }).click();
@@ -232,5 +241,5 @@ const board = (() => {
   dark.addEventListener("change", () => applyTheme());
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, download, copy, toast, points };
+  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, download, copy, toast, points };
 })();

@@ -1,1 +1,113 @@
+/* Drawings: intervals and bars in cells, and quality against cost with its Pareto line. Own SVG, no library. */
 "use strict";
+
+board.chart = (() => {
+  const { h, svg, points } = board;
+
+  /* A dot on a line from low to high, on a scale shared by its column: `span` is [least, most]. */
+  function interval({ value, low, high }, span, width = 84) {
+    const x = (at) => (4 + ((at - span[0]) / (span[1] - span[0] || 1)) * (width - 8)).toFixed(1);
+    const label = low === null ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`;
+    return svg("svg", { class: "glyph", viewBox: `0 0 ${width} 14`, width, height: 14, role: "img", "aria-label": label },
+      svg("line", { class: "glyph-rail", x1: 4, x2: width - 4, y1: 7, y2: 7 }),
+      low === null ? null : svg("line", { class: "glyph-range", x1: x(low), x2: x(high), y1: 7, y2: 7 }),
+      svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 3.2 }));
+  }
+
+  /* A thin bar below a figure; `most` is the largest of its column. */
+  function bar(value, most) {
+    const filled = h("span", { class: "bar-fill" });
+    filled.style.width = `${Math.max(0, Math.min(100, (100 * value) / (most || 1)))}%`;
+    return h("span", { class: "bar", "aria-hidden": "true" }, filled);
+  }
+
+  const span = (cells) => {
+    const values = cells.flatMap(({ value, low, high }) => [value, low, high]).filter((at) => at !== null);
+    return [Math.min(...values), Math.max(...values)];
+  };
+
+  /* --- the scatter ------------------------------------------------------------------------------------------------- */
+
+  const KINDS = new Map([["retriever", 1], ["expansion", 2], ["reranking", 3], ["expansion and reranking", 4], ["agent", 5], ["fusion", 6]]);
+  const SHAPES = [null, "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "M0-6 5.5 4.5h-11z", "M-4.5-4.5h9v9h-9z", "M0-6 6 0 0 6-6 0z", "M0 6-5.5-4.5h11z", "M-5 0h10M0-5v10"];
+  const colour = (kind) => `k${KINDS.get(kind) || 6}`;
+
+  const mark = (kind, solid) => svg("path", {
+    class: `mark ${colour(kind)}`, d: SHAPES[KINDS.get(kind) || 6],
+    fill: solid ? "currentColor" : "var(--bg)", stroke: "currentColor", "stroke-width": 1.5,
+  });
+
+  /* Points that no other beats in both: at least as good for less. Expects {x, y}; returns them from cheap to dear. */
+  function pareto(items) {
+    const front = [];
+    for (const item of [...items].sort((a, b) => a.x - b.x || b.y - a.y)) {
+      if (!front.length || item.y > front.at(-1).y) front.push(item);
+    }
+    return front;
+  }
+
+  /* Return where values of an axis stand: logarithmic; what costs nothing has a place of its own at the left. */
+  function logAxis(values, from, to) {
+    const positive = values.filter((value) => value > 0);
+    const free = positive.length < values.length;
+    const start = free ? from + 56 : from + 14;
+    const [low, high] = positive.length ? [Math.floor(Math.log10(Math.min(...positive))), Math.ceil(Math.log10(Math.max(...positive)))] : [0, 1];
+    const decades = Math.max(1, high - low);
+    const at = (value) => (value > 0 ? start + ((Math.log10(value) - low) / decades) * (to - start) : from + 14);
+    const ticks = Array.from({ length: decades + 1 }, (_, i) => 10 ** (low + i));
+    return { at, ticks: free ? [0, ...ticks] : ticks };
+  }
+
+  function linearTicks(low, high) {
+    const step = [1, 2, 5, 10, 20, 50].find((size) => (high - low) / size <= 8) || 50;
+    const first = Math.floor(low / step) * step;
+    return Array.from({ length: Math.ceil((high - first) / step) + 1 }, (_, i) => first + i * step);
+  }
+
+  /* items: {x, y (points), low, high, name, kind, solid, text, href}. */
+  function scatter(items, { width, xLabel, yLabel, tick }) {
+    const height = width < 560 ? 380 : 480;
+    const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
+    const axis = logAxis(items.map((item) => item.x), frame.left, frame.right);
+    const ys = linearTicks(Math.min(...items.map((item) => item.low ?? item.y)), Math.max(...items.map((item) => item.high ?? item.y)));
+    const y = (value) => frame.bottom - ((value - ys[0]) / (ys.at(-1) - ys[0] || 1)) * (frame.bottom - frame.top);
+    const front = pareto(items);
+    const steps = front.map((item, i) => `${i ? `H${axis.at(item.x)}V${y(item.y)}` : `M${axis.at(item.x)} ${y(item.y)}`}`).join("") + (front.length ? `H${frame.right}` : "");
+    const ticks = axis.ticks.filter((_, i) => axis.ticks.length <= 7 || width > 560 || i % 2 === 0);
+    return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${yLabel} against ${xLabel}` },
+      ys.map((value) => [svg("line", { class: "grid", x1: frame.left, x2: frame.right, y1: y(value), y2: y(value) }),
+        svg("text", { x: frame.left - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))]),
+      ticks.map((value) => svg("text", { x: axis.at(value), y: frame.bottom + 20, "text-anchor": "middle" }, tick(value))),
+      svg("line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom }),
+      svg("text", { class: "axis-title", x: frame.right, y: height - 6, "text-anchor": "end" }, xLabel),
+      svg("path", { class: "pareto", d: steps }),
+      [...items].sort((a, b) => a.solid - b.solid).map((item) => point(item, axis.at(item.x), y)),
+      labels(front, axis.at, y, frame));
+  }
+
+  function point(item, x, y) {
+    const marked = svg("g", { transform: `translate(${x} ${y(item.y)})` }, mark(item.kind, item.solid), svg("title", null, item.text));
+    const whiskers = item.low === null ? null : svg("line", { class: `whisker ${colour(item.kind)}`, x1: x, x2: x, y1: y(item.low), y2: y(item.high) });
+    return item.href ? svg("a", { href: item.href, "aria-label": item.text }, whiskers, marked) : svg("g", null, whiskers, marked);
+  }
+
+  /* Names beside the Pareto points; one that would touch another is left out, the tooltip has it. */
+  function labels(front, x, y, frame) {
+    const taken = [];
+    return [...front].reverse().map((item) => {
+      const name = item.name.length > 34 ? `${item.name.slice(0, 33)}…` : item.name;
+      const [wide, at] = [name.length * 6.6, x(item.x)];
+      const left = at + 12 + wide > frame.right;
+      const box = [left ? at - 12 - wide : at + 12, y(item.y) - 8];
+      if (box[0] < frame.left || taken.some(([l, t, w]) => Math.abs(t - box[1]) < 15 && box[0] < l + w && l < box[0] + wide)) return null;
+      taken.push([...box, wide]);
+      return svg("text", { class: "pareto-name", x: left ? at - 12 : at + 12, y: y(item.y) - 6, "text-anchor": left ? "end" : "start" }, name);
+    });
+  }
+
+  const legend = (kinds) => h("div", { class: "row legend" }, kinds.map((kind) => h("span", { class: "row" },
+    svg("svg", { viewBox: "-8 -8 16 16", width: 14, height: 14, "aria-hidden": "true" }, mark(kind, true)), kind)),
+  h("span", { class: "muted" }, "filled: run here or submitted · hollow: published"));
+
+  return { interval, bar, span, scatter, legend, pareto, KINDS };
+})();

@@ -1,0 +1,19 @@
+/* Only in the preview, whose server adds this script: the page is loaded again when the records changed. */
+"use strict";
+
+(() => {
+  let known = null;
+
+  board.version = (now) => {
+    if (known !== null && known !== now) location.reload();
+    known = now;
+  };
+
+  const ask = () => {
+    const script = board.h("script", { src: `version.js?${Date.now()}`, onload: () => script.remove(), onerror: () => script.remove() });
+    document.head.append(script);
+  };
+
+  ask();
+  setInterval(ask, 2000);
+})();

@@ -1,0 +1,31 @@
+"""The data of the page of reproductions: what is expected, the command that gives it, and what our records have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r2med.results.collection import Collection
+from r2med.results.expectations import expectations
+from r2med.results.reproduction import WORST, Reproduction, outcome
+
+
+def reproduce_value(collection: Collection) -> list[dict[str, Any]]:
+    """Return all that is expected of systems, in the order in which it is known, and what was observed."""
+    return [_row(outcome(expected, collection.records(expected.system))) for expected in expectations()]
+
+
+def _row(reproduction: Reproduction) -> dict[str, Any]:
+    expected = reproduction.expectation
+    run = [figure.verdict for figure in reproduction.figures if figure.observed is not None]
+    return {
+        "name": expected.label or expected.system,
+        "source": expected.source,
+        "seen_with": expected.seen_with,
+        "conditions": list(expected.conditions),
+        "command": reproduction.command,
+        "data": expected.data,
+        "ok": expected.ok,
+        "near": expected.near,
+        "verdict": min(run, key=WORST.index) if run else WORST[0],
+        "figures": [[f.dataset, f.measure, f.expected, f.observed, f.verdict] for f in reproduction.figures],
+    }

@@ -1,0 +1,72 @@
+"""What a leaderboard filters systems by: their kind, LLM and size. The same for ours and for published ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from r2med.crossencoders.reranker_cards import RERANKERS
+from r2med.encoders.model_cards import MODELS
+from r2med.llm.llm_cards import LLMS
+from r2med.results.published import PublishedRow
+from r2med.results.record import Record
+from r2med.spec import ARROW
+
+AGENTS = ("search-r1", "search-o1")
+
+CARDS: tuple[Mapping[str, Any], ...] = (MODELS, RERANKERS, LLMS)
+NO_MODEL = ("bm25", "author")
+
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+) × )?(\d+(?:\.\d+)?)([MB])(?![A-Za-z])", re.IGNORECASE)
+
+
+def parts_of_record(record: Record) -> dict[str, Any]:
+    """Return the parts of a system that was run."""
+    names = {kind: ARROW.join(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
+    stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
+    llms = dict.fromkeys(str(stage["llm"]) for stage in stages if stage and stage.get("llm"))
+    return _parts(names["retrieve"], names["expand"], names["rerank"], list(llms))
+
+
+KINDS = ("expand", "retrieve", "rerank")
+
+
+def parts_of_published(row: PublishedRow) -> dict[str, Any]:
+    """Return the parts of a published system."""
+    return _parts(row.retriever, row.expansion, row.reranker, [row.llm] if row.llm else [])
+
+
+def _parts(retriever: str, expansion: str, reranker: str, llms: Sequence[str]) -> dict[str, Any]:
+    return {
+        "kind": _kind(retriever, expansion, reranker),
+        "retriever": retriever,
+        "expansion": expansion,
+        "reranker": reranker,
+        "llm": ", ".join(llms),
+        "size": _largest([retriever, reranker, *llms]),
+    }
+
+
+def _kind(retriever: str, expansion: str, reranker: str) -> str:
+    if expansion.startswith(AGENTS):
+        return "agent"
+    if expansion:
+        return "expansion and reranking" if reranker else "expansion"
+    return "reranking" if reranker else "fusion" if "+" in retriever else "retriever"
+
+
+def _largest(names: Iterable[str]) -> float | None:
+    """Return the parameters of the largest model, in billions; None where those of any are not known."""
+    sizes = [max(_sizes(name), default=None) for name in names if name]
+    return None if None in sizes else max(filter(None, sizes), default=0.0)
+
+
+def _sizes(name: str) -> Iterable[float]:
+    for word in re.split(r"[\s+→(),@]+", name):
+        base = word.partition(":")[0]
+        if base in NO_MODEL:
+            yield 0.0
+        stated = next((cards[base].parameters for cards in CARDS if base in cards), "")
+        if match := _SIZE.search(stated or word):
+            yield int(match[1] or 1) * float(match[2]) / (1000 if match[3].upper() == "M" else 1)

@@ -1,0 +1,47 @@
+"""`r2med board`: a site of leaderboard and explorer that opens from disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from r2med.cli import options as flags
+
+
+def board(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RECORDS", help="Folders or files of records. Default: results/.", show_default=False),
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The folder of the site.")] = Path("board"),
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Where a dataset of your own lies, for its texts; may be repeated.", show_default=False),
+    ] = None,
+    entries: Annotated[
+        Path | None, typer.Option(help="A folder of entries that r2med submit made.", show_default=False)
+    ] = None,
+    max_failures: flags.MaxFailures = 0.1,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Show it on loopback, and refresh when records change.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of --serve; 0: any that is free.")] = 8080,
+) -> None:
+    """Make a site of records: leaderboard, pages of systems, explorer. It opens from disk, with the network off."""
+    from functools import partial
+
+    from r2med.board.site import make_board
+    from r2med.cli.terminal_text import printable
+
+    make = partial(make_board, sources or (), out, data or (), entries, max_failures)
+    if not serve:
+        print(printable(f"The board: {make()}"))
+        return
+    from r2med.board.live_preview import Preview
+
+    watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
+    preview = Preview(make, out, watched, port)
+    print(f"{preview.url} · Ctrl-C stops", flush=True)
+    preview.run()

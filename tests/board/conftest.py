@@ -1,0 +1,98 @@
+"""A board of the demo, and a real browser that looks at it from disk."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r2med.results import Record, evaluate
+from r2med.results.collection import collect
+from r2med.store import Store
+
+SYSTEMS = ("bm25", "bm25(scorer=lucene)", "hyde(author) → bm25")
+DATASETS = ("demo/Biology", "demo/MedQA-Diag", "demo/PMC-Clinical")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+HOSTILE = "<script>window.harmed = 1</script>\u202e __proto__ javascript:alert(1)"
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three systems on three datasets of the demo, and one of a hostile name on one of them."""
+    folder = tmp_path_factory.mktemp("records")
+    store = Store(folder / "store")
+    for system in SYSTEMS:
+        for dataset in DATASETS:
+            record = evaluate(system, dataset, folder / "results", store=store)
+    renamed = record.model_copy(update={"system": HOSTILE, "settings": {**record.settings, HOSTILE: HOSTILE}})
+    renamed.write(folder / "results" / f"hostile-{record.key[:10]}.json")
+    return folder / "results"
+
+
+@pytest.fixture(scope="module")
+def site(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from r2med.board import make_board
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("R2MED_HOME", str(tmp_path_factory.mktemp("home")))
+        return make_board([records], tmp_path_factory.mktemp("site") / "board").parent
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Any, site: Path) -> Iterator[Open]:
+    """Open an address of the board: `open_page("#/leaderboard", color_scheme="dark")`.
+
+    At the end nothing may have been wrong: no error in the console, and no request for anything but the board's files.
+    """
+    faults: list[str] = []
+    contexts = []
+
+    def watched(request: Any) -> None:
+        if not request.url.startswith((f"file://{site}/", "blob:", "data:")):
+            faults.append(f"request for {request.url}")
+
+    def open_it(address: str = "", **settings: Any) -> Any:
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", watched)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on(
+            "console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None
+        )
+        page.goto(f"file://{site}/index.html{address}")
+        page.wait_for_selector("main h1")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+@cache
+def read(records: Path, system: str, dataset: str) -> Record:
+    """Return the record of a system on a dataset."""
+    kept = collect([records]).cell(system, dataset)
+    assert kept is not None
+    return kept.record
