@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from r2med.errors import UserError
     from r2med.measure import Measure, score
     from r2med.results import Comparison, Record, Results, compare, evaluate, run
+    from r2med.results.report import report
     from r2med.retrieve import Run
     from r2med.setup import Setup
     from r2med.system import System
@@ -33,6 +34,7 @@ __all__ = [
     "compare",
     "evaluate",
     "load",
+    "report",
     "run",
     "score",
 ]
@@ -42,6 +44,7 @@ _MODULES = {
     "r2med.errors": ("UserError",),
     "r2med.measure": ("Measure", "score"),
     "r2med.results": ("Comparison", "Record", "Results", "compare", "evaluate", "run"),
+    "r2med.results.report": ("report",),
     "r2med.retrieve": ("Run",),
     "r2med.setup": ("Setup",),
     "r2med.system": ("System",),

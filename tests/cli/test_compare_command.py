@@ -79,3 +79,14 @@ def test_many_systems_are_ranked_in_classes(r2med: Command, tmp_path: Path) -> N
     text = r2med("compare", "--resamples", "200").stdout
     assert text.index("system-6") < text.index("system-0")
     assert "Of 21 pairs" in text
+
+
+@pytest.mark.usefixtures("results")
+def test_a_report_is_written_and_its_files_are_told(r2med: Command, tmp_path: Path) -> None:
+    done = r2med("report", "results", "-o", "paper", "--baseline", "bm25", "--resamples", "100")
+    assert "18 files in paper/: table, pairs, bars" in done.stdout
+    assert len(list((tmp_path / "paper").iterdir())) == 18
+    (tmp_path / "file").write_text("")
+    refused = r2med("report", "-o", "file")
+    assert refused.returncode == 2
+    assert "choose another folder" in refused.stderr

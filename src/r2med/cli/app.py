@@ -15,6 +15,7 @@ from r2med.cli.import_command import import_
 from r2med.cli.llms import llms
 from r2med.cli.models import models
 from r2med.cli.prompts import prompts
+from r2med.cli.report_command import report
 from r2med.cli.reproduce_command import reproduce
 from r2med.cli.run_command import run
 from r2med.cli.score import score
@@ -70,6 +71,7 @@ app.command()(submit)
 app.command()(verify)
 app.command()(cite)
 app.command()(doctor)
+app.command()(report)
 app.command()(generate)
 app.command()(serve)
 app.command("import")(import_)

@@ -22,14 +22,7 @@ SHOWN = 3
 
 
 def compare(
-    systems: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SYSTEM|RECORD|FOLDER",
-            help="Names of systems, record files or folders of them. Default: all of --results.",
-            show_default=False,
-        ),
-    ] = None,
+    systems: flags.ComparedSystems = None,
     results: flags.Results = Path("results"),
     measure: flags.OneMeasure = "nDCG@10",
     baseline: flags.Baseline = "",
@@ -43,7 +36,7 @@ def compare(
         ),
     ] = None,
     max_failures: flags.MaxFailures = 0.1,
-    resamples: Annotated[int, typer.Option(min=1, help="Sign flips, and draws of the bootstrap.")] = 10_000,
+    resamples: flags.Resamples = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="What they are drawn with.")] = 0,
     form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, markdown, latex or csv.")] = "text",
     as_json: flags.AsJSON = False,

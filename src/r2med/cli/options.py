@@ -145,12 +145,21 @@ DryRun = Annotated[
 ]
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ComparedSystems = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SYSTEM|RECORD|FOLDER",
+        help="Names of systems, record files or folders of them. Default: all of --results.",
+        show_default=False,
+    ),
+]
 Results = Annotated[Path, typer.Option(help="Where the records of systems lie.")]
 OneMeasure = Annotated[str, typer.Option(help="nDCG@10, MRR, R@100, …: any that the records hold.")]
 Baseline = Annotated[
     str,
     typer.Option(metavar="SYSTEM", help="Compare each system with this one, not all with each other."),
 ]
+Resamples = Annotated[int, typer.Option(min=1, help="Sign flips, and draws of the bootstrap.")]
 MaxFailures = Annotated[
     float, typer.Option(help="The share of failed calls or queries above which a record is refused.")
 ]

@@ -180,6 +180,11 @@ class Comparison:
         """The datasets that all systems were run on."""
         return list(self.queries)
 
+    @property
+    def ranked(self) -> list[Standing]:
+        """The systems, the best first."""
+        return sorted(self.systems, key=lambda each: (-each.mean.value if each.mean else 0.0, each.system))
+
     def movers(self, pair: Pair, count: int = MOVERS) -> list[Mover]:
         """Return the queries on which two systems differ most."""
         names = [standing.system for standing in self.systems]

@@ -47,23 +47,24 @@ def _gap_entries(gap: Gap) -> list[Entry]:
 
 
 def score_table(compared: Comparison) -> PaperTable:
-    """Return systems down and datasets across, the best bold and the second underlined.
+    """Return systems down, the best first, and datasets across, the best of each bold and the second underlined.
 
     A dagger marks what differs from the baseline; without a baseline, ≈ marks what cannot be told from the best.
     """
     columns = [{s.system: s.datasets[dataset] for s in compared.systems} for dataset in compared.datasets]
-    columns.append({s.system: s.mean for s in compared.systems if s.mean})
+    if len(columns) > 1:
+        columns.append({s.system: s.mean for s in compared.systems if s.mean})
     marks = [
-        _marks(compared, column, dataset) for column, dataset in zip(columns, [*compared.datasets, ""], strict=True)
+        _marks(compared, column, dataset) for column, dataset in zip(columns, [*compared.datasets, ""], strict=False)
     ]
     rows = [
         [
             Entry(standing.system),
             *(_score(standing.system, column, mark) for column, mark in zip(columns, marks, strict=True)),
         ]
-        for standing in compared.systems
+        for standing in compared.ranked
     ]
-    heads = ("System", *map(short_name, compared.datasets), "Avg")
+    heads = ("System", *map(short_name, compared.datasets), "Avg")[: len(columns) + 1]
     return PaperTable(heads, rows, _caption(compared))
 
 

@@ -1,0 +1,50 @@
+"""`r2med report`: the table of a paper, and its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from r2med.cli import options as flags
+
+
+def report(
+    systems: flags.ComparedSystems = None,
+    results: flags.Results = Path("results"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where tables and figures go.")] = Path("report"),
+    measure: flags.OneMeasure = "nDCG@10",
+    baseline: flags.Baseline = "",
+    between: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="The systems of figures that tell of two. Default: the baseline, or the second best, and the best.",
+            show_default=False,
+        ),
+    ] = None,
+    max_failures: flags.MaxFailures = 0.1,
+    resamples: flags.Resamples = 10_000,
+) -> None:
+    """Write the table of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG)."""
+    from r2med.cli.console import console, plain
+    from r2med.results.report import report as write
+    from r2med.spec import joined_words
+
+    flags.check_writable(out)
+    written = write(
+        *joined_words(systems or []),
+        out=out,
+        results=results,
+        max_failures=max_failures,
+        measure=measure,
+        baseline=baseline,
+        between=between or (),
+        resamples=resamples,
+    )
+    output = console()
+    for notice in written.notices:
+        output.print(plain(f"Note: {notice}.", "yellow"), soft_wrap=True)
+    names = ", ".join(dict.fromkeys(file.stem for file in written.files))
+    output.print(plain(f"{len(written.files)} files in {out}/: {names}."), soft_wrap=True)
