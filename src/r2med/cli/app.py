@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from r2med.cli.advise_command import advise
 from r2med.cli.board import board
 from r2med.cli.cache import cache
 from r2med.cli.cite import cite
@@ -63,6 +64,7 @@ def _root(
 
 
 app.command()(run)
+app.command()(advise)
 app.command()(score)
 app.command()(board)
 app.command()(compare)

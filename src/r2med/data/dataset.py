@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,6 +123,12 @@ class Dataset:
                 f"{self.name} has no {missing[0]}: nothing can be scored "
                 "(r2med data check shows more; r2med search and r2med serve need none)"
             )
+
+    def only(self, queries: Iterable[str]) -> Dataset:
+        """Return the same dataset with some of its queries, in the order it has them."""
+        wanted = set(queries)
+        judged = {query: grades for query, grades in self.qrels.items() if query in wanted}
+        return replace(self, queries=[each for each in self.queries if each.id in wanted], qrels=Qrels(judged))
 
     @property
     def instruction(self) -> Instruction:

@@ -87,6 +87,19 @@ def find(card: WeightsCard, options: Setup, repository: str = "", role: str = ""
     return Weights(name, wanted, commit_of(name, wanted, revision or card.revision))
 
 
+def is_here(card: WeightsCard, options: Setup) -> bool:
+    """Tell whether a card's weights lie on this machine; nothing is fetched."""
+    if options.path_of(card.name) is not None or (card.package and importlib.util.find_spec(card.package)):
+        return True
+    if not card.repository or importlib.util.find_spec("huggingface_hub") is None:
+        return False
+    # The index of a repository's files comes first and the weights last: a download that was cut off has only the one.
+    revision = card.revision or None
+    names = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+    cached = (_hub().try_to_load_from_cache(card.repository, name, revision=revision) for name in names)
+    return any(isinstance(file, str) for file in cached)
+
+
 def _tower(folder: Path, repository: str, role: str) -> Path:
     names = [repository.split("/")[-1], role]
     for name in filter(None, names):

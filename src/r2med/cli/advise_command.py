@@ -1,0 +1,166 @@
+"""`r2med advise`: which pipeline to use on one's own data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from r2med.cli import completion
+from r2med.cli import options as flags
+
+if TYPE_CHECKING:
+    from r2med.results.advice import Advice, Rung
+
+
+def advise(
+    dataset: Annotated[
+        str, typer.Argument(help="A dataset or a folder with judged questions.", autocompletion=completion.datasets)
+    ],
+    llm: flags.LLMs = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A dense model to try; may be repeated. Default: those on this machine.",
+            show_default=False,
+            rich_help_panel=flags.MODELS,
+        ),
+    ] = None,
+    rerank: flags.Rerankers = None,
+    device: flags.Device = "auto",
+    dtype: flags.DType = "auto",
+    backend: flags.Backend = "torch",
+    model_path: flags.ModelPaths = None,
+    memory: flags.Memory = "2G",
+    trust_remote_code: flags.TrustRemoteCode = False,
+    base_url: flags.BaseURL = None,
+    llm_backend: flags.LLMBackend = "",
+    budget: flags.Budget = None,
+    concurrency: flags.Concurrency = 16,
+    deadline: flags.Deadline = 900.0,
+    idle: flags.Idle = 180.0,
+    out: Annotated[
+        Path, typer.Option(help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT)
+    ] = Path("results"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=flags.OUTPUT)] = False,
+) -> None:
+    """Try the pipelines that can run here, the cheap ones first, and say which one to use."""
+    from contextlib import ExitStack
+    from dataclasses import asdict
+
+    from r2med.cli.console import print_json
+    from r2med.cli.progress import steps
+    from r2med.data import load
+    from r2med.results import advice
+    from r2med.results.evaluation import slug
+
+    setup = flags.make_setup(
+        model_path=model_path,
+        memory=memory,
+        budget=budget,
+        device=device,
+        dtype=dtype,
+        backend=backend,
+        trust_remote_code=trust_remote_code,
+        base_url=base_url,
+        llm_backend=llm_backend,
+        concurrency=concurrency,
+        deadline=deadline,
+        idle=idle,
+    )
+    flags.check_writable(out)
+    loaded = load(dataset, setup.store)
+    with ExitStack() as stack:
+        made = advice.advise(
+            loaded,
+            setup,
+            llms=llm or [],
+            models=model,
+            rerankers=rerank,
+            announce=lambda total: stack.enter_context(steps(total)),
+        )
+    path = out / f"{slug(loaded.name)}.advice.json"
+    made.write(path)
+    if as_json:
+        print_json(asdict(made))
+    else:
+        _show(made, dataset, path)
+
+
+def _show(advice: Advice, dataset: str, path: Path) -> None:
+    from r2med.cli.console import console, plain
+    from r2med.cli.figures import Figures, labelled
+
+    output = console()
+    names = [rung.system for rung in advice.rungs]
+    heads = ("nDCG@10", "95 % interval", "behind", "p", "p50 s", "p95 s", "$ / 1,000")
+    rows = [[plain(cell, "bold" if rung.system == advice.best else "") for cell in _row(rung)] for rung in advice.rungs]
+    figures = Figures("Pipeline", heads, rows)
+    labels, legend = labelled(names, figures.room(names, output.width))
+    for line in legend:
+        output.print(plain(line), soft_wrap=True)
+    figures.print(output, labels)
+    for line in (
+        *_notes(advice),
+        "",
+        *_verdict(advice, dataset),
+        f"The ladder as a picture: r2med board {path.parent}",
+    ):
+        output.print(plain(line), soft_wrap=True)
+
+
+def _row(rung: Rung) -> tuple[str, ...]:
+    return (
+        f"{rung.value:.2f}",
+        f"{rung.low:.1f} to {rung.high:.1f}",
+        f"{rung.behind:.2f}" if rung.behind else "–",
+        "–" if rung.note or not rung.behind else f"{rung.p:.3f}",
+        f"{rung.p50:.3f}",
+        f"{rung.p95:.3f}",
+        "unknown" if rung.dollars is None else f"{rung.dollars:.2f}",
+    )
+
+
+def _notes(advice: Advice) -> list[str]:
+    """Return what the table does not say by itself."""
+    tuned = [rung for rung in advice.rungs if rung.tuned > 1]
+    lines = [
+        f"{rung.system}: {rung.note}, after {rung.questions} of {advice.questions}"
+        for rung in advice.rungs
+        if rung.note
+    ]
+    if tuned:
+        tried = ", ".join(f"{rung.tuned} settings of {rung.group}" for rung in tuned)
+        lines.append(
+            f"Tried: {tried}. A question's score comes from settings chosen on other questions; the settings shown are "
+            "those that all questions together prefer."
+        )
+    return [*lines, *(f"left out: {line}" for line in advice.left_out)]
+
+
+def _verdict(advice: Advice, dataset: str) -> list[str]:
+    """Return the verdict, a sentence a line, and the commands that follow from it."""
+    best, cheap, fast = (advice.rung(name) for name in (advice.best, advice.cheapest, advice.fastest))
+    lines = [f"Best: {best.system}, nDCG@10 {best.value:.1f} ({best.low:.1f} to {best.high:.1f})."]
+    if cheap.system == best.system:
+        lines.append("Nothing cheaper is as good: the others are behind by more than chance.")
+    else:
+        lines.append(
+            f"Cheapest that cannot be told from it: {cheap.system}, {cheap.behind:.1f} points behind "
+            f"(p = {cheap.p:.2f}), {_price(cheap)}."
+        )
+    lines.append(f"Fastest: {fast.system}, p50 {1000 * fast.p50:.0f} ms, {fast.behind:.1f} points behind the best.")
+    if advice.detectable_gap:
+        lines.append(
+            f"With these {advice.questions} questions a difference below {advice.detectable_gap:.1f} points cannot be "
+            "told from noise: more judged questions tell more."
+        )
+    lines.append(f"Use it: r2med serve {dataset} --system '{cheap.system}'")
+    return lines
+
+
+def _price(rung: Rung) -> str:
+    dollars = "at an unknown price" if rung.dollars is None else f"${rung.dollars:.2f} for 1,000 questions"
+    return f"{dollars}, p95 {1000 * rung.p95:.0f} ms"

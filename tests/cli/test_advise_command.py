@@ -1,0 +1,32 @@
+"""`r2med advise` as a person reads it, and as a program does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support.datasets import random_folder
+
+
+def test_a_person_reads_a_table_a_verdict_and_the_command_that_serves_it(r2med, tmp_path: Path) -> None:
+    random_folder(tmp_path / "mine", documents=60, queries=12)
+    done = r2med("advise", "mine", "--model", "nonesuch")
+    assert done.returncode == 0, done.stderr
+    assert "Best: " in done.stdout
+    assert "Fastest: " in done.stdout
+    assert "Use it: r2med serve mine --system '" in done.stdout
+    assert "left out: nonesuch: " in done.stdout
+    assert (tmp_path / "results" / "mine.advice.json").is_file()
+
+
+def test_json_holds_every_rung(r2med, tmp_path: Path) -> None:
+    random_folder(tmp_path / "mine", documents=60, queries=12)
+    body = json.loads(r2med("advise", "mine", "--model", "nonesuch", "--json").stdout)
+    assert {rung["group"] for rung in body["rungs"]} >= {"words", "feedback"}
+    assert body["best"] in [rung["system"] for rung in body["rungs"]]
+
+
+def test_a_folder_that_is_not_there_is_one_line(r2med) -> None:
+    done = r2med("advise", "nowhere")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,125 @@
+"""`advise`: a ladder, cheap rungs first, tuned on other questions than it is judged on, and a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from r2med.cost import Cost
+from r2med.data import Dataset, load
+from r2med.errors import UserError
+from r2med.results import advice as module
+from r2med.results.advice import BM25, FOLDS, Advice, advise
+from r2med.setup import Setup
+from r2med.store import Store
+from r2med.system import System
+from support.datasets import random_folder
+
+QUESTIONS = 30
+
+
+class Scripted:
+    """Evaluates nothing: scores are looked up, by system and question; what was asked is kept."""
+
+    def __init__(self, points: dict[str, np.ndarray], seconds: dict[str, float], dollars: dict[str, float]) -> None:
+        self.points, self.seconds, self.dollars = points, seconds, dollars
+        self.asked: dict[str, int] = {}
+
+    def __call__(self, system, dataset: Dataset, out, k, store):
+        name = str(system)
+        kind = name if name in self.points else next(key for key in self.points if key in name)
+        self.asked[name] = self.asked.get(name, 0) + len(dataset.queries)
+        values = {query.id: {"nDCG@10": self.points[kind][int(query.id[1:])] / 100} for query in dataset.queries}
+        cost = Cost(calls=1, dollars=self.dollars.get(kind, 0) * len(values))
+        record = SimpleNamespace(
+            per_query=values,
+            dataset=SimpleNamespace(queries=len(values)),
+            stages=[SimpleNamespace(cost=cost)],
+            cost=cost,
+            latency=lambda share: self.seconds.get(kind, 0.01) * (1 + share),
+        )
+        return record, False
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return load(random_folder(tmp_path / "mine", documents=60, queries=QUESTIONS))
+
+
+def climb(dataset, store, monkeypatch, points, llms=(), seconds=None, dollars=None):
+    scripted = Scripted(points, seconds or {}, dollars or {})
+    monkeypatch.setattr(module, "evaluated", scripted)
+    return advise(dataset, Setup(store=store), llms=llms, models=["minilm"], rerankers=[]), scripted
+
+
+def level(value: float) -> np.ndarray:
+    return np.full(QUESTIONS, float(value)) + np.arange(QUESTIONS) % 7
+
+
+def test_settings_are_judged_on_questions_that_had_no_part_in_choosing_them(dataset, store: Store, monkeypatch) -> None:
+    """Each setting is right for one fold alone: whoever tunes on the questions it reports would report 90."""
+    order = np.random.default_rng(0).permutation(QUESTIONS)
+    points = {}
+    for number in range(1, FOLDS + 1):
+        values = np.full(QUESTIONS, 10.0)
+        values[order[number - 1 :: FOLDS]] = 90.0
+        points[System.parse(BM25[-number]).name] = values
+    points |= {"rm3": level(0), "minilm": level(0), "bm25": level(0)}
+    advice, _ = climb(dataset, store, monkeypatch, points)
+    assert advice.rungs[0].group == "words"
+    assert advice.rungs[0].tuned == len(BM25)
+    assert advice.rungs[0].value == 10.0
+
+
+def test_the_verdict_names_the_best_the_cheapest_within_noise_and_the_fastest(dataset, store, monkeypatch) -> None:
+    noisy = level(60) + np.resize([8.0, -8.5], QUESTIONS)
+    points = {"groupwise": level(1), "listwise": level(1), "rm3": level(20), "hyde": level(60)}
+    points |= {"query2doc": noisy, "lamer": level(1), "minilm": level(40), "bm25": level(30)}
+    seconds, dollars = {"hyde": 2.0, "query2doc": 1.0, "bm25": 0.001}, {"hyde": 0.05, "query2doc": 0.01}
+    advice, _ = climb(dataset, store, monkeypatch, points, ["o3-mini"], seconds, dollars)
+    assert advice.best.startswith("hyde(o3-mini)")
+    assert advice.cheapest.startswith("query2doc(o3-mini)")
+    assert advice.fastest.startswith("bm25")
+    best = advice.rung(advice.best)
+    assert best.behind == 0
+    assert best.dollars == pytest.approx(50)
+    assert advice.rung(advice.cheapest).p > 0.05
+    assert advice.rung(advice.fastest).p < 0.05
+    assert advice.detectable_gap > 0
+
+
+def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkeypatch) -> None:
+    points = {"groupwise": level(5), "listwise": level(80), "rm3": level(20), "hyde": level(5)}
+    points |= {"query2doc": level(70), "lamer": level(5), "minilm": level(40), "bm25": level(30)}
+    advice, scripted = climb(dataset, store, monkeypatch, points, ["o3-mini"])
+    stopped = [rung.system.split(" → ")[-1] for rung in advice.rungs if rung.note]
+    hyde = next(rung for rung in advice.rungs if rung.system.startswith("hyde"))
+    assert hyde.questions < QUESTIONS / 2 and hyde.note.startswith("stopped: at best ")
+    assert sum(count for name, count in scripted.asked.items() if name.startswith("hyde")) == hyde.questions
+    assert stopped == ["minilm", "minilm", "groupwise(o3-mini)@20"]
+    assert advice.best.endswith("listwise(o3-mini)@20")
+
+
+def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Dataset, store: Store) -> None:
+    advice = advise(dataset, Setup(store=store), models=["nonesuch"], rerankers=[])
+    assert advice.rungs[0].questions == QUESTIONS
+    assert any("nonesuch" in line for line in advice.left_out)
+    assert advice.rungs[0].p50 > 0
+
+
+def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp_path: Path) -> None:
+    advice = advise(dataset, Setup(store=store), models=[], rerankers=[])
+    advice.write(tmp_path / "a.json")
+    assert Advice.read(tmp_path / "a.json") == advice
+    (tmp_path / "a.json").write_text('{"format": 1}')
+    with pytest.raises(UserError, match="make it again with r2med advise"):
+        Advice.read(tmp_path / "a.json")
+
+
+def test_too_few_judged_questions_are_told(tmp_path: Path, store: Store) -> None:
+    small = load(random_folder(tmp_path / "small", documents=20, queries=5))
+    with pytest.raises(UserError, match="has 5 judged questions: with fewer than 6 no pipeline"):
+        advise(small, Setup(store=store))
