@@ -274,7 +274,7 @@ class _Ladder:
             record, _ = evaluated(system, part, None, DEPTH, self._setup.store)
             scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE)] for row in missing]
             self._records.setdefault(spec, []).append(record)
-        return scores[np.asarray(questions)]
+        return np.asarray(scores[np.asarray(questions)])
 
     def _add(self, group: Group, pipeline: Pipeline, values: Floats, tuned: int, note: str = "") -> None:
         asked = values[~np.isnan(values)]
@@ -307,7 +307,7 @@ class _Ladder:
         whole = [spec for spec, (_, rung, _) in self._rungs.items() if rung.questions == len(self._ids)]
         table = {"": np.stack([self._rungs[spec][2] for spec in whole])}
         pairs = Pairs.against(whole.index(best), len(whole))
-        adjusted = significance.holm(significance.sign_flips(table, pairs))
+        adjusted = significance.holm(significance.sign_flips(table, pairs).p)
         p_of = {best: 1.0} | {whole[row]: float(p) for row, p in zip(pairs.first, adjusted, strict=True)}
         rungs = {spec: self._held_against(spec, best, p_of.get(spec, 0.0)) for spec in self._rungs}
         equal = [rungs[spec] for spec in whole if p_of[spec] > ALPHA]
