@@ -1,9 +1,8 @@
 """What answers took, how many of them failed, and what requests would take."""
 
 from r2med.llm.chat import Failure, Generation
-from r2med.llm.costs import answers_cost, failure_kinds, told_failures
+from r2med.llm.costs import Preview, answers_cost, failure_kinds, told_failures
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.llm.preview import Preview
 from support.chat_models import ask, card
 from support.scripted_chat import ScriptedChat
 
@@ -38,5 +37,5 @@ def test_previews_of_several_datasets_add_up_and_ask_nothing() -> None:
     first = Preview.of(llm, card(), ask("a", "b", "b"), cut=1, note="about")
     both = first + Preview.of(llm, card(), ask("b", "c"), unfit=2)
     assert [len(first.requests), len(both.requests), both.estimate.calls] == [2, 3, 3]
-    assert (both.cut, both.unfit, both.note, both.is_priced) == (1, 2, "about", True)
+    assert (both.cut, both.unfit, both.note) == (1, 2, "about")
     assert llm.asked == []

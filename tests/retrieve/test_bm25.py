@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from r2med.data import Corpus, Query, load
 from r2med.errors import UserError
-from r2med.retrieve.bm25 import BM25, index, postings
+from r2med.retrieve.bm25 import BM25, index
 from r2med.retrieve.bm25.scorers import byte_length
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store
@@ -126,7 +126,7 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
     rng = np.random.default_rng(1)
     corpus = corpus_of(*(" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)))
     whole = search(corpus, "fever oedema naïve 38.5", store, k=200)
-    monkeypatch.setattr(postings, "BLOCK", 16)
+    monkeypatch.setattr(index, "BLOCK", 16)
     monkeypatch.setattr(index, "SEGMENT", 64)
     assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
 
@@ -135,7 +135,7 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
 @settings(max_examples=150, deadline=None)
 def test_the_indexer_s_shortcuts_give_the_analyser_s_terms(texts):
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
-    segment = postings.build_segment(corpus_of(*texts), 0, len(texts))
+    segment = index.build_segment(corpus_of(*texts), 0, len(texts))
     bags = [Counter() for _ in texts]
     for number, term in enumerate(segment.terms.to_pylist()):
         here = slice(segment.offsets[number], segment.offsets[number + 1])
@@ -153,7 +153,7 @@ def test_the_index_is_built_once_and_mapped_after(store, monkeypatch):
 
 
 def test_a_term_more_frequent_than_a_byte_holds_counts_in_full(store):
-    segment = postings.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
+    segment = index.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
     assert sorted(segment.frequencies.tolist()) == [1, 70_000]
 
 

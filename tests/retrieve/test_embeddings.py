@@ -10,7 +10,7 @@ from r2med.encoders.encoder import Encoded, NotFiniteError, batch_receiver, open
 from r2med.encoders.model_cards import MODELS
 from r2med.engine.reporting import listening
 from r2med.errors import UserError
-from r2med.retrieve.dense import embeddings, partial_vectors
+from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.dense_retriever import query_vectors
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
@@ -171,7 +171,7 @@ def one_shard():
 
 @pytest.mark.parametrize("every", [0.0, 60.0])
 def test_a_shard_that_is_not_finished_goes_on_where_it_was(one_shard, store, monkeypatch, every):
-    monkeypatch.setattr(partial_vectors, "EVERY", every)
+    monkeypatch.setattr(embeddings, "EVERY", every)
     undisturbed = embed_corpus(one_shard, BatchedEncoder(), Store(store.root / "other"))
     for count in (4, 2):
         with pytest.raises(KeyboardInterrupt):

@@ -17,10 +17,9 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatModel, Failure, Sampling
-from r2med.llm.costs import answers_cost, approximate_tokens, failure_kinds, told_failures
+from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sampling_of
-from r2med.llm.preview import Preview
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Templates, kind_of, open_templates, tell_origin
 from r2med.retrieve.bm25 import BM25

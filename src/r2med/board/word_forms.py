@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from r2med.retrieve.bm25.postings import cut_chunks
+from r2med.retrieve.bm25.index import cut_chunks
 from r2med.text.english import located_terms
 
 Mask = npt.NDArray[np.bool_]

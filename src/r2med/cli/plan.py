@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import zip_longest
+from operator import add
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from r2med.data import Dataset
     from r2med.expand.expansion import Asking
     from r2med.llm.chat import ChatRequest
-    from r2med.llm.preview import Preview
+    from r2med.llm.costs import Preview
     from r2med.results.batch import Plan
     from r2med.store import Store
 
@@ -32,34 +34,31 @@ def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store
     """Print calls, tokens and cost of each stage, and the first prompts."""
     if not stages:
         print("no LLM would be asked")
-    previews = {name: [stage.preview(dataset, store) for dataset in datasets] for name, stage in stages.items()}
-    for name, parts in previews.items():
-        _show(name, parts)
+    previews = {
+        name: reduce(add, [stage.preview(dataset, store) for dataset in datasets]) for name, stage in stages.items()
+    }
+    for name, preview in previews.items():
+        _show(name, preview)
     # One of each stage first: three of the first would show nothing of the others.
-    first = [[request for part in parts for request in part.requests][:SHOWN] for parts in previews.values()]
+    first = [preview.requests[:SHOWN] for preview in previews.values()]
     shown = [request for together in zip_longest(*first) for request in together if request is not None]
     _show_prompts(shown[:SHOWN])
 
 
-def _show(name: str, parts: Sequence[Preview]) -> None:
+def _show(name: str, preview: Preview) -> None:
     from r2med.cli.terminal_text import printable
-    from r2med.llm.costs import estimate
 
-    asked = list(dict.fromkeys(request for part in parts for request in part.unanswered))
-    every = len({request for part in parts for request in part.requests})
-    print(f"{printable(name)}: {len(asked):,} calls, {every - len(asked):,} answered already")
-    card = parts[0].card
-    about = estimate(asked, card)
+    card, about = preview.card, preview.estimate
+    print(f"{printable(name)}: {about.calls:,} calls, {len(preview.requests) - about.calls:,} answered already")
     dollars = f"about ${about.dollars:.2f}, at most ${about.dollars_at_most:.2f}"
     priced = "price" in card.model_fields_set
     print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
     print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")
-    for note in dict.fromkeys(part.note for part in parts if part.note):
-        print(f"  {note}")
-    cut, unfit = sum(part.cut for part in parts), sum(part.unfit for part in parts)
-    if cut or unfit:
-        room = f"{card.context_length:,} tokens"
-        print(f"  {cut:,} prompts would be cut to fit {room}, {unfit:,} would not fit at all and not be asked")
+    if preview.note:
+        print(f"  {preview.note}")
+    if preview.cut or preview.unfit:
+        room = f"{card.context_length:,} tokens, {preview.unfit:,} would not fit at all and not be asked"
+        print(f"  {preview.cut:,} prompts would be cut to fit {room}")
 
 
 def _show_prompts(requests: Iterable[ChatRequest]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
-from r2med.llm.preview import Preview
+from r2med.llm.costs import Preview
 from r2med.retrieve.retriever import MEAN, SearchQuery
 from r2med.store import Store, digest
 

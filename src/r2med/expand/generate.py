@@ -15,10 +15,9 @@ from r2med.expand.expansion import Expander, Expansion, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
-from r2med.llm.costs import answers_cost, failure_kinds, told_failures
+from r2med.llm.costs import Preview, answers_cost, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import Cleaning, LLMCard, resolve_llm, sampling_of
-from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Template, kind_of, open_templates, tell_origin

@@ -13,10 +13,9 @@ from pydantic import Field
 
 from r2med.data.dataset import Dataset
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
-from r2med.llm.costs import answers_cost, failure_kinds, failure_reasons, listed_kinds
+from r2med.llm.costs import Preview, answers_cost, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
-from r2med.llm.preview import Preview
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import kind_of, open_templates, tell_origin

@@ -19,8 +19,7 @@ from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.engine import map_threads
 from r2med.errors import UserError
-from r2med.retrieve.bm25.index import VERSION, Index, open_index
-from r2med.retrieve.bm25.postings import Segment
+from r2med.retrieve.bm25.index import VERSION, Index, Segment, open_index
 from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run, best, best_positive

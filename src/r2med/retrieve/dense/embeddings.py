@@ -3,11 +3,16 @@
 A shard's key holds the corpus, its rows and all that a document's vector depends on. A run that dies is
 therefore never paid for twice: the next one encodes the shards that are missing. Changing what only queries
 depend on leaves every shard valid.
+
+An encoder sorts a shard's texts by length and finishes them batch by batch. What is finished is kept in parts, every
+minute, each with the positions of its texts. A run that goes on encodes the other texts, in the very batches in which
+an undisturbed run would have encoded them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +26,6 @@ from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import Encoded, Encoder, NotFiniteError, Role, Vectors, check_finite, receiving
 from r2med.engine.reporting import Reporter
 from r2med.errors import UserError
-from r2med.retrieve.dense.partial_vectors import PartialVectors
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
 
@@ -30,6 +34,11 @@ VERSION = 2
 
 SHARD = 4096
 """Documents a shard: enough for batches of even lengths, few enough for a file."""
+
+EVERY = 60.0
+"""Seconds between two parts: what a kill loses at most."""
+
+PARTS = "vector-parts"
 
 
 @dataclass(frozen=True)
@@ -152,3 +161,77 @@ def _encoded(encoder: Encoder, texts: Sequence[str], role: Role, name: Callable[
     except NotFiniteError as error:
         raise UserError(f"the vector of {name(error.index)} has NaN or infinite entries: {error.hint}") from None
     return Encoded(vectors, encoded.cost)
+
+
+class PartialVectors:
+    """The finished part of the vectors of some texts, in the store under a key."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store = store
+        self._key = key
+        self._parts: list[Artefact] = []
+        while (part := store.get(PARTS, self._name(len(self._parts)))) is not None:
+            self._parts.append(part)
+        self._earlier = tuple(self._parts)
+        self._waiting: list[tuple[Sequence[int], Encoded]] = []
+        self._written = time.perf_counter()
+
+    def __len__(self) -> int:
+        return sum(len(part.array("positions")) for part in self._earlier)
+
+    def missing(self, count: int) -> list[int]:
+        """Return the positions, of so many texts, that no earlier run kept."""
+        done = np.zeros(count, dtype=bool)
+        for part in self._earlier:
+            done[part.array("positions")] = True
+        return [int(position) for position in np.flatnonzero(~done)]
+
+    def add(self, positions: Sequence[int], encoded: Encoded) -> None:
+        """Take in a finished batch; it is written with others, once a minute."""
+        self._waiting.append((positions, encoded))
+        if time.perf_counter() - self._written >= EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """Write what was taken in since the last time."""
+        if not self._waiting:
+            return
+        now = time.perf_counter()
+        seconds = now - self._written
+        cost = sum((encoded.cost for _, encoded in self._waiting), Cost(seconds=seconds, encoder_seconds=seconds))
+        positions = np.concatenate([np.asarray(positions, dtype=np.int64) for positions, _ in self._waiting])
+        vectors = np.concatenate([encoded.vectors for _, encoded in self._waiting])
+
+        def build(folder: Path) -> dict[str, Any]:
+            write_array(folder / "positions.npy", positions)
+            write_array(folder / "vectors.npy", vectors)
+            return {"cost": cost.as_dict()}
+
+        self._parts.append(self._store.make(PARTS, self._name(len(self._parts)), build))
+        self._waiting.clear()
+        self._written = now
+
+    def joined(self, count: int, missing: Sequence[int], encoded: Encoded) -> Encoded:
+        """Return the vectors of so many texts: those of earlier runs, and those of the texts that were missing."""
+        if not self._earlier:
+            return encoded
+        width = self._earlier[0].array("vectors").shape[1]
+        if missing and encoded.vectors.shape[1] != width:
+            raise UserError(f"the model returned vectors of {encoded.vectors.shape[1]} entries after some of {width}")
+        vectors: Vectors = np.empty((count, width), dtype=np.float32)
+        cost = encoded.cost
+        for part in self._earlier:
+            vectors[part.array("positions")] = part.array("vectors")
+            cost += Cost.from_dict(part.meta["cost"])
+        if missing:
+            vectors[np.asarray(missing, dtype=np.int64)] = encoded.vectors
+        return Encoded(vectors, cost)
+
+    def discard(self) -> None:
+        """Remove the parts: the whole is in the store."""
+        with contextlib.suppress(UserError):  # without locks they stay; they are right, only superfluous
+            for number in range(len(self._parts)):
+                self._store.discard(PARTS, self._name(number))
+
+    def _name(self, number: int) -> str:
+        return f"{self._key}-{number}"

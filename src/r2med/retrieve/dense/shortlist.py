@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.rescoring import Positions, Rows
+from r2med.retrieve.run import best
 
 SAMPLE = 4096
 """Scores that the threshold is guessed from. Partitioning all 60,000 of a row costs four times as much."""
@@ -56,10 +57,7 @@ class Candidates:
         if len(self) > k and self.scores[:k].min() > self.scores[k:].max():
             self._take(slice(k))
         elif len(self) > k:  # not a sort of all: it would take as long as choosing them did
-            cut = kth_best(self.scores, k)
-            above, level = np.flatnonzero(self.scores > cut), np.flatnonzero(self.scores == cut)
-            level = level[np.argsort(-ranks[self.rows[level]])]
-            self._take(np.concatenate((above, level[: k - len(above)])))
+            self._take(best(self.scores, k, ranks[self.rows]))
         if len(self) == k:
             self.best = max(self.best, float(self.scores.min()))
 
