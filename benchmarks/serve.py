@@ -28,7 +28,7 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.serve import ServedCorpus, open_served_corpus
+from r2med.serve.served_corpus import ServedCorpus, open_served_corpus
 from r2med.setup import Setup
 from r2med.store import Store
 

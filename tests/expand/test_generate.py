@@ -38,7 +38,7 @@ def failing_for(word, kind="server"):
 
 
 def asked(llm, method="hyde", card=CARD, prompts=None, **settings):
-    return Asked(Generated(name=method, llm=llm.name, **settings), llm, card, BM25(), prompts)
+    return Asked(Generated(name=method, llm=llm.name, **settings), llm, card, prompts, BM25())
 
 
 def expand(dataset, store, reply=echo, method="hyde", card=CARD, **settings):

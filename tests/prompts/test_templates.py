@@ -28,7 +28,7 @@ def open_prompts(method, kind, folder=None, **more):
 
 def asked(method, llm=None, prompts=None, **settings):
     llm = llm or ScriptedChat(lambda request: "x")
-    return Asked(Generated(name=method, llm=llm.name, **settings), llm, CARD, BM25(), prompts)
+    return Asked(Generated(name=method, llm=llm.name, **settings), llm, CARD, prompts, BM25())
 
 
 def test_every_dataset_s_kind_has_templates_of_every_method():

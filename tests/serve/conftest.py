@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.data import Corpus
-from r2med.serve import ServedCorpus, open_served_corpus
+from r2med.serve.served_corpus import ServedCorpus, open_served_corpus
 from r2med.setup import Setup
 from r2med.store import Store
 from support.datasets import dataset_of

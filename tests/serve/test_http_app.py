@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from r2med import __version__
-from r2med.serve import Limits, create_app
-from r2med.serve.http_app import is_loopback
+from r2med.serve.http_app import create_app, is_loopback
+from r2med.serve.request_limits import Limits
 from support.served_app import request
 
 TOKEN = "tökén-5f1b"

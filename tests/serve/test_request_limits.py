@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.errors import UserError
-from r2med.serve import Limits
+from r2med.serve.request_limits import Limits
 
 
 @pytest.mark.parametrize("field", ["topk", "seconds", "connections"])

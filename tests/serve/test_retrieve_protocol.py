@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from r2med.serve import Limits, create_app
-from r2med.serve.retrieve_protocol import Hit, write_response
+from r2med.agents.conversation import Hit
+from r2med.serve.http_app import create_app
+from r2med.serve.request_limits import Limits
+from r2med.serve.retrieve_protocol import write_response
 from support.served_app import request
 
 LIMITS = Limits(body=100_000, queries=5, characters=200, topk=50, documents=100)

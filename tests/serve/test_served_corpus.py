@@ -8,7 +8,8 @@ import pytest
 from r2med.data import Corpus, Query, load
 from r2med.errors import UserError
 from r2med.retrieve.retriever import SearchQuery
-from r2med.serve import create_app, open_served_corpus
+from r2med.serve.http_app import create_app
+from r2med.serve.served_corpus import open_served_corpus
 from r2med.setup import Setup
 from r2med.stages import retriever
 from r2med.store import Store

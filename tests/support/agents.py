@@ -65,4 +65,4 @@ def agent(
     **settings: Any,
 ) -> AgentExpander:
     stage = STAGES[method](llm=llm.name, **settings)
-    return AgentExpander(stage, llm, card, source or LocalSearch(BM25()), prompts)
+    return AgentExpander(stage, llm, card, prompts, source or LocalSearch(BM25()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.resources.abc import Traversable
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -16,12 +15,12 @@ from r2med.agents.sources import LocalSearch
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
 from r2med.expand.recorded import open_recorded
-from r2med.llm.chat import ChatModel, Failure, Sampling
+from r2med.llm.chat import Failure, Sampling
 from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.prompts.templates import Templates, kind_of, open_templates, tell_origin
+from r2med.prompts.templates import Prompted, Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.setup import Setup
 from r2med.spec import decoded
@@ -93,52 +92,31 @@ class AgentStage(Stage, kind="expand", needs="llm"):
             source = RemoteSearch(self.remote)
         else:
             source = LocalSearch(self.by.open(setup), decoded(self.corpus), setup.store)
-        return AgentExpander(self, open_chat(card, setup), card, source, find_set(self.prompts or setup.prompts))
+        return AgentExpander(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts), source)
 
 
 @dataclass(frozen=True)
-class AgentExpander:
+class AgentExpander(Prompted[AgentStage]):
     """One kind of agent with one LLM, over one thing to search. Its last text is what is searched."""
 
-    stage: AgentStage
-    llm: ChatModel
-    card: LLMCard
     source: LocalSearch | RemoteSearch
-    prompts: Traversable | None = None
-    """A set of templates; those it does not have are ours."""
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
         _, dialogue, templates = self._open(dataset)
-        settings = self.stage.settings()
-        for described in ("prompts", "by", "corpus", "remote", "template"):  # below, by what they stand for
+        settings = self.settings(dataset)
+        for described in ("by", "corpus", "remote", "template"):  # below, by what they stand for
             settings.pop(described)
         return {
             **settings,
             "source": "agent",
-            "model": self.llm.describe(),
             "sampling": asdict(dialogue.sampling),
             "reading": asdict(dialogue.reading) if dialogue.reading else None,
-            "context_length": self.card.context_length,
             "words": WORDS,
             "chat_template": dialogue.template,
-            "kind": kind_of(dataset),
             "templates": templates.hash,
             "search": self.source.describe(dataset),
         }
-
-    def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
-        kinds = {kind_of(dataset) for dataset in datasets}
-        open_templates(self.prompts, kinds, every=True)
-        for dataset in datasets:
-            self.describe(dataset)
-        tell_origin(self.name, self.prompts, kinds, ["system", self.stage.name])
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return the first request of every conversation: what is known of it before it is led."""

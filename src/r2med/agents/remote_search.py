@@ -135,12 +135,17 @@ class _OpenServer:
         identity = self.address.endpoint.identity
         keys = {text: digest(["retrieve", 1, identity, text, self.depth]) for text in texts}
         notes = {text: self.store.recall(key) for text, key in keys.items()}
-        known: dict[str, Documents] = {text: _from_notes(note) for text, note in notes.items() if note is not None}
+        known: dict[str, Documents] = {
+            text: tuple(Hit(*fields) for fields in note["documents"])
+            for text, note in notes.items()
+            if note is not None
+        }
         if missing := [text for text in texts if text not in known]:
             fresh = self._asked(missing)
             for text, documents in fresh.items():
                 if not isinstance(documents, Failure):
-                    self.store.remember(keys[text], _as_notes(documents))
+                    kept = [[hit.id, hit.contents, hit.score] for hit in documents]
+                    self.store.remember(keys[text], {"documents": kept})
             known |= fresh
         return known
 
@@ -234,13 +239,3 @@ def _hit(entry: Any) -> Hit:
     if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < LARGEST:
         raise MalformedAnswer("a document has no number 'score'")
     return Hit(to_unicode(name), to_unicode(text), float(score))
-
-
-def _as_notes(documents: tuple[Hit, ...]) -> dict[str, Any]:
-    """Return documents as the store keeps them."""
-    return {"documents": [[hit.id, hit.contents, hit.score] for hit in documents]}
-
-
-def _from_notes(value: dict[str, Any]) -> tuple[Hit, ...]:
-    """Return documents that the store kept."""
-    return tuple(Hit(*fields) for fields in value["documents"])

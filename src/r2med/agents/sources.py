@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Protocol
 from r2med.agents.conversation import Hit
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
+from r2med.data.corpus import Corpus
 from r2med.llm.chat import Failure
 from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
+from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.store import Store
 
 Documents = tuple[Hit, ...] | Failure
@@ -75,14 +77,17 @@ class _OpenRetriever:
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
         searched = cached_search(self.retriever, self.dataset, list(map(SearchQuery, queries)), self.topk, self.store)
-        run = searched.run
-        corpus = self.dataset.corpus
-        documents: list[Documents] = []
-        for rows, scores, count in zip(run.rows, run.scores, run.found, strict=True):
-            ids, texts = corpus.ids(rows[:count]), corpus.texts(rows[:count])
-            hits = zip(ids, texts, scores[:count].tolist(), strict=True)
-            documents.append(tuple(Hit(name, contents(text), score) for name, text, score in hits))
-        return SourceResult(tuple(documents), searched.cost, searched.prepared)
+        return SourceResult(tuple(hits_of(searched.run, self.dataset.corpus)), searched.cost, searched.prepared)
+
+
+def hits_of(run: Run, corpus: Corpus) -> list[tuple[Hit, ...]]:
+    """Return the documents of each query of a run, best first."""
+    rows = run.rows[run.rows != NO_DOCUMENT]  # all at once: Arrow reads many documents as fast as one
+    ids, texts = iter(corpus.ids(rows)), iter(corpus.texts(rows))
+    return [
+        tuple(Hit(next(ids), contents(next(texts)), score) for score in scores[:count].tolist())
+        for scores, count in zip(run.scores, run.found, strict=True)
+    ]
 
 
 def contents(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from typing import Any, Self
 
@@ -14,13 +14,13 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import open_recorded
-from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
+from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import Preview, answers_cost, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import Cleaning, LLMCard, resolve_llm, sampling_of
+from r2med.llm.llm_cards import Cleaning, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.prompts.templates import Template, kind_of, open_templates, tell_origin
+from r2med.prompts.templates import Prompted, Template, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
@@ -76,7 +76,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked, cleaning=self.cleaning):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, setup)).model_copy(update={"cleaning": self.cleaning})
-        return Asked(self, open_chat(card, setup), card, self.by.open(setup), find_set(self.prompts or setup.prompts))
+        return Asked(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts), self.by.open(setup))
 
 
 @dataclass(frozen=True)
@@ -118,21 +118,11 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Prompted[Generated]):
     """One method with one LLM."""
 
-    stage: Generated
-    llm: ChatModel
-    card: LLMCard
     by: Retriever
     """What searches between rounds."""
-    prompts: Traversable | None = None
-    """A set of templates; those it does not have are ours."""
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     @property
     def method(self) -> MethodCard:
@@ -141,33 +131,29 @@ class Asked:
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
-        settings = self.stage.settings()
-        settings.pop("prompts")  # the same templates in another folder are the same
         method = self.method.model_dump(mode="json", exclude={"summary", "defaults"})
         by = {"by": self.by.describe(dataset)} if self.stage.rounds else {}
         candidates = {"candidates": BM25().describe(dataset)} if "passages" in self.method.fields else {}
         return {
-            **settings,
+            **self.settings(dataset),
             "source": "generated",
             "method": method,
-            "model": self.llm.describe(),
-            "sampling": asdict(sampling_of(self.card)),
-            "context_length": self.card.context_length,
-            "kind": kind_of(dataset),
             "templates": self._prompts(dataset).hash,
             **candidates,
             **by,
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
-        kinds = {kind_of(dataset) for dataset in datasets}
-        open_templates(self.prompts, kinds, every=True)
-        for dataset in datasets:
-            Fitter(self.card, self._prompts(dataset).system)
+        """Raise UserError for what would stop it on one of these datasets: templates, or no room for a prompt."""
+        super().check(datasets)
+        Fitter(self.card, system="")
+
+    @property
+    def template_names(self) -> list[str]:
+        """The templates that it uses, without a kind."""
         examples = ["examples"] if "examples" in self.method.fields else []
         refine = [self.method.refine] if self.stage.rounds else []
-        tell_origin(self.name, self.prompts, kinds, ["system", self.method.prompt, *examples, *refine])
+        return ["system", self.method.prompt, *examples, *refine]
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return what would be asked before any round of refinement; passages are searched for, nothing is asked."""

@@ -6,16 +6,22 @@ import difflib
 import logging
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.resources.abc import Traversable
+from typing import Any, Generic, TypeVar
 
 from r2med import plugins
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
 from r2med.errors import UserError, nearest
+from r2med.llm.chat import ChatModel
+from r2med.llm.llm_cards import LLMCard, sampling_of
+from r2med.stages import Stage
 from r2med.store import digest
 
 log = logging.getLogger("r2med")
+
+StageType = TypeVar("StageType", bound=Stage)
 
 SUFFIX = ".txt"
 DEFAULT_KIND = "case"
@@ -128,6 +134,51 @@ def tell_origin(stage: str, folder: Traversable | None, kinds: Collection[str], 
     own = ", ".join(name for name in names if name in templates.own)
     rest = ", ".join(name for name in names if name not in templates.own)
     log.info("%s: %s from %s%s", stage, own or "nothing", folder.name, f"; {rest} built in" if rest else "")
+
+
+@dataclass(frozen=True)
+class Prompted(Generic[StageType]):
+    """An opened stage that asks one LLM with templates."""
+
+    stage: StageType
+    llm: ChatModel
+    card: LLMCard
+    prompts: Traversable | None
+    """A set of templates; those it does not have are ours."""
+
+    @property
+    def name(self) -> str:
+        """What one types to get it."""
+        return str(self.stage)
+
+    def settings(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the settings that a score of any such stage depends on; the templates' hash is to be added."""
+        settings = self.stage.settings()
+        settings.pop("prompts")  # the same templates in another folder are the same
+        return {
+            **settings,
+            "model": self.llm.describe(),
+            "sampling": asdict(sampling_of(self.card)),
+            "context_length": self.card.context_length,
+            "kind": kind_of(dataset),
+        }
+
+    def check(self, datasets: Sequence[Dataset]) -> None:
+        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
+        kinds = {kind_of(dataset) for dataset in datasets}
+        open_templates(self.prompts, kinds, every=True)
+        for dataset in datasets:
+            self.describe(dataset)
+        tell_origin(self.name, self.prompts, kinds, self.template_names)
+
+    @property
+    def template_names(self) -> list[str]:
+        """The templates that it uses, without a kind."""
+        return ["system", self.stage.name]
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting a score depends on; templates by their hash."""
+        raise NotImplementedError(f"{type(self).__name__} has no describe()")
 
 
 def _read(file: Traversable) -> str:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from importlib.resources.abc import Traversable
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from r2med.data.dataset import Dataset
-from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation
+from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import Preview, answers_cost, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
-from r2med.prompts.templates import kind_of, open_templates, tell_origin
+from r2med.prompts.templates import Prompted, kind_of
 from r2med.rerank.json_in_text import VERSION, Parsed
 from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
 from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
@@ -98,19 +97,8 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
 
 
 @dataclass(frozen=True)
-class LLMReranker:
+class LLMReranker(Prompted[JudgeStage]):
     """One method with one LLM."""
-
-    stage: JudgeStage
-    llm: ChatModel
-    card: LLMCard
-    prompts: Traversable | None = None
-    """A set of templates; those it does not have are ours."""
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     @property
     def depth(self) -> int:
@@ -120,26 +108,17 @@ class LLMReranker:
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; templates by their hash."""
         kind = kind_of(dataset)
-        settings = self.stage.settings()
-        settings.pop("prompts")  # the same templates in another folder are the same
         return {
-            **settings,
+            **self.settings(dataset),
             "words": self.stage.words_for(kind),
-            "model": self.llm.describe(),
-            "sampling": asdict(sampling_of(self.card)),
-            "context_length": self.card.context_length,
-            "kind": kind,
             "templates": self._prompts(kind).hash,
             "parsing": VERSION,
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
-        kinds = {kind_of(dataset) for dataset in datasets}
-        open_templates(self.prompts, kinds, every=True)
-        for kind in sorted(kinds):
-            Fitter(self.card, self._prompts(kind).system)
-        tell_origin(self.name, self.prompts, kinds, ["system", self.stage.name])
+        """Raise UserError for what would stop it on one of these datasets: templates, or no room for a prompt."""
+        super().check(datasets)
+        Fitter(self.card, system="")
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Ask about every query with candidates to choose from; answers are journaled, so nothing else is kept."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from r2med.agents.conversation import Hit
 from r2med.serve.request_limits import HTTPError, Limits
 from r2med.text.unicode import is_unicode
 
@@ -54,15 +54,6 @@ class RetrieveResponse(BaseModel):
     """For each query its documents, best first; fewer than topk where fewer were found."""
 
     result: list[list[ScoredDocument] | list[RetrievedDocument]]
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A document that a search returned, its contents as the protocol has them, and its score."""
-
-    id: str
-    contents: str
-    score: float
 
 
 def read_request(body: bytes, limits: Limits) -> RetrieveRequest:

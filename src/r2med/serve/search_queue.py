@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from r2med.agents.conversation import Hit
 from r2med.serve.request_limits import HTTPError, unavailable
-from r2med.serve.retrieve_protocol import Hit
 
 log = logging.getLogger("r2med")
 
-Results = list[list[Hit]]
+Results = list[tuple[Hit, ...]]
 Search = Callable[[Sequence[str], int], Results]
 """Anything that returns the k best documents of each query."""
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from r2med.errors import UserError
-from r2med.serve.retrieve_protocol import Hit
 
 if TYPE_CHECKING:
+    from r2med.agents.conversation import Hit
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
     from r2med.retrieve.retriever import Searcher
@@ -26,21 +26,14 @@ class ServedCorpus:
     retriever: str
     searcher: Searcher
 
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+    def search(self, queries: Sequence[str], k: int) -> list[tuple[Hit, ...]]:
         """Return the k best documents of each query, best first; no document is excluded for any query."""
-        from r2med.agents.sources import contents
+        from r2med.agents.sources import hits_of
         from r2med.data.dataset import Query
         from r2med.retrieve.retriever import SearchQuery
-        from r2med.retrieve.run import NO_DOCUMENT
 
-        run = self.searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)], k).run
-        rows = run.rows[run.rows != NO_DOCUMENT]  # all at once: Arrow reads many documents as fast as one
-        ids = iter(self.corpus.ids(rows))
-        texts = iter(self.corpus.texts(rows))
-        return [
-            [Hit(next(ids), contents(next(texts)), score) for score in scores[:count].tolist()]
-            for scores, count in zip(run.scores, run.found, strict=True)
-        ]
+        asked = [SearchQuery(Query(str(i), text)) for i, text in enumerate(queries)]
+        return hits_of(self.searcher.search(asked, k).run, self.corpus)
 
 
 def open_served_corpus(dataset: Dataset, spec: str, setup: Setup, store: Store) -> ServedCorpus:
