@@ -193,13 +193,15 @@ def _check_leaves(body: Any, path: Path) -> None:
             raise UserError(f"{path}: it holds a number beyond {LARGEST:g}")
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield key
-            yield from _leaves(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _leaves(part)
-    else:
-        yield value
+def _leaves(body: Any) -> Iterator[Any]:
+    """Yield every key and every value that is no container."""
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield from value
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        else:
+            yield value
