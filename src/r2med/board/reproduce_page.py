@@ -6,7 +6,7 @@ from typing import Any
 
 from r2med.results.collection import Collection
 from r2med.results.expectations import expectations
-from r2med.results.reproduction import WORST, Reproduction, outcome
+from r2med.results.reproduction import Reproduction, outcome
 
 
 def reproduce_value(collection: Collection) -> list[dict[str, Any]]:
@@ -16,7 +16,6 @@ def reproduce_value(collection: Collection) -> list[dict[str, Any]]:
 
 def _row(reproduction: Reproduction) -> dict[str, Any]:
     expected = reproduction.expectation
-    run = [figure.verdict for figure in reproduction.figures if figure.observed is not None]
     return {
         "name": expected.label or expected.system,
         "source": expected.source,
@@ -26,6 +25,6 @@ def _row(reproduction: Reproduction) -> dict[str, Any]:
         "data": expected.data,
         "ok": expected.ok,
         "near": expected.near,
-        "verdict": min(run, key=WORST.index) if run else WORST[0],
+        "verdict": reproduction.verdict,
         "figures": [[f.dataset, f.measure, f.expected, f.observed, f.verdict] for f in reproduction.figures],
     }
