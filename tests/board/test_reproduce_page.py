@@ -17,6 +17,7 @@ def test_what_was_run_has_a_verdict_and_the_rest_is_not_run(tmp_path: Path) -> N
     verdicts = {row["verdict"]: row for row in rows}
     assert set(verdicts) == {"OK", "not run"}
     assert verdicts["OK"]["command"] == "r2med run bm25 --data demo"
+    assert "numpy" in verdicts["OK"]["run_with"] and not verdicts["not run"]["run_with"]
     assert verdicts["OK"]["figures"][0][2:] == [
         27.59,
         r2med.Record.read(next(tmp_path.rglob("bm25-*.json"))).mean["nDCG@10"] * 100,

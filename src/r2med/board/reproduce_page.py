@@ -26,5 +26,6 @@ def _row(reproduction: Reproduction) -> dict[str, Any]:
         "ok": expected.ok,
         "near": expected.near,
         "verdict": reproduction.verdict,
+        "run_with": ", ".join(f"{name} {version}" for name, version in reproduction.versions.items()),
         "figures": [[f.dataset, f.measure, f.expected, f.observed, f.verdict] for f in reproduction.figures],
     }

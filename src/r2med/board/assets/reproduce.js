@@ -77,7 +77,7 @@
       h("tbody", null, row.figures.map(([dataset, measure, expected, observed, verdict]) => h("tr", null, h("th", { scope: "row" }, named(dataset)), h("td", null, visible(measure)),
         h("td", { class: "num" }, figure(expected)), h("td", { class: "num" }, figure(observed)), h("td", null, verdict === "not run" ? "" : chip(verdict))))))),
     h("div", null, h("h3", null, "Conditions"), h("dl", { class: "facts" },
-      [["Source", row.source], ["Seen with", row.seen_with], ...row.conditions.map((text) => ["Condition", text]), ["OK", `within ${row.ok} points`], ["Near", `within ${row.near} points`]]
+      [["Source", row.source], ["Seen with", row.seen_with], ...row.conditions.map((text) => ["Condition", text]), ["OK", `within ${row.ok} points`], ["Near", `within ${row.near} points`], ["Run with", row.run_with]]
         .filter(([, value]) => value).map(([name, value]) => [h("dt", null, name), h("dd", null, named(value))]))));
 
   const select = (by) => { view.selected = board.step(view.body, view.selected, by); };
