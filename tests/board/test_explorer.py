@@ -28,7 +28,7 @@ def explored(tmp_path):
 def test_rankings_are_the_tops_of_the_runs(explored):
     _, collection, files = explored
     written = files()
-    assert written["explorer/index"] == {"datasets": [1]}
+    assert written["explorer/index"] == {"datasets": [[1, [0, 1, 2]]]}
     for number, system in enumerate(collection.systems):
         file = written[f"explorer/1/s{number}"]
         for position, query in enumerate(QUERIES):

@@ -58,7 +58,7 @@ def explorer_files(
     """
     cells = {name: _cells(collection, name) for name in names if name in datasets}
     numbers = [number for number, name in enumerate(names) if cells.get(name)]
-    yield "explorer/index", {"datasets": numbers}
+    yield "explorer/index", {"datasets": [[number, list(cells[names[number]])] for number in numbers]}
     for number in numbers:
         yield from dataset_files(datasets[names[number]], cells[names[number]], f"explorer/{number}")
 

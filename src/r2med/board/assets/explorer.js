@@ -299,12 +299,15 @@
   }
 
   async function show(main, params, site) {
-    const { datasets: available } = await board.load("explorer/index").catch(() => ({ datasets: [] }));
-    if (!available.length) {
-      main.append(h("h1", null, "Explorer"), h("p", { class: "empty" }, "No run of these records can be shown with its texts."));
+    const { datasets } = await board.load("explorer/index");
+    if (!datasets.length) {
+      main.append(h("h1", null, "Explorer"), h("p", { class: "empty" }, "None of these records has its run beside it and its dataset on this machine."));
       return;
     }
-    const wanted = available.find((each) => site.datasets[each].name === params.get("data")) ?? available[0];
+    const available = datasets.map(([each]) => each);
+    const asked = ["a", "b"].map((side) => site.systems.findIndex(({ name }) => name === params.get(side))).filter((system) => system >= 0);
+    const wanted = available.find((each) => site.datasets[each].name === params.get("data"))
+      ?? datasets.find(([, systems]) => asked.every((system) => systems.includes(system)))?.[0] ?? available[0];
     const [index, gold] = await Promise.all([board.load(`explorer/${wanted}/index`), board.load(`gold/${wanted}`)]);
     const chosen = Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""]));
     const place = new Map(gold.queries.map((id, i) => [id, i]));
