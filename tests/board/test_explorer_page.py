@@ -202,7 +202,8 @@ def test_everything_can_be_done_with_keys(open_page: Open) -> None:
     settled(page, "1")
     assert len(shown(page, ".entry")) == 1
     page.go_back()
-    settled(page, "0")
+    page.wait_for_function("document.querySelectorAll('.entry').length === 8")
+    settled(page, "1")
 
 
 def test_a_hostile_dataset_is_shown_as_text(open_page: Open) -> None:

@@ -259,8 +259,8 @@
     if (own !== view || own.turn !== turn) return; // something else was chosen meanwhile
     own.shown = listed();
     let position = own.index.queries.findIndex(([id]) => id === chosen.q);
-    if (position < 0 || (chosen.order && !own.shown.includes(position))) position = own.shown[0] ?? -1;
-    chosen.q = position < 0 ? "" : own.index.queries[position][0];
+    if (!own.shown.includes(position)) position = own.shown[0] ?? -1;
+    if (position >= 0) chosen.q = own.index.queries[position][0]; // else what was open opens again when the search is over
     remember(false);
     own.order.value = chosen.order;
     drawList();
