@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -59,11 +60,11 @@ class WordForms:
         """
         starts = _starts(self._texts[row])
         chunks = self._row(row)[: len(starts)]
-        hits = matching[chunks]
-        if not hits.any():
+        firsts, hits = starts[matching[chunks]], chunks[matching[chunks]].tolist()
+        if not hits:
             return 0, 0
-        firsts, (_, which, counts) = starts[hits], np.unique(chunks[hits], return_inverse=True, return_counts=True)
-        total = np.concatenate(([0.0], np.cumsum(1 / counts[which])))
+        times = Counter(hits)
+        total = np.cumsum([0.0, *(1 / times[hit] for hit in hits)])
         beyond = np.searchsorted(firsts, firsts + width)
         best = int(np.argmax(total[beyond] - total[:-1]))
         return int(firsts[best]), int(firsts[beyond[best] - 1])
