@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from board import made_up, timed
 
+from board import made_up, timed
 from r2med.board.site import make_board
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards, groups

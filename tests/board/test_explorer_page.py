@@ -214,10 +214,7 @@ def test_a_hostile_dataset_is_shown_as_text(open_page: Open) -> None:
         for summary in page.query_selector_all("summary.gold-row, .generated > summary"):
             summary.click()
         assert page.evaluate("document.title") == "Explorer · r2med board"
-        assert (
-            page.query_selector("main script, main img, main i")
-            is None
-        )
+        assert page.query_selector("main script, main img, main i") is None
         assert not page.query_selector_all("main a:not([href^='#/explorer'])")
         text = page.evaluate("document.querySelector('main').textContent")
         assert not {"\u202e", "\u202c", "\u2066", "\x85"} & set(text)
