@@ -1,5 +1,6 @@
-"""`r2med cache verify`: rot is found, named and mended."""
+"""`r2med cache`: what is kept is listed and cleared by what it is of; rot is found, named and mended."""
 
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -7,9 +8,13 @@ from pathlib import Path
 import pytest
 import typer
 
+from r2med import run
 from r2med.cli.cache import verify
+from r2med.llm.chat import RawAnswer
+from r2med.llm.journal import Journal, journal_file
 from r2med.store import Store, default_store
 from r2med.store.rows import Rows
+from support.fork_server import Command
 
 
 @pytest.fixture
@@ -62,3 +67,55 @@ def test_damaged_rows_are_named_and_the_others_kept(filled: Store, capsys: pytes
     assert "journal.sqlite: 1 of 2 rows are damaged (what can be read of it is kept" in capsys.readouterr().out
     with Rows(journal, "journal") as rows:
         assert rows.get([b"k", b"l"]) == {b"l": b"w"}
+
+
+class Lengths:
+    """Encodes a text as its length."""
+
+    revision = "1"
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        return [[1, len(text)] for text in texts]
+
+
+def test_what_is_kept_is_cleared_by_dataset_and_model(r2med: Command) -> None:
+    def kept() -> set[tuple[str, str, str]]:
+        listed = json.loads(r2med("cache", "list", "--json").stdout)["kept"]
+        return {(holding["kind"], holding["dataset"], holding["model"]) for holding in listed}
+
+    datasets, model = ("demo/Biology", "demo/MedQA-Diag"), f"py:{__name__}:Lengths"
+    run(["bm25", Lengths()], datasets, out=None)
+    before = kept()
+    assert {("vectors", dataset, model) for dataset in datasets} <= before
+    assert ("bm25-postings", "demo/Biology", "") in before
+    assert "would be removed: add --yes" in r2med("cache", "clear", "--model", model).stdout
+    assert kept() == before
+    r2med("cache", "clear", "--model", model, "--dataset", "demo/Biology", "--yes")
+    assert before - kept() == {(kind, "demo/Biology", model) for kind in ("vectors", "query-vectors")}
+    r2med("cache", "clear", "--all", "--yes")
+    assert kept() == set()
+    assert not run("bm25", "demo/Biology", out=None).errors
+
+
+def test_answers_of_an_llm_are_listed_and_forgotten_by_its_name(r2med: Command) -> None:
+    keys = {name: bytes([number]) * 16 for number, name in enumerate(("gpt4", "o3-mini"))}
+    with Journal(journal_file(default_store())) as journal:
+        for name, key in keys.items():
+            journal.put(key, name, RawAnswer("text"))
+    assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"gpt4": 1, "o3-mini": 1}
+    assert "1 answers of gpt4 removed" in r2med("cache", "clear", "--llm", "gpt4", "--yes").stdout
+    assert json.loads(r2med("cache", "list", "--json").stdout)["answers"] == {"o3-mini": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [([], "say what to clear: --dataset NAME"), (["--llm", "gpt5"], "no answers of 'gpt5'")],
+)
+def test_what_cannot_be_cleared_is_told_in_one_line(r2med: Command, words: list[str], message: str) -> None:
+    done = r2med("cache", "clear", *words)
+    assert done.returncode == 2 and message in done.stderr and len(done.messages) == 1
+
+
+@pytest.mark.parametrize("verb", ["data", "llms", "models", "stages", "cache"])
+def test_every_list_is_json_on_request(r2med: Command, verb: str) -> None:
+    assert json.loads(r2med(verb, "list", "--json").stdout)

@@ -16,7 +16,7 @@ from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
 from r2med.data.source_rows import QueryRow, where
 from r2med.errors import UserError, unknown
-from r2med.store import Store, default_store, digest
+from r2med.store import Store, about, default_store, digest
 
 log = logging.getLogger("r2med")
 
@@ -34,7 +34,8 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
     """Read one dataset: a name of the benchmark, `demo/NAME`, or the path of a folder."""
     name, folder, card = locate(name_or_path, store or default_store())
     problems = Problems()
-    dataset = read(name, folder, card, problems, store or default_store()).dataset
+    with about(dataset=name):
+        dataset = read(name, folder, card, problems, store or default_store()).dataset
     problems.raise_first(str(name_or_path))
     if card is not None and card.hub is not None and not card.folder and name_or_path in cards():
         dataset = replace(dataset, source=f"{card.hub.repository}@{card.hub.revision}")

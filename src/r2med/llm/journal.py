@@ -57,11 +57,31 @@ class Entry:
     """Whether this process put it there."""
 
 
+def answers_by_model(store: Store) -> dict[str, list[bytes]]:
+    """Return the keys of all answers in a store's journal, by the name of the model that gave them."""
+    models: dict[str, list[bytes]] = {}
+    if (path := journal_file(store)).is_file():
+        with _rows(path) as rows:
+            for key, content in rows.items():
+                models.setdefault(json.loads(content)["model"], []).append(key)
+    return models
+
+
+def forget_answers(store: Store, keys: Sequence[bytes]) -> None:
+    """Remove answers from a store's journal: they are asked for again, and paid for again."""
+    with _rows(journal_file(store)) as rows:
+        rows.remove(keys)
+
+
+def _rows(path: Path) -> Rows:
+    return Rows(path, "journal of LLM answers", "journal", [_LEASES])
+
+
 class Journal:
     """An open journal; use it in a `with`. Any thread may use it."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = Rows(path, "journal of LLM answers", "journal", [_LEASES])
+        self._rows = _rows(path)
         self._flushed = -math.inf
         self._seen: dict[tuple[str, int], float] = {}
 

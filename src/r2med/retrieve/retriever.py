@@ -13,7 +13,7 @@ from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.errors import UserError
 from r2med.retrieve.run import Run
-from r2med.store import Store, digest
+from r2med.store import Store, about, digest
 from r2med.store.files import write_array
 
 MEAN = ""
@@ -113,7 +113,8 @@ def cached_search(
                 cost = replace(cost, latencies=_latencies(searcher, queries, k))
         return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
-    artefact = store.make("run", key, build)
+    with about(dataset=dataset.name):
+        artefact = store.make("run", key, build)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 

@@ -1,6 +1,6 @@
 """Where artefacts live on disk: content-addressed, atomic, verified, safe with several processes."""
 
-from r2med.store.artefacts import Artefact, Store, default_store
+from r2med.store.artefacts import Artefact, Store, about, default_store
 from r2med.store.files import digest
 
-__all__ = ["Artefact", "Store", "default_store", "digest"]
+__all__ = ["Artefact", "Store", "about", "default_store", "digest"]

@@ -19,7 +19,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,24 @@ from r2med.store.owners import process_name, stale, stale_work
 log = logging.getLogger("r2med")
 
 MANIFEST, STAMP = "manifest.json", "stamp.json"
+
+
+_about: ContextVar[dict[str, str]] = ContextVar("r2med_about", default={})  # noqa: B039 - it is never changed
+
+
+@contextlib.contextmanager
+def about(**labels: str) -> Iterator[None]:
+    """Label what is made inside, as `dataset="MedQA-Diag", model="bge"`: keys do not tell what they are of."""
+    token = _about.set({**_about.get(), **labels})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+def _labelled(meta: dict[str, Any] | None) -> dict[str, Any]:
+    labels = _about.get()
+    return {**(meta or {}), **({"about": labels} if labels else {})}
 
 
 class DamagedError(Exception):
@@ -106,7 +125,7 @@ class Store:
             work.mkdir()
             try:
                 started = time.perf_counter()
-                meta = dict(build(work) or {})
+                meta = _labelled(build(work))
                 meta["seconds"] = round(time.perf_counter() - started, 6)
                 return self._put(work, path, meta, locked)
             except BaseException:
@@ -120,7 +139,7 @@ class Store:
                 if (artefact := self._get_locked(kind, key, locked)) is not None:
                     _remove(folder)
                     return artefact
-                return self._put(folder, self._cleared(kind, key, locked), meta, locked)
+                return self._put(folder, self._cleared(kind, key, locked), _labelled(meta), locked)
             except BaseException:
                 _remove(folder)
                 raise

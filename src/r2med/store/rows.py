@@ -49,6 +49,16 @@ class Rows:
 
         return self.database.read(select)
 
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every row that is sound."""
+        rows = self.database.read(lambda sql: sql.execute(f"SELECT key, value, checksum FROM {self._table}").fetchall())
+        return ((key, value) for key, value, checksum in rows if _is_sound(key, value, checksum))
+
+    def remove(self, keys: Sequence[bytes]) -> None:
+        """Remove some rows, all or none."""
+        statement = f"DELETE FROM {self._table} WHERE key = ?"
+        self.database.write(lambda sql: sql.executemany(statement, [(key,) for key in keys]))
+
     def put(self, rows: Mapping[bytes, bytes], durable: bool = True) -> None:
         """Keep some rows, all or none; they are on the disk when this returns.
 

@@ -33,12 +33,12 @@ def verify_store(store: Store, mend: bool = False) -> Iterator[Verified]:
         if "~" in path.name:  # work in progress
             continue
         fault = _artefact_fault(path)
-        size = _size(path)
+        size = size_of(path)
         if fault and mend:
             store.discard(path.parent.name, path.name)
         yield Verified(path.parent.name, path, size, fault)
     for path in sorted(store.root.rglob("*.sqlite")):
-        yield Verified("rows", path, path.stat().st_size, _database_fault(path))
+        yield Verified("rows", path, size_of(path), _database_fault(path))
 
 
 def _artefact_fault(path: Path) -> str:
@@ -57,9 +57,10 @@ def _database_fault(path: Path) -> str:
     return f"{damaged:,} of {sound + damaged:,} rows are damaged" if damaged else ""
 
 
-def _size(folder: Path) -> int:
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, or of the files in a folder."""
     size = 0
-    for path in folder.iterdir():
+    for file in path.iterdir() if path.is_dir() else [path]:
         with contextlib.suppress(OSError):
-            size += path.stat().st_size
+            size += file.stat().st_size
     return size

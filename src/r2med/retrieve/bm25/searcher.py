@@ -25,7 +25,7 @@ from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run, best, best_positive
 from r2med.setup import Setup
 from r2med.stages import Stage
-from r2med.store import Store, digest
+from r2med.store import Store, about, digest
 from r2med.store.files import write_array
 from r2med.text import english
 
@@ -54,8 +54,9 @@ class BM25(Stage, kind="retrieve"):
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
-        index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats)
-        matrices = [self._matrix(index, segment, store) for segment in index.segments]
+        with about(dataset=dataset.name):
+            index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats)
+            matrices = [self._matrix(index, segment, store) for segment in index.segments]
         return BM25Searcher(self, corpus, index, matrices)
 
     def _matrix(self, index: Index, segment: Segment, store: Store) -> sparse.csc_array:

@@ -22,7 +22,7 @@ from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.stages import Stage
-from r2med.store import Store
+from r2med.store import Store, about
 
 
 class Dense(Stage, kind="retrieve"):
@@ -64,7 +64,9 @@ class DenseRetriever:
         if not len(dataset.corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         encoder = open_encoder(self.card, dataset.instruction, self.setup, store)
-        return DenseSearcher(self, dataset.corpus, encoder, embed_corpus(dataset.corpus, encoder, store), store)
+        with about(dataset=dataset.name, model=self.stage.name):
+            embeddings = embed_corpus(dataset.corpus, encoder, store)
+        return DenseSearcher(self, dataset.corpus, encoder, embeddings, store)
 
 
 class DenseSearcher:
@@ -83,7 +85,8 @@ class DenseSearcher:
         """Return the k nearest documents of each query, exactly."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        asked = query_vectors(queries, self._encoder, self._store)
+        with about(model=self._retriever.stage.name):
+            asked = query_vectors(queries, self._encoder, self._store)
         vectors, card = asked.vectors, self._retriever.card
         if vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
