@@ -135,6 +135,8 @@ def test_the_command_line_submits_and_verifies(r2med: Command, tmp_path: Path) -
     assert "r2med verify entry.json --runs results" in made.stdout
     done = r2med("verify", "entry.json", "--runs", "results")
     assert (done.returncode, done.stdout) == (0, "entry.json: bm25 on demo/Biology: matches\n")
+    unwritable = r2med("submit", "bm25", "-o", "/proc/entry.json")
+    assert (unwritable.returncode, unwritable.stderr.count("\n")) == (2, 1)
     forged(tmp_path / "entry.json", better)
     refused = r2med("verify", "entry.json", "--runs", "results", "--json")
     assert refused.returncode == 1

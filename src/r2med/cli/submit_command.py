@@ -28,6 +28,7 @@ def submit(
     from r2med.results.submission import submit as write
     from r2med.spec import joined_words
 
+    flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)
     systems = dict.fromkeys(record.system for record in entry.records)
     print(printable(f"{out}: {len(entry.records)} records of {', '.join(systems)}"))
