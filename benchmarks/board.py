@@ -24,6 +24,7 @@ from r2med.measure import DEFAULT
 from r2med.results.collection import collect
 from r2med.results.comparison import comparison
 from r2med.results.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.results.report import report
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Endocrine", "Nervous", "Respiratory", "Skeletal", "Urinary")
 
@@ -84,7 +85,7 @@ def timed(label: str, work: Callable[[], Any]) -> Any:
     outcome = work()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = time.perf_counter() - start
-    print(f"{label:40} {seconds:7.1f} s, {time.process_time() - cpu:7.1f} s of cores, peak {peak:6,.0f} MiB")
+    print(f"{label:44} {seconds:7.1f} s, {time.process_time() - cpu:7.1f} s of cores, peak {peak:6,.0f} MiB")
     return outcome
 
 
@@ -99,6 +100,7 @@ def main() -> None:
         compared = timed("all pairs compared", lambda: comparison(collection))
         timed("one baseline, slices by body system", lambda: _sliced(collection))
         timed("as JSON", compared.as_json)
+        timed("report: read, compared, tables and figures", lambda: report(results, out=results / "report"))
 
 
 def _sliced(collection: Any) -> Any:

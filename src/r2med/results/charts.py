@@ -207,7 +207,7 @@ def rank_shift(flows: Integers, bands: Sequence[str], before: str, after: str) -
         side, align = (-1, "right") if x == 0 else (1, "left")
         axes.bar([x] * len(bands), counts, thick, bottom=-tops - counts, color=INK, zorder=3)
         for band, y in enumerate(_apart(-tops - counts / 2, 0.1 * total)):
-            text = f"{bands[band]}\n{counts[band]:,} ({100 * counts[band] / total:.0f} %)"
+            text = f"{bands[band]}\n{counts[band]:,} ({100 * counts[band] / total:.0f} %)" if counts[band] else ""
             axes.text(x + side * 0.05, y, text, ha=align, va="center")
         edge, anchor = (-thick / 2, "left") if x == 0 else (1 + thick / 2, "right")
         axes.text(edge, 0.06 * total, _label(name, 34), ha=anchor, va="bottom", fontweight="bold")
