@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from r2med.lazy import lazily
@@ -49,6 +50,11 @@ _MODULES = {
     "r2med.setup": ("Setup",),
     "r2med.system": ("System",),
 }
+
+if os.environ.get("R2MED_OFFLINE"):
+    from r2med.net.offline import guard
+
+    guard()  # before anything is imported that could connect
 
 __getattr__ = lazily(__name__, {name: module for module, names in _MODULES.items() for name in names})
 

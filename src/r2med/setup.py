@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from r2med.errors import UserError
 from r2med.net.budget import Budget
+from r2med.net.offline import go_offline
 from r2med.spec import typed_path
 from r2med.store import Store, default_store
 
@@ -36,6 +37,8 @@ class Setup:
     tokens_per_batch: int = 0
     """Tokens that an encoder reads at once; 0: as the device allows."""
 
+    offline: bool = False
+    """Refuse every address that is not this machine's own, from now on and for the whole process."""
     llm: str = ""
     """The LLM of stages that need one and do not name it."""
     llm_backend: str = ""
@@ -84,6 +87,8 @@ class Setup:
         for name in ("generations", "candidates"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, typed_path(getattr(self, name)))
+        if self.offline:
+            go_offline()
         if self.depth < 1:
             raise UserError(f"a reranker's depth is 1 or more, not {self.depth}")
         if self.concurrency < 1:

@@ -164,6 +164,16 @@ MaxFailures = Annotated[
     float, typer.Option(help="The share of failed calls or queries above which a record is refused.")
 ]
 
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline",
+        "--local-only",
+        help="Refuse every address that is not this machine's; also R2MED_OFFLINE=1.",
+        rich_help_panel=MODELS,
+    ),
+]
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

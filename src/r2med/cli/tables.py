@@ -28,6 +28,7 @@ TIME_CAPTION = (
     "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest of the datasets."
 )
 PRICE_CAPTION = "dollars: unknown where an LLM has no card with a price, ≥ where that is so for some of the calls."
+OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
     "The demo is small and written to show one thing: the words of a clinical question mislead, and a text that "
     "reasons first (here a hand-written one, no model's) finds the evidence. Its figures mean nothing beyond that."
@@ -127,6 +128,8 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
     yield TIME_CAPTION
     if any(cost.unpriced for cost in costs):
         yield PRICE_CAPTION
+    if all(record.offline for record in records):
+        yield OFFLINE_CAPTION
 
 
 def _declared(settings: Any) -> Iterator[Mapping[str, Any]]:

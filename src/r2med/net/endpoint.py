@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from r2med.errors import UserError
+from r2med.net.offline import is_loopback, is_offline, refuse
 from r2med.store import digest
-
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -20,6 +19,11 @@ class Endpoint:
     key_variable: str
     url: str = field(repr=False)
     """Empty: the provider's own. Its path may have a token in it, so it is never shown whole."""
+
+    def __post_init__(self) -> None:
+        # Here and not only where it is sent to: kept answers of another machine's LLM were sent for, too.
+        if is_offline() and not self.is_local:
+            raise refuse(self.server)
 
     @property
     def identity(self) -> str:
@@ -38,7 +42,8 @@ class Endpoint:
     @property
     def is_local(self) -> bool:
         """Return whether the server runs on this machine."""
-        return urlsplit(self.url).hostname in _LOOPBACK
+        host = urlsplit(self.url).hostname
+        return bool(host) and is_loopback(host)
 
     @property
     def has_key(self) -> bool:

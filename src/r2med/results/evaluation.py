@@ -10,6 +10,7 @@ from pathlib import Path
 from r2med.data import Dataset, load
 from r2med.errors import UserError
 from r2med.expand.expansion import Expansion
+from r2med.net.offline import is_offline
 from r2med.results.record import FORMAT, FileFacts, Record, RunFacts
 from r2med.retrieve import write_run
 from r2med.setup import Setup
@@ -133,8 +134,9 @@ def _recorded(path: Path, key: str) -> Record | None:
     except UserError as damage:
         log.warning("%s", damage)
         return None
-    # What was answered is in the journal: only the calls that failed are made again.
-    return None if record.unordered else record
+    # What was answered is in the journal: only the calls that failed are made again. Offline, what was made online is
+    # made again, so that its record can say that no text left this machine.
+    return None if record.unordered or (is_offline() and not record.offline) else record
 
 
 def _remove_failed_tries(path: Path, record: Record) -> None:

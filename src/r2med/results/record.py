@@ -19,6 +19,7 @@ from r2med.cost import NOTHING, Cost, total
 from r2med.data.dataset import Dataset
 from r2med.errors import UserError
 from r2med.measure import gold_ranks, score
+from r2med.net.offline import is_offline
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
 from r2med.system import Outcome, System
@@ -122,6 +123,8 @@ class Record(_Part):
     source: str
     """A digest of the code that made it."""
     created: str
+    offline: bool = False
+    """Whether every address but this machine's own was refused while it was made: no text left this machine."""
 
     @classmethod
     def of(
@@ -151,6 +154,7 @@ class Record(_Part):
             versions=installed_versions(),
             source=source_digest(),
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            offline=is_offline(),
             **files,
         )
 

@@ -1,0 +1,86 @@
+"""Offline: every address that is not this machine's own is refused before a byte leaves.
+
+The switch is the environment variable R2MED_OFFLINE, which `--offline` sets, so that processes that are started inherit
+it. It is heeded where every client passes: `Endpoint`, whose addresses are refused by name even where a proxy on this
+machine would forward to them, and below all clients Python's sockets. The hub's downloader, which may use others, is
+told by its own variables.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+from functools import cache
+from typing import Any
+
+from r2med.errors import UserError
+
+VARIABLE = "R2MED_OFFLINE"
+_OFF = ("", "0", "no", "false", "off")
+_HUB_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
+
+_HOST_FIRST = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+_ADDRESS_SECOND = ("socket.connect", "socket.sendto", "socket.sendmsg")
+
+
+def is_offline() -> bool:
+    """Return whether this process is to send nothing to other machines."""
+    return os.environ.get(VARIABLE, "").strip().lower() not in _OFF
+
+
+def go_offline() -> None:
+    """Refuse every address but this machine's own, in this process and in those it starts."""
+    os.environ[VARIABLE] = "1"
+    guard()
+
+
+def guard() -> None:
+    """Watch every connection of this process: what is_offline() says counts from now on."""
+    for variable in _HUB_VARIABLES:
+        os.environ[variable] = "1"
+    constants = sys.modules.get("huggingface_hub.constants")
+    if constants is not None:  # it read its variable when it was imported
+        constants.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+    _watch_sockets()
+
+
+def is_loopback(host: str | bytes | None) -> bool:
+    """Return whether a host is this machine: a name or an address of loopback, or none at all, as servers bind to."""
+    name = (host.decode(errors="replace") if isinstance(host, bytes) else host or "").strip("[]").partition("%")[0]
+    if not name or name.lower() == "localhost" or name.lower().endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    return bool(mapped.is_loopback or mapped.is_unspecified)
+
+
+def refuse(host: str) -> UserError:
+    """Return the error for a host that is not this machine."""
+    return UserError(
+        f"offline: {host} is not this machine, so nothing was sent to it "
+        f"(--offline or {VARIABLE} is set; leave it out to allow it)"
+    )
+
+
+@cache
+def _watch_sockets() -> None:
+    # An audit hook stays as long as the process does; it asks the variable each time.
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if not event.startswith("socket.") or not is_offline():
+        return
+    if event in _HOST_FIRST:
+        host = arguments[0]
+    elif event in _ADDRESS_SECOND and arguments[0].family in (socket.AF_INET, socket.AF_INET6) and arguments[1]:
+        host = arguments[1][0]
+    else:
+        return
+    if not is_loopback(host):
+        raise refuse(str(host))

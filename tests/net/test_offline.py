@@ -1,0 +1,138 @@
+"""Offline, nothing is sent to another machine: seen by an audit of every socket, whoever opens it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from r2med.net.offline import is_loopback, is_offline
+from r2med.results import Record
+from support import chat_server as chat
+from support.fork_server import Command
+
+# Hooks are called in their order and stop at the first that raises: this one sees what was not refused.
+AUDITED = """
+import json, socket, sys
+import r2med
+seen = []
+def hook(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        seen.append(str(arguments[0] if event == "socket.getaddrinfo" else arguments[1]))
+sys.addaudithook(hook)
+"""
+
+EVERYBODY = """
+import urllib.request
+from r2med import Setup, System, load
+from r2med.agents.remote_search import ServerAddress
+def tried(work):
+    try:
+        work()
+        return "done"
+    except Exception as error:
+        return type(error).__name__
+def udp():
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"text", ("192.0.2.1", 9))
+def hub():
+    from huggingface_hub import hf_hub_download
+    hf_hub_download("org/model", "config.json")
+def weights():
+    System.parse("hf:org/model").run(load("demo/Biology"), Setup().store, 10)
+ends = [tried(work) for work in (
+    lambda: socket.create_connection(("192.0.2.1", 9), timeout=1),
+    lambda: socket.getaddrinfo("r2med.example", 443),
+    udp,
+    lambda: urllib.request.urlopen("http://192.0.2.1/", timeout=1),
+    hub,
+    weights,
+    lambda: load("Biology"),
+    lambda: System.parse("hyde(gpt4) → bm25").check([load("demo/Biology")]),
+    lambda: System.parse("voyage").run(load("demo/Biology"), Setup().store, 10),
+    lambda: ServerAddress("http://192.0.2.1/retrieve").endpoint,
+)]
+print(json.dumps({"seen": seen, "done": ends.count("done"), "ends": ends}))
+"""
+
+
+def audited(code: str, home: Path) -> dict[str, object]:
+    settings = {"R2MED_OFFLINE": "1", "R2MED_HOME": str(home), "OPENAI_API_KEY": "k", "VOYAGE_API_KEY": "k"}
+    settings |= {"HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9", "HF_HOME": str(home / "hub")}
+    ended = subprocess.run(
+        [sys.executable, "-c", AUDITED + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **settings},
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def test_no_client_reaches_another_machine(tmp_path: Path) -> None:
+    told = audited(EVERYBODY, tmp_path)
+    assert told["done"] == 0, told
+    # A proxy on this machine was asked by what is no client of ours; what is ours does not even do that.
+    assert [address for address in told["seen"] if "127.0.0.1" not in address] == []
+
+
+@pytest.mark.parametrize(
+    ("host", "is_so"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        (b"localhost", True),
+        (None, True),
+        ("0.0.0.0", True),
+        ("10.0.0.1", False),
+        ("r2med.example", False),
+        ("localhost.example", False),
+        ("127.0.0.1.example", False),
+        ("::ffff:192.0.2.1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_loopback_is_this_machine_and_nothing_else(host: str | bytes | None, is_so: bool) -> None:
+    assert is_loopback(host) == is_so
+
+
+@pytest.mark.parametrize(("value", "is_so"), [("1", True), ("yes", True), ("0", False), ("", False), ("false", False)])
+def test_the_variable_can_be_off(monkeypatch: pytest.MonkeyPatch, value: str, is_so: bool) -> None:
+    monkeypatch.setenv("R2MED_OFFLINE", value)
+    assert is_offline() == is_so
+
+
+@pytest.mark.parametrize("flag", ["--offline", "--local-only"])
+def test_a_server_on_this_machine_is_asked_and_the_record_says_that_no_text_left(
+    r2med: Command, chat_server: chat.Server, tmp_path: Path, flag: str
+) -> None:
+    system = ["run", "hyde(mine) → bm25", "--base-url", chat_server.address, "--data", "demo/Biology"]
+    assert "no text left" not in r2med(*system).stdout
+    ended = r2med(*system, flag)
+    assert ended.returncode == 0, ended.stderr
+    assert "offline: no text left this machine." in ended.stdout
+    [path] = (tmp_path / "results").rglob("*-*.json")
+    assert Record.read(path).offline
+    assert "1 of them reused" in r2med(*system, flag).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "hyde(gpt4) → bm25", "--data", "demo/Biology"], "offline: gpt4 is not this machine"),
+        (["run", "voyage", "--data", "demo/Biology"], "is not this machine, so nothing was sent to it"),
+        (["run", "bm25", "--data", "Biology"], "cannot fetch R2MED/Biology from the hub"),
+        (["generate", "hyde", "--llm", "x", "--base-url", "http://192.0.2.1/v1"], "offline: x at 192.0.2.1"),
+    ],
+)
+def test_what_lies_elsewhere_is_refused_in_one_line(r2med: Command, words: list[str], message: str) -> None:
+    ended = r2med(*words, "--offline", OPENAI_API_KEY="k", VOYAGE_API_KEY="k")
+    assert ended.returncode == 2
+    assert message in ended.stderr
