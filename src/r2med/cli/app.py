@@ -20,10 +20,12 @@ from r2med.cli.report_command import report
 from r2med.cli.reproduce_command import reproduce
 from r2med.cli.run_command import run
 from r2med.cli.score import score
+from r2med.cli.search_command import search
 from r2med.cli.serve import serve
 from r2med.cli.stage_help import stages
 from r2med.cli.submit_command import submit
 from r2med.cli.verify_command import verify
+from r2med.cli.why import why
 
 app = typer.Typer(
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
@@ -75,6 +77,8 @@ app.command()(cite)
 app.command()(doctor)
 app.command()(report)
 app.command()(generate)
+app.command()(search)
+app.command()(why)
 app.command()(serve)
 app.command("import")(import_)
 app.add_typer(data, name="data")

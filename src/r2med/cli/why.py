@@ -1,0 +1,75 @@
+"""`r2med why`: how one query of a record went, on one screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from r2med.cli import options as flags
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from r2med.results.story import Story
+
+LETTERS = 480
+"""Letters of a text that are shown."""
+SHOWN = 3
+"""Gold passages and written texts that are shown."""
+
+
+def why(
+    record: Annotated[Path, typer.Argument(help="A record (results/DATASET/SYSTEM-KEY.json).")],
+    query: Annotated[str, typer.Argument(help="The id of a judged query.")],
+    data: Annotated[
+        str,
+        typer.Option(metavar="DATASET", help="Where its dataset lies, if its name does not say.", show_default=False),
+    ] = "",
+    offline: flags.Offline = False,
+) -> None:
+    """Show a question, what was written about it, the gold passages, and their rank before and after each stage."""
+    from r2med.cli.console import console
+    from r2med.results.story import explain
+
+    _show(explain(record, query, data or None, flags.make_setup(offline=offline)), console())
+
+
+def _show(story: Story, output: Console) -> None:
+    from r2med.cli.console import plain, table
+    from r2med.cli.marked_text import LEGEND, marked, shared
+    from r2med.measure import HEADLINE
+    from r2med.text.highlight import Words
+
+    record, gold = story.record, story.gold[:SHOWN]
+    value = record.per_query[story.query.id][str(HEADLINE)]
+    output.print(
+        plain(f"{record.dataset.name} {story.query.id}", "bold"),
+        plain(f"{HEADLINE} {100 * value:.1f} · {record.system}"),
+    )
+    of_gold = Words.of(" ".join(document.text for document in story.gold))
+    output.print(plain("question: ", "bold") + marked(story.query.text, of_gold, LETTERS))
+    for text in story.generated[:SHOWN]:
+        output.print(plain("written: ", "bold") + marked(text, of_gold, LETTERS))
+    words = Words.of(story.query.text, story.generated)
+    for document in gold:
+        output.print(
+            plain(f"gold {document.id}, grade {document.grade}: ", "bold") + marked(document.text, words, LETTERS)
+        )
+        for source, kinds in (("the question", ("query", "both")), ("what was written alone", ("generated",))):
+            common = [word for kind in kinds for word in shared(document.text, words)[kind]]
+            if common or kinds[0] == "query":
+                output.print(plain(f"  shares with {source}: {', '.join(common) or 'nothing'}", "dim"))
+    if len(story.gold) > SHOWN:
+        output.print(plain(f"and {len(story.gold) - SHOWN} more gold passages", "dim"))
+    output.print()
+    heads = [document.id for document in gold]
+    depth = record.settings.get("k", "")
+    rows = [
+        (name, *(f"{ranks[id]}" if id in ranks else f"> {depth}" for id in heads))
+        for name, ranks in story.ranks.items()
+    ]
+    output.print(table(("rank of gold after", *heads), rows, numbers=heads))
+    if output.is_terminal:
+        output.print(plain(LEGEND, "dim"))

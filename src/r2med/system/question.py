@@ -1,0 +1,50 @@
+"""One question put to a system over the corpus of a dataset: what it wrote about it, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.errors import UserError
+from r2med.retrieve.run import NO_DOCUMENT
+from r2med.system.system import System
+from r2med.text.unicode import is_unicode
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A document that was found."""
+
+    id: str
+    score: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The passages for a question, best first, and what an expansion wrote about it before."""
+
+    question: str
+    generated: tuple[str, ...]
+    passages: tuple[Passage, ...]
+
+
+def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
+    """Return what a system finds for a question; the dataset needs neither queries nor judgements.
+
+    Raises UserError if there is nothing to ask or nothing to search.
+    """
+    if not question.strip() or not is_unicode(question):
+        raise UserError("the question is empty, or no text: write it in quotes after the dataset")
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    if not len(dataset.corpus):
+        raise UserError(f"{dataset.name} has no documents to search")
+    system = System.parse(system) if isinstance(system, str) else system
+    asked = replace(dataset, queries=(Query("question", question),), qrels=Qrels({}))
+    outcome = system.run(asked, system.setup.store, k)
+    [rows], [scores] = outcome.run.rows, outcome.run.scores
+    found = rows[rows != NO_DOCUMENT]
+    passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)
+    [searched] = outcome.expansion.queries
+    return Answer(question, searched.generated, tuple(Passage(*passage) for passage in passages))

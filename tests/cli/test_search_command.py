@@ -1,0 +1,48 @@
+"""`r2med search` and `r2med why` in a terminal."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.fork_server import Command
+
+
+def test_the_best_passages_are_shown_and_nothing_in_them_steers_the_terminal(r2med: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    rows = [{"id": "a\x1b[2J", "text": "A cough \x1b[31msince May."}, {"id": "b", "text": "An itch."}]
+    (tmp_path / "mine" / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ended = r2med("search", "mine", "Who has a cough?")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[1] == "A cough \\x1b[31msince May."
+    assert "\x1b" not in ended.stdout
+    assert json.loads(r2med("search", "mine", "itch", "--json", "-k", "1").stdout)["passages"][0]["id"] == "b"
+    assert "nothing was found" in r2med("search", "mine", "zebra").stdout
+
+
+def test_a_query_s_story_fits_one_screen(r2med: Command, tmp_path: Path) -> None:
+    r2med("run", "hyde(author) → bm25", "--data", "demo/MedQA-Diag", "--out", "out")
+    [record] = (tmp_path / "out").rglob("*-*.json")
+    query = next(iter(json.loads(record.read_text())["per_query"]))
+    ended = r2med("why", record, query, COLUMNS="100")
+    assert ended.returncode == 0, ended.stderr
+    assert {"question:", "written:"} <= set(ended.stdout.split())
+    assert "shares with the question:" in ended.stdout
+    assert "bm25 (the question alone)" in ended.stdout
+    assert len(ended.stdout.splitlines()) < 60
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["search", "nowhere", "x"], "no dataset or folder 'nowhere'"),
+        (["search", "demo/Biology", " "], "the question is empty"),
+        (["search", "demo/Biology", "x", "--system", "bm26"], "(did you mean bm25?)"),
+        (["why", "no.json", "1"], "no.json: there is no such record"),
+    ],
+)
+def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -> None:
+    ended = r2med(*words)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1

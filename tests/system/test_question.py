@@ -1,0 +1,29 @@
+"""A question of one's own is put to any system, over a corpus that needs no queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from r2med import System, UserError, load
+from r2med.setup import Setup
+from r2med.store import Store
+from r2med.system.question import ask
+from support import chat_server as chat
+from support.datasets import DOCUMENTS, write_jsonl
+
+
+def test_a_corpus_alone_is_searched_and_what_was_written_is_told(
+    tmp_path: Path, store: Store, chat_server: chat.Server
+) -> None:
+    write_jsonl(tmp_path / "alone" / "corpus.jsonl", DOCUMENTS)
+    dataset = load(tmp_path / "alone", store)
+    plain = ask(System.parse("bm25", Setup(store=store)), dataset, "iron deficiency", k=1)
+    assert [(passage.id, passage.text) for passage in plain.passages] == [("d2", "Iron deficiency has many causes.")]
+    assert plain.generated == ()
+    system = System.parse("hyde(mine) → bm25", Setup(store=store, base_url=chat_server.address))
+    assert len(ask(system, dataset, "Why is she pale?").generated) == 1
+    for question, k, message in (("  ", 5, "the question is empty"), ("Why?", 0, "k must be at least 1")):
+        with pytest.raises(UserError, match=message):
+            ask("bm25", dataset, question, k)
