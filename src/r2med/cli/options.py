@@ -139,7 +139,7 @@ DryRun = Annotated[
     typer.Option(
         "--plan",
         "--dry-run",
-        help="Print calls, tokens, cost and three prompts; ask and evaluate nothing.",
+        help="Print the stages, what is kept, to fetch and missing, calls, cost and three prompts; do nothing.",
         rich_help_panel=OUTPUT,
     ),
 ]

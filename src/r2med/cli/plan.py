@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would ask of LLMs, about what it would cost, and three prompts in full."""
+"""`--plan`: the stages of a run, what is kept, to fetch and missing; what LLMs would be asked, and three prompts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,45 @@ if TYPE_CHECKING:
     from r2med.llm.chat import ChatRequest
     from r2med.llm.costs import Preview
     from r2med.results.batch import Plan
+    from r2med.results.planning import StagePlan
     from r2med.store import Store
 
 SHOWN = 3
 
 
 def show_plan(plan: Plan) -> None:
-    """Print what a run would ask; nothing is asked."""
+    """Print the stages of each system, and what a run would ask of LLMs; nothing is asked or fetched."""
+    from r2med.cli.terminal_text import printable
+    from r2med.results.planning import stage_plans
+
+    for system, stages in stage_plans(plan):
+        print(f"{printable(system.name)}  ({len(plan.data)} datasets)")
+        for number, stage in enumerate(stages, 1):
+            print(printable(f"{'└' if number == len(stages) else '├'}─ {_told(stage)}"))
     asking = {name: stage for system in plan.systems for name, stage in system.asking.items()}
     # Without a stage of its own nothing has to be read, let alone fetched, to know that nothing is asked.
     expanding = any(system.expander or system.rerankers for system in plan.systems)
     datasets = plan.datasets() if expanding else []
-    for system in plan.systems:
+    for system in plan.systems if datasets else ():
         system.check(datasets)
     show_stages(asking, datasets, plan.setup.store)
+
+
+def _told(stage: StagePlan) -> str:
+    """Return one line of the tree."""
+    from r2med.cli.progress import clock_time
+
+    parts = [f"{stage.name}: {stage.work}"]
+    if stage.fetch is None or stage.fetch:
+        size = "of unknown size" if stage.fetch is None else f"about {stage.fetch / 1e9:.1f} GB"
+        parts.append(f"weights to download, {size}")
+    if stage.seconds is None:
+        parts.append("time unknown")
+    elif stage.seconds >= 1:
+        parts.append(f"about {clock_time(stage.seconds)}")
+    if stage.missing:
+        parts.append(f"MISSING: {stage.missing}")
+    return "; ".join(parts)
 
 
 def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store: Store) -> None:

@@ -151,9 +151,14 @@ def pace(progress: Progress) -> str:
 def _left(seconds: float | None, about: str = "") -> str:
     if seconds is None:
         return ""
+    return f"{about}{clock_time(seconds)} left"
+
+
+def clock_time(seconds: float) -> str:
+    """Return seconds as a clock shows them, 1:40:00 or 2:12."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{about}{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{about}{minutes}:{rest:02d} left"
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _count(done: int, total: int) -> str:

@@ -1,0 +1,130 @@
+"""What a run would do, stage by stage: what is kept, what is to be fetched, about how long, what is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from r2med.crossencoders.reranker_cards import RERANKERS
+from r2med.data import Dataset, load
+from r2med.data.dataset_cards import cards
+from r2med.encoders.model_cards import MODELS
+from r2med.encoders.weights import is_here, is_offline
+from r2med.errors import UserError
+from r2med.llm.llm_cards import find_llm
+from r2med.results.batch import Plan
+from r2med.setup import Setup
+from r2med.stages import Stage
+from r2med.store.holdings import holdings
+from r2med.system import System
+
+TOKENS = 300
+"""Tokens of a passage, about."""
+CPU, GPU = 6e10, 1.5e14
+"""Operations a second of a core and of a GPU, about: for the order of magnitude of a time."""
+INDEXED = 10_000
+"""Documents that BM25 indexes in a second, about."""
+
+_UNITS = {"M": 1e6, "B": 1e9}
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage: what is known of its work on all datasets. None where a figure is not known."""
+
+    name: str
+    work: str
+    """What is to be done, and what of it is kept."""
+    fetch: float | None = 0.0
+    """Bytes of weights, about; 0 where they are here or none are needed."""
+    seconds: float | None = None
+    missing: str = ""
+    """What would stop it, in one line."""
+
+
+def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
+    """Yield every system with its stages; stages that ask an LLM also have a preview. Nothing is loaded or asked."""
+    held = {(h.kind, h.dataset, h.model) for h in holdings(plan.setup.store)}
+    for system in plan.systems:
+        stages = [*([system.expander] if system.expander else []), *_leaves(system.retriever), *system.rerankers]
+        yield system, [_stage_plan(stage, plan, held) for stage in stages]
+
+
+def _leaves(retriever: Stage) -> list[Stage]:
+    return [leaf for part in getattr(retriever, "parts", ()) for leaf in _leaves(part)] or [retriever]
+
+
+def _stage_plan(stage: Stage, plan: Plan, held: set[tuple[str, str, str]]) -> StagePlan:
+    setup, datasets = plan.setup, plan.dataset_names
+    name = str(stage)
+    if stage.needs == "llm":
+        llm = getattr(stage, "llm", "")
+        if stage.kind == "expand" and (setup.recorded or llm == "author"):
+            return StagePlan(name, "reads recorded texts", seconds=0.0)
+        return StagePlan(name, "asks an LLM, see below", missing=_missing_key(llm, setup))
+    if stage.kind == "expand":
+        return StagePlan(name, "learns from a first search", seconds=0.0)
+    kind = "bm25-postings" if stage.name == "bm25" else "vectors"
+    model = "" if stage.name == "bm25" else stage.name
+    if stage.kind == "rerank":
+        fetch, missing = _weights(stage.name, RERANKERS, setup)
+        return StagePlan(name, "scores pairs of queries and documents", fetch, missing=missing)
+    todo = [source for name, source in zip(datasets, plan.data, strict=True) if (kind, name, model) not in held]
+    documents = _documents(todo, setup)
+    kept = f"{len(datasets) - len(todo)} of {len(datasets)} datasets are kept"
+    if not model:
+        return StagePlan(name, f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)
+    fetch, missing = _weights(stage.name, MODELS, setup)
+    work = f"encodes {documents:,} documents; {kept}"
+    return StagePlan(name, work, fetch if todo else 0.0, _encoding_seconds(stage.name, documents, setup), missing)
+
+
+def _documents(sources: Sequence[str | Dataset], setup: Setup) -> int:
+    """Return how many documents datasets have: as the card says, or, of data that lies here, by looking."""
+    known = cards()
+    counts = (known[source].counts if isinstance(source, str) and source in known else None for source in sources)
+    return sum(
+        count.documents if count else len((source if isinstance(source, Dataset) else load(source, setup.store)).corpus)
+        for source, count in zip(sources, counts, strict=True)
+    )
+
+
+def _parameters(text: str) -> float | None:
+    try:
+        return float(text[:-1]) * _UNITS[text[-1:]]
+    except (ValueError, KeyError):
+        return None
+
+
+def _weights(name: str, known: Mapping[str, Any], setup: Setup) -> tuple[float | None, str]:
+    """Return the bytes to fetch, about, and what is missing."""
+    card = known.get(name)
+    if card is None:
+        return None, ""
+    if card.loader in ("openai", "voyage") or is_here(card, setup):
+        return 0.0, ""
+    size = _parameters(card.parameters)
+    missing = "its weights are not here, and the hub is switched off" if is_offline() else ""
+    return (None if size is None else size * (4 if size < 1e9 else 2)), missing
+
+
+def _encoding_seconds(name: str, documents: int, setup: Setup) -> float | None:
+    card = MODELS.get(name)
+    size = _parameters(card.parameters) if card is not None else None
+    if size is None:
+        return None
+    speed = GPU if setup.device.startswith("cuda") else CPU * (os.cpu_count() or 1)
+    return 2 * size * TOKENS * documents / speed
+
+
+def _missing_key(llm: str, setup: Setup) -> str:
+    try:
+        card = find_llm(llm, setup)
+    except UserError as error:
+        return str(error)
+    if card is None or card.backend != "openai" or setup.base_url or os.environ.get(card.api_key_env):
+        return ""
+    local = card.base_url.startswith(("http://127.", "http://localhost"))
+    return "" if local or not card.api_key_env else f"{card.api_key_env} is not set: export it before the run"
