@@ -18,6 +18,8 @@
   ];
   const NEEDS_PAIR = new Set(["gain", "loss", "apart", "tau", "only-a", "only-b", "neither"]);
 
+  const WIDE = window.matchMedia("(min-width: 60rem)"); // below, the list of queries is folded
+
   let view = null; // what is in view: dataset, its files, the choices, the list
 
   /* --- what is chosen --------------------------------------------------------------------------------------------- */
@@ -30,9 +32,16 @@
     history[push ? "pushState" : "replaceState"](null, "", board.link("explorer", params));
   }
 
+  /* Some orders need two systems: take the best but A, or no such order where there is only one. */
+  function pairUp() {
+    const { chosen } = view;
+    if (NEEDS_PAIR.has(chosen.order) && !chosen.b) chosen.b = view.names[rival()] ?? "";
+    if (NEEDS_PAIR.has(chosen.order) && !chosen.b) chosen.order = "";
+  }
+
   function choose(changes, push = false) {
     Object.assign(view.chosen, changes);
-    if (NEEDS_PAIR.has(view.chosen.order) && !view.chosen.b) view.chosen.b = view.names[rival()];
+    pairUp();
     remember(push);
     return draw();
   }
@@ -110,6 +119,7 @@
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
+      if (!WIDE.matches) view.queries.open = false;
       choose({ q: id }, true);
     });
     return h("li", null, link);
@@ -273,6 +283,8 @@
     const drawn = [position, a, b, chosen.measure, own.shown.length, own.shown.indexOf(position)].join(" ");
     if (own !== view || own.turn !== turn || own.drawn === drawn) return;
     own.drawn = drawn;
+    if (own.position !== undefined && own.position !== position) window.scrollTo(0, 0);
+    own.position = position;
     const focus = document.activeElement?.dataset?.focus;
     own.body.replaceChildren(heading(position), drawLedger(position), drawRankings(position));
     if (focus) own.body.querySelector(`[data-focus="${focus}"]`)?.focus();
@@ -291,11 +303,11 @@
     view.list = h("ol", { class: "entries" });
     view.count = h("p", { class: "muted entries-count", role: "status" });
     view.body = h("div", { class: "query-view" });
-    const queries = h("details", { class: "queries", open: window.matchMedia("(min-width: 60rem)").matches }, h("summary", null, "Queries"),
+    view.queries = h("details", { class: "queries", open: WIDE.matches }, h("summary", null, "Queries"),
       h("div", { class: "explorer-controls" }, board.select("Dataset", names.map((name) => [name, name]), chosen.data, elsewhere), order,
         board.select("Measure", measures.map((each) => [each, each]), chosen.measure, (measure) => choose({ measure }))),
       search, view.count, view.list);
-    main.append(h("h1", { class: "visually-hidden" }, "Explorer"), h("div", { class: "explorer" }, h("nav", { "aria-label": "Queries" }, queries), view.body));
+    main.append(h("h1", { class: "visually-hidden" }, "Explorer"), h("div", { class: "explorer" }, h("nav", { "aria-label": "Queries" }, view.queries), view.body));
   }
 
   async function show(main, params, site) {
@@ -318,7 +330,7 @@
     if (!board.measure.parse(chosen.measure)) chosen.measure = site.measure;
     if (number(chosen.a) === undefined) chosen.a = view.names[standing()[0]];
     if (number(chosen.b) === undefined) chosen.b = "";
-    if (NEEDS_PAIR.has(chosen.order) && !chosen.b) chosen.b = view.names[rival()] ?? "";
+    pairUp();
     frame(main);
     await draw();
   }
