@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -76,9 +75,12 @@ FORMATS: dict[str, Callable[[PaperTable], str]] = {
 }
 
 
+_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>|~$"})
+
+
 def _markdown(text: str) -> str:
     """Return text in which nothing is markup: names have stars, pipes and angles of their own."""
-    return re.sub(r"([\\`*_{}\[\]<>|~$])", r"\\\1", " ".join(text.split()))
+    return " ".join(text.split()).translate(_MARKDOWN)
 
 
 def _markdown_entry(entry: Entry) -> str:
@@ -87,32 +89,34 @@ def _markdown_entry(entry: Entry) -> str:
     return text + _markdown(entry.mark)
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "→": r"$\rightarrow$",
-    "×": r"$\times$",
-    "−": r"$-$",
-    "±": r"$\pm$",
-    "≈": r"$\approx$",
-    "†": r"$\dagger$",
-    "α": r"$\alpha$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "<": r"$<$",
-    ">": r"$>$",
-    "–": "--",
-    "…": r"\ldots{}",
-    "|": r"\textbar{}",
-    "[": "{[}",  # at the beginning of a row it would be an option of the line break before it, as would a star
-    "*": "{*}",
-    **{sign: f"\\{sign}" for sign in "#$%&_{}"},
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "→": r"$\rightarrow$",
+        "×": r"$\times$",
+        "−": r"$-$",
+        "±": r"$\pm$",
+        "≈": r"$\approx$",
+        "†": r"$\dagger$",
+        "α": r"$\alpha$",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+        "<": r"$<$",
+        ">": r"$>$",
+        "–": "--",
+        "…": r"\ldots{}",
+        "|": r"\textbar{}",
+        "[": "{[}",  # at the beginning of a row it would be an option of the line break before it, as would a star
+        "*": "{*}",
+        **{sign: f"\\{sign}" for sign in "#$%&_{}"},
+    }
+)
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+    return " ".join(text.split()).translate(_LATEX)
 
 
 def _latex_entry(entry: Entry) -> str:
