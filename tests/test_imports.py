@@ -33,6 +33,7 @@ FLOORS = [
     {"measure"},
     {"results"},
     {"board"},
+    {"build", "analyse"},
     {"serve", "doctor"},
     {"cli"},
 ]

@@ -7,7 +7,7 @@ error for a setting that does not exist. A new stage is one class, named in TABL
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
@@ -20,7 +20,7 @@ from r2med import plugins
 from r2med.errors import UserError, nearest, unknown
 from r2med.spec import Call, parse_stage
 
-Kind = Literal["expand", "retrieve", "rerank"]
+Kind = Literal["expand", "retrieve", "rerank", "build"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 GROUP = "r2med.stages"
 
@@ -37,6 +37,7 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "groupwise": "r2med.rerank.judge_methods:Groupwise",
         "pointwise": "r2med.rerank.judge_methods:Pointwise",
     },
+    "build": {},
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""
 
@@ -54,6 +55,7 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         "run:": "r2med.retrieve.candidates:Candidates",
     },
     "rerank": dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),
+    "build": {},
 }
 """Stages without a card: of the hub, of a folder, a Python object of the user's, a run file."""
 
@@ -234,14 +236,13 @@ def kind_of(name: str) -> Kind | None:
     """Return the kind of a name, or None for one that is not known or whose position decides, as hf:ORG/NAME."""
     base = name.partition(":")[0]
     for kind in KINDS:
-        if name in TABLE[kind] or base in plugins.files(CARDS[kind][0], ".toml"):
+        if name in TABLE[kind] or base in _cards(kind):
             return kind
     return _plugged()[name].kind if name in _plugged() else None
 
 
 def stage_class(name: str, kind: Kind) -> type[Stage]:
     """Return the class that declares a name. Raises UserError if there is none of this kind."""
-    folder, of_cards = CARDS[kind]
     if name in _plugged() and _plugged()[name].kind == kind:
         return _plugged()[name]
     for prefix, path in PREFIXES[kind].items():
@@ -249,12 +250,17 @@ def stage_class(name: str, kind: Kind) -> type[Stage]:
             return _loaded(path)
     if name in TABLE[kind]:
         return _loaded(TABLE[kind][name])
-    if name.partition(":")[0] in plugins.files(folder, ".toml"):
-        return _loaded(of_cards)
+    if name.partition(":")[0] in _cards(kind):
+        return _loaded(CARDS[kind][1])
     raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
 
 
-NOUNS: Mapping[Kind, str] = {"expand": "expansion", "retrieve": "retriever", "rerank": "reranker"}
+NOUNS: Mapping[Kind, str] = {
+    "expand": "expansion",
+    "retrieve": "retriever",
+    "rerank": "reranker",
+    "build": "step of a build",
+}
 _MORE: Mapping[Kind, str] = {
     "retrieve": "bm25, one of r2med models list, hf:ORG/NAME or path:DIR",
 }
@@ -263,7 +269,12 @@ _MORE: Mapping[Kind, str] = {
 def names(kind: Kind) -> list[str]:
     """Return the names of all stages of a kind."""
     plugged = [name for name, found in _plugged().items() if found.kind == kind]
-    return [*TABLE[kind], *sorted(plugins.files(CARDS[kind][0], ".toml")), *plugged]
+    return [*TABLE[kind], *sorted(_cards(kind)), *plugged]
+
+
+def _cards(kind: Kind) -> Collection[str]:
+    """Return the names of the cards of a kind; steps of a build have none."""
+    return plugins.files(CARDS[kind][0], ".toml") if kind in CARDS else ()
 
 
 @cache

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 stages = typer.Typer(help="List and show stages: what systems are made of.", no_args_is_help=True)
 
-FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}"}
+FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
 """How a system with a stage of each kind is typed."""
 
 PURPOSE = {
     "expand": "change the query before it is searched, as in hyde(o3-mini) → bm25",
     "retrieve": "search; several are joined by +, as in bm25+bge",
     "rerank": "put what was found into a better order, as in bm25 → bge-reranker@100",
+    "build": "make a benchmark; steps are listed in a plan, see r2med build",
 }
 
 FORMS = {

@@ -92,3 +92,12 @@ def last_full(candidates: Sequence[Candidate], size: Callable[[Candidate], int])
     """
     most = max(map(size, candidates), default=0)
     return next((one for one in reversed(candidates) if size(one) * 3 > most * 2), None)
+
+
+def json_objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield every JSON object of an answer, the last first: models think aloud before they answer."""
+    end = text[-LONGEST:]
+    for form in dict.fromkeys((end, mended(end))):
+        for located in reversed(list(values(form))):
+            if isinstance(located.value, Members):
+                yield dict(located.value)

@@ -1,0 +1,184 @@
+"""Steps that ask an LLM about each item, and read a JSON object in its answer. What cannot be read is asked anew, then
+left out and counted; nothing is guessed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import Field
+
+from r2med.build.items import Item, Rejected
+from r2med.build.step import Step, Streams, Work
+from r2med.llm.chat import ChatRequest, Failure, Generation
+from r2med.llm.costs import Preview, answers_cost
+from r2med.llm.journaled import JournaledChat, open_chat
+from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
+from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.templates import Template
+from r2med.rerank.json_in_text import json_objects
+from r2med.setup import Setup
+from r2med.stages import argument
+from r2med.store import digest
+
+AT_ONCE = 512
+"""Items whose requests are made and answered together: bounds the memory, keeps every connection busy."""
+
+SYSTEM = "You are a careful medical editor. You answer with one JSON object and nothing else."
+
+Asked = TypeVar("Asked")
+
+
+class Asking(Step, Generic[Asked], kind="build", needs="llm"):
+    """A step that asks an LLM about each item."""
+
+    template: ClassVar[str]
+    """The name of its prompt: a file of build/prompts, or of the folder `prompts`."""
+
+    llm: str = argument("the LLM that is asked", default="")
+    prompts: str = Field("", description="a folder with templates of your own, beside the plan")
+    tries: int = Field(3, ge=1, le=10, description="how often an item is asked about before it counts as failed")
+
+    def asked(self, streams: Streams) -> Iterator[Asked]:
+        """Yield what is asked about."""
+        raise NotImplementedError
+
+    def fields(self, item: Asked) -> Mapping[str, str]:
+        """Return what fills the fields of the template; `text` is what is cut where it does not fit."""
+        raise NotImplementedError
+
+    def read(self, item: Asked, answer: Mapping[str, Any]) -> Item | Rejected:
+        """Return the item as it goes on, or left out. Raises ValueError if the answer does not say what was asked."""
+        raise NotImplementedError
+
+    def failed(self, item: Asked, kind: str) -> Rejected | None:
+        """Return the item as left out since no answer could be read; None if there is nothing to keep."""
+        return Rejected.of(item, "no usable answer", kind) if isinstance(item, Item) else None
+
+    def unread(self, item: Asked) -> Item | None:
+        """Return the item as it goes on in a rehearsal, where nothing is asked."""
+        return item if isinstance(item, Item) else None
+
+    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+        """Return all its output depends on besides what it reads."""
+        chat = self.chat(setup)
+        prompt = digest(self.prompt(streams).text)
+        return {**super().describe(streams, setup), "prompt": prompt, "llm": chat.describe()}
+
+    def prompt(self, streams: Streams) -> Template:
+        """Return the template: the user's, if there is one."""
+        name = f"{self.template}.txt"
+        own = streams.path(self.prompts) / name if self.prompts else None
+        if own is not None and own.is_file():
+            return Template(str(own), own.read_text("utf-8"))
+        ours = files("r2med.build") / "prompts" / name
+        return Template(str(ours), ours.read_text("utf-8"))
+
+    def card(self, setup: Setup) -> LLMCard:
+        """Return the card of the LLM."""
+        return resolve_llm(self.llm or setup.llm, setup)
+
+    def chat(self, setup: Setup) -> JournaledChat:
+        """Return the LLM; nothing is asked."""
+        return open_chat(self.card(setup), setup)
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        """Ask about each item; items keep their order."""
+        chat, card = self.chat(work.setup), self.card(work.setup)
+        fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
+        items = self.asked(streams)
+        while block := list(itertools.islice(items, AT_ONCE)):
+            prompts = [_fitted(fitter, template, self.fields(item)) for item in block]
+            if work.rehearsal:
+                requests = [_request(prompt, card, 0) for prompt in prompts if isinstance(prompt, Fitted)]
+                work.previews.append(Preview.of(chat, card, requests))
+                yield from filter(None, map(self.unread, block))
+            else:
+                yield from self._answered(block, prompts, chat, card, work)
+
+    def _answered(
+        self,
+        block: Sequence[Asked],
+        prompts: Sequence[Fitted | Failure],
+        chat: JournaledChat,
+        card: LLMCard,
+        work: Work,
+    ) -> Iterator[Item | Rejected]:
+        """Yield a block's items, asked up to `tries` times each."""
+        outcomes: dict[int, Item | Rejected] = {}
+        kinds = {number: prompt.kind for number, prompt in enumerate(prompts) if isinstance(prompt, Failure)}
+        waiting = [number for number in range(len(block)) if number not in kinds]
+        for sample in range(self.tries):
+            requests = [_request(prompts[number], card, sample) for number in waiting]
+            answers = chat.complete(requests)
+            work.cost += answers_cost(answers, card)
+            for number, answer in zip(waiting, answers, strict=True):
+                outcome = self._outcome(block[number], answer)
+                if isinstance(outcome, str):
+                    kinds[number] = outcome
+                else:
+                    outcomes[number] = outcome
+            waiting = [number for number in waiting if number not in outcomes]
+        for number, item in enumerate(block):
+            if number in outcomes:
+                yield outcomes[number]
+                continue
+            kind = kinds[number]
+            work.failures[kind] = work.failures.get(kind, 0) + 1
+            if (rejected := self.failed(item, kind)) is not None:
+                yield rejected
+
+    def _outcome(self, item: Asked, answer: Generation | Failure) -> Item | Rejected | str:
+        """Return what an answer makes of an item, or the kind of its failure."""
+        if isinstance(answer, Failure):
+            return answer.kind
+        for found in json_objects(answer.text):
+            try:
+                return self.read(item, found)
+            except (ValueError, KeyError, TypeError):
+                continue
+        return "unreadable"
+
+
+def _fitted(fitter: Fitter, template: Template, values: Mapping[str, str]) -> Fitted | Failure:
+    """Return a prompt; the field `text` gives way where all is too long."""
+    text = values.get("text", "")
+
+    def render(size: int) -> str:
+        return template.render({**values, "text": text[:size]})
+
+    return fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
+
+
+def _request(prompt: Fitted | Failure, card: LLMCard, sample: int) -> ChatRequest:
+    assert isinstance(prompt, Fitted)
+    return ChatRequest(prompt.messages, sampling_of(card), sample)
+
+
+def choice(answer: Mapping[str, Any], field: str, choices: Iterable[str]) -> str:
+    """Return a field that must be one of some words, whatever its case. Raises ValueError if it is not."""
+    by_lower = {word.lower(): word for word in choices}
+    value = str(answer[field]).strip().lower()
+    if value not in by_lower:
+        raise ValueError(f"{field}: {value!r}")
+    return by_lower[value]
+
+
+def whole_number(answer: Mapping[str, Any], field: str, low: int, high: int) -> int:
+    """Return a field that must be a whole number of a range. Raises ValueError if it is not."""
+    value = answer[field]
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or float(value) != int(float(value)):
+        raise ValueError(f"{field}: {value!r}")
+    if not low <= int(float(value)) <= high:
+        raise ValueError(f"{field}: {value!r} is not from {low} to {high}")
+    return int(float(value))
+
+
+def words(answer: Mapping[str, Any], field: str) -> str:
+    """Return a field that must be a text with words in it. Raises ValueError if it is not."""
+    value = answer[field]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{field}: {value!r}")
+    return value.strip()

@@ -1,0 +1,231 @@
+"""Run the steps of a plan, each once: what a step wrote is used again as long as nothing it depends on has changed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from r2med.build.items import ITEMS, Item, Rejected, Stream
+from r2med.build.step import Step, Streams, Work
+from r2med.cards import read_toml, validated
+from r2med.cost import Cost
+from r2med.errors import UserError
+from r2med.llm.costs import Preview
+from r2med.setup import Setup
+from r2med.spec import parse_stage
+from r2med.stages import stage
+from r2med.store import digest
+from r2med.store.files import write_atomically
+
+
+class PlanFile(BaseModel):
+    """A plan as it is written: a TOML file with the steps, and what the dataset's card and datasheet will say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=r"[A-Za-z0-9][A-Za-z0-9._-]*")
+    steps: tuple[str, ...] = Field(min_length=1)
+    """Steps as they are typed: NAME(ARGUMENT, SETTING=VALUE)."""
+    title: str = ""
+    description: str = ""
+    task: str = ""
+    scenario: str = ""
+    kind: str = ""
+    """How its queries are asked: post, exam, case or similar case."""
+    licence: str = ""
+    creators: tuple[str, ...] = ()
+    url: str = ""
+    llm: str = ""
+    """The LLM of steps that name none."""
+    limits: tuple[str, ...] = ()
+    """What is known to be wrong with it, for the datasheet."""
+    sensitive: str = ""
+    """What personal or sensitive information it holds, and what was done about it."""
+    uses: str = ""
+    """What it is meant for, and what not."""
+    impact: str = ""
+    """What good and harm it may do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan, read: its steps are declared values."""
+
+    file: Path
+    facts: PlanFile
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def read(cls, path: Path | str) -> Plan:
+        """Read a plan. Raises UserError that names the step or the field that is wrong."""
+        file = Path(path)
+        if not file.is_file():
+            raise UserError(f"no plan {file}: it is a TOML file, such as r2med build example -o DIR writes")
+        facts = validated(PlanFile, read_toml(file), file)
+        return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
+
+
+def _step(text: str, file: Path) -> Step:
+    try:
+        calls = parse_stage(text)
+        if len(calls) != 1:
+            raise UserError(f"{text!r} is more than one step: write each in quotes of its own")
+        made = stage(calls[0], "build")
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+    assert isinstance(made, Step)
+    return made
+
+
+@dataclass(frozen=True)
+class Done:
+    """A step that was run: where its items lie, how many went on and how many were left out, and why."""
+
+    number: int
+    step: str
+    stream: Stream
+    key: str
+    kept: int
+    rejected: Mapping[str, int]
+    failures: Mapping[str, int]
+    cost: Cost
+    facts: Mapping[str, Any]
+    reused: bool = False
+
+    @classmethod
+    def read(cls, folder: Path) -> Done | None:
+        """Read what a step left; None if it was never finished."""
+        try:
+            body = json.loads((folder / "step.json").read_bytes())
+            return cls(**{**body, "cost": Cost.from_dict(body["cost"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def write(self, folder: Path) -> None:
+        """Write it last: what it says is then there."""
+        body = {**asdict(self), "cost": self.cost.as_dict()}
+        write_atomically(folder / "step.json", (json.dumps(body, indent=1) + "\n").encode())
+
+
+@dataclass(frozen=True)
+class Build:
+    """A plan, and the folder that it is built in."""
+
+    plan: Plan
+    out: Path
+
+    def folder(self, number: int) -> Path:
+        """Return where a step's items lie; the first step is number 1."""
+        return self.out / "steps" / f"{number:02d}-{self.plan.steps[number - 1].name}"
+
+    def status(self) -> list[Done | None]:
+        """Return what each step left the last time; None for those that were not finished."""
+        return [Done.read(self.folder(number)) for number in range(1, len(self.plan.steps) + 1)]
+
+    def streams(self, upto: int | None = None) -> Streams:
+        """Return the streams as the first steps left them, all of them without a number."""
+        files: dict[Stream, tuple[Path, ...]] = {}
+        for number, step in enumerate(self.plan.steps[:upto], 1):
+            _extend(files, step, self.folder(number))
+        return Streams(files, self.plan.file.parent)
+
+    def items(self, number: int) -> Iterator[Item]:
+        """Yield the items that a step wrote."""
+        step = self.plan.steps[number - 1]
+        return Streams({step.writes: (self.folder(number) / "items.jsonl",)}, self.out).read(
+            step.writes, ITEMS[step.writes]
+        )
+
+    def rejected(self, number: int) -> Iterator[Rejected]:
+        """Yield the items that a step left out."""
+        with (self.folder(number) / "rejected.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                yield Rejected(**json.loads(line))
+
+    def run(self, setup: Setup, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
+        """Run every step whose output is not there, or depends on something that changed."""
+        files: dict[Stream, tuple[Path, ...]] = {}
+        keys: dict[Stream, str] = {}
+        done = []
+        for number, step in enumerate(self.plan.steps, 1):
+            announce(str(step))
+            streams, folder = Streams(dict(files), self.plan.file.parent), self.folder(number)
+            inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
+            key = digest([step.describe(streams, setup), [keys.get(stream, "") for stream in inputs]])
+            last = Done.read(folder)
+            if last is not None and last.key == key:
+                done.append(_reused(last, number))
+            else:
+                done.append(_run(step, number, key, streams, folder, Work(setup, announce=announce)))
+            keys[step.writes] = key
+            _extend(files, step, folder)
+        return done
+
+    def rehearse(self, setup: Setup) -> Iterator[tuple[Step, list[Preview]]]:
+        """Yield for each step what it would ask, at most: filters by LLM pass everything on. Nothing is asked."""
+        with TemporaryDirectory() as scratch:
+            files: dict[Stream, tuple[Path, ...]] = {}
+            for number, step in enumerate(self.plan.steps, 1):
+                work, folder = Work(setup, rehearsal=True), Path(scratch) / str(number)
+                _run(step, number, "", Streams(dict(files), self.plan.file.parent), folder, work)
+                _extend(files, step, folder)
+                yield step, work.previews
+
+
+def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> None:
+    before = files.get(step.writes, ()) if step.adds else ()
+    files[step.writes] = (*before, folder / "items.jsonl")
+
+
+def _reused(last: Done, number: int) -> Done:
+    return Done(**{**vars(last), "number": number, "reused": True})
+
+
+def _run(step: Step, number: int, key: str, streams: Streams, folder: Path, work: Work) -> Done:
+    """Run a step; its items are written as they come, and count only when `step.json` is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "step.json").unlink(missing_ok=True)
+    kept, reasons, seen = 0, Counter[str](), set[bytes]()
+    with (
+        (folder / "items.jsonl").open("w", encoding="utf-8") as items,
+        (folder / "rejected.jsonl").open("w", encoding="utf-8") as left_out,
+    ):
+        for item in step.run(streams, work):
+            if isinstance(item, Rejected):
+                left_out.write(item.model_dump_json(exclude_defaults=True) + "\n")
+                reasons[item.reason] += 1
+                continue
+            if not isinstance(item, ITEMS[step.writes]):
+                raise TypeError(f"{step.name} wrote {type(item).__name__} into {step.writes}")
+            # A hash of a fixed size instead of the key: a corpus of millions has millions of them.
+            mark = digest(item.key).encode()[:16]
+            if mark in seen:
+                left_out.write(Rejected.of(item, "repeated id").model_dump_json(exclude_defaults=True) + "\n")
+                reasons["repeated id"] += 1
+                continue
+            seen.add(mark)
+            items.write(item.model_dump_json(exclude_defaults=True) + "\n")
+            kept += 1
+    result = Done(number, str(step), step.writes, key, kept, dict(reasons), work.failures, work.cost, work.facts)
+    result.write(folder)
+    return result
+
+
+def build(
+    plan: Plan | Path | str,
+    out: Path | str,
+    setup: Setup | None = None,
+    announce: Callable[[str], None] = lambda step: None,
+    **settings: Any,
+) -> Sequence[Done]:
+    """Build a benchmark by a plan; what was built before is used again. `settings` are fields of `Setup`."""
+    read = plan if isinstance(plan, Plan) else Plan.read(plan)
+    given = setup or Setup(**{"llm": read.facts.llm, **settings})
+    return Build(read, Path(out)).run(given, announce)

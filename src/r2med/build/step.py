@@ -1,0 +1,97 @@
+"""What a step of a build is: a declared value that reads streams of items and writes one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from r2med.build.items import Candidate, Chunk, Item, Judgement, Page, Question, Rejected, Stream
+from r2med.cost import NOTHING, Cost
+from r2med.errors import UserError
+from r2med.llm.costs import Preview
+from r2med.setup import Setup
+from r2med.stages import Stage
+
+AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The streams as they are before a step: files of JSON lines, read as often as one likes."""
+
+    files: Mapping[Stream, tuple[Path, ...]]
+    folder: Path
+    """Where the plan lies: files that steps name are looked for here."""
+
+    def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
+        """Yield the items of a stream; none if no step before wrote any."""
+        for path in self.files.get(stream, ()):
+            with path.open(encoding="utf-8") as lines:
+                for line in lines:
+                    yield kind(**json.loads(line))
+
+    def questions(self) -> Iterator[Question]:
+        """Yield the questions."""
+        return self.read("questions", Question)
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pages."""
+        return self.read("pages", Page)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the chunks."""
+        return self.read("chunks", Chunk)
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield the candidates."""
+        return self.read("candidates", Candidate)
+
+    def judgements(self) -> Iterator[Judgement]:
+        """Yield the judgements."""
+        return self.read("judgements", Judgement)
+
+    def path(self, name: str) -> Path:
+        """Return a file that a step names. Raises UserError if it is not there."""
+        path = self.folder / Path(name).expanduser()
+        if not path.exists():
+            raise UserError(f"{path} is not there: the plan names it as {name!r}")
+        return path
+
+
+@dataclass
+class Work:
+    """What a step is given to work with, and where it leaves what it took and what else is worth knowing."""
+
+    setup: Setup
+    rehearsal: bool = False
+    """Whether nothing may be asked: a step then passes its items on as they are, and leaves what it would ask."""
+    cost: Cost = NOTHING
+    previews: list[Preview] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Figures for status and datasheet, fit for JSON."""
+    failures: dict[str, int] = field(default_factory=dict)
+    """Calls that brought nothing usable, by kind."""
+    announce: Callable[[str], None] = lambda step: None
+
+
+class Step(Stage, kind="build"):
+    """A step of a build."""
+
+    reads: ClassVar[tuple[Stream, ...]] = ()
+    """The streams that its output depends on."""
+    writes: ClassVar[Stream]
+    adds: ClassVar[bool] = False
+    """Whether what it writes is added to the stream; otherwise it replaces it."""
+    version: ClassVar[int] = 1
+    """Counted up when its code gives other items for the same input."""
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        """Yield the items that go on and those that are left out, each as soon as it is known."""
+        raise NotImplementedError(f"{type(self).__name__} has no run()")
+
+    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+        """Return all its output depends on besides what it reads: settings, files and prompts by their hash."""
+        return {**self.settings(), "version": self.version}
