@@ -108,7 +108,9 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
     ) -> Iterator[Item | Rejected]:
         """Yield a block's items, asked up to `tries` times each."""
         outcomes: dict[int, Item | Rejected] = {}
-        kinds = {number: prompt.kind for number, prompt in enumerate(prompts) if isinstance(prompt, Failure)}
+        kinds: dict[int, str] = {
+            number: prompt.kind for number, prompt in enumerate(prompts) if isinstance(prompt, Failure)
+        }
         waiting = [number for number in range(len(block)) if number not in kinds]
         for sample in range(self.tries):
             requests = [_request(prompts[number], card, sample) for number in waiting]
