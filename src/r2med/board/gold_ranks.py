@@ -17,7 +17,7 @@ def gold_value(collection: Collection, dataset: str, qrels: Qrels | None) -> dic
     """Return the relevant documents of each query, their grades, and their rank in every system, 0 beyond its depth.
 
     Without `qrels`, where the dataset is not on this machine, relevant documents are those that any system has; the
-    ones that nobody has count with an empty id. Their grades are not known then.
+    ones that nobody has count with an empty id, and all of them with grade 1.
     """
     records = [kept.record if (kept := collection.cell(name, dataset)) else None for name in collection.systems]
     known = [record for record in records if record is not None]
@@ -27,7 +27,6 @@ def gold_value(collection: Collection, dataset: str, qrels: Qrels | None) -> dic
         "queries": queries,
         "gold": [[document for document, _ in pairs] for pairs in gold],
         "grades": [[grade for _, grade in pairs] for pairs in gold],
-        "graded": qrels is not None,
         "ranks": [_ranks(record, queries, gold) if record else None for record in records],
     }
 

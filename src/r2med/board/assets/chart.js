@@ -14,11 +14,11 @@ board.chart = (() => {
       svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 3.2 }));
   }
 
-  /* A thin bar below a figure; `most` is the largest of its column. */
-  function bar(value, most) {
-    const filled = h("span", { class: "bar-fill" });
-    filled.style.width = `${Math.max(0, Math.min(100, (100 * value) / (most || 1)))}%`;
-    return h("span", { class: "bar", "aria-hidden": "true" }, filled);
+  /* Draw a thin bar below the figure of a cell, as its background: `most` is the largest of its column. */
+  function bar(cell, value, most) {
+    cell.classList.add("bar");
+    cell.style.setProperty("--share", Math.max(0, Math.min(1, value / (most || 1))).toFixed(3));
+    return cell;
   }
 
   const span = (cells) => {

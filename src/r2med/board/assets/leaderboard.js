@@ -18,7 +18,7 @@
     const measure = board.measure.parse(params.get("measure") || "") ? params.get("measure") : site.measure;
     const columns = board.rows.columns(site, set);
     const all = await board.rows.all(site, setNumber, measure, columns);
-    view = { site, set, setNumber, measure, columns, all, params, selected: -1, marked: null };
+    view = { site, set, setNumber, measure, columns, all, params, selected: -1, marked: null, lines: new Map() };
     const body = h("div", { id: "results" });
     view.body = body;
     main.replaceChildren(lede(), controls(), body);
@@ -144,16 +144,21 @@
     groups.reduce((at, group) => { starts.add(at); return at + group.size; }, 0);
     const head = (id, label, title, classes) => h("th", { scope: "col", class: classes, "aria-sort": by === id ? (upwards ? "ascending" : "descending") : null },
       h("button", { type: "button", title, onclick: () => sortBy(id) }, visible(label), by === id ? (upwards ? " ↑" : " ↓") : ""));
-    const body = h("tbody", null, view.rows.map((row, position) => line(row, position, tracks, starts)));
+    const sorted = view.columns.findIndex((column) => column.id === by);
+    const body = h("tbody", null, view.rows.map((row, position) => {
+      if (!view.lines.has(row)) view.lines.set(row, line(row, tracks, starts)); // made once, moved ever after
+      return placed(view.lines.get(row), position, sorted);
+    }));
     return h("div", { class: "table-wrap" }, h("table", { class: "leaderboard" },
+      h("colgroup", null, h("col", { class: "rank" }), h("col"), view.columns.map((column) => h("col", { class: column.main ? "main" : "extra" }))),
       h("thead", null,
         h("tr", { class: "groups" }, h("td", { colspan: 2 }), groups.map((group, i) => h("th", { scope: "colgroup", colspan: group.size, class: i ? "starts" : "" }, visible(group.name)))),
         h("tr", null, h("th", { scope: "col", class: "rank" }, "Rank"), head("name", "System", "Sort by name", "system"),
-          view.columns.map((column, i) => head(column.id, column.label, `Sort by ${column.title}`, cellClass(column, i, starts))))),
+          view.columns.map((column, i) => head(column.id, column.label, `Sort by ${column.title}`, `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`)))),
       body));
   }
 
-  const cellClass = (column, i, starts) => ["num", starts.has(i) && i ? "starts" : "", column.main ? "main" : "extra", order().by === column.id ? "sorted" : ""].join(" ");
+  const cellClass = (column, i, starts) => ["num", starts.has(i) && i ? "starts" : "", column.main ? "main" : "extra"].join(" ");
 
   function sortBy(id) {
     const { by, upwards } = order();
@@ -161,19 +166,30 @@
     view.body.querySelector("[aria-sort] button")?.focus();
   }
 
-  function line(row, position, tracks, starts) {
+  function placed(line, position, sorted) {
+    line.dataset.position = position;
+    line.removeAttribute("aria-selected");
+    line.querySelector(".toggle").setAttribute("aria-expanded", "false");
+    line.querySelector(".sorted")?.classList.remove("sorted");
+    line.children[sorted + 2]?.classList.add("sorted");
+    return line;
+  }
+
+  function line(row, tracks, starts) {
     const cells = view.columns.map((column, i) => {
       const cell = row.cells[i];
       if (cell.value === null) return h("td", { class: `${cellClass(column, i, starts)} muted` }, "–");
-      const drawn = column.main ? board.chart.interval(cell, tracks[i].span) : board.chart.bar(cell.value, tracks[i].best);
       const range = cell.low === null ? null : `${column.title}: 95 % interval ${points(cell.low)} to ${points(cell.high)}`;
-      return h("td", { class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best ? " best" : ""}`, title: range }, points(cell.value), drawn);
+      const made = h("td", { class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best ? " best" : ""}`, title: range }, points(cell.value));
+      if (column.main) made.append(board.chart.interval(cell, tracks[i].span));
+      return column.main ? made : board.chart.bar(made, cell.value, tracks[i].best);
     });
-    const toggle = h("button", { type: "button", class: "plain toggle", "aria-expanded": "false", "aria-label": "Details", onclick: () => details(position) }, "▸");
-    return h("tr", { class: row.ours ? "ours" : "published", "data-position": position },
+    const toggle = h("button", { type: "button", class: "plain toggle", "aria-expanded": "false", "aria-label": "Details", onclick: () => details(Number(made.dataset.position)) }, "▸");
+    const made = h("tr", { class: row.ours ? "ours" : "published" },
       h("td", { class: "rank" }, h("span", { class: "rank-number" }, row.rank ?? "–"), h("small", { class: "muted" }, row.level ? `class ${row.level}` : row.ours ? "" : "by value")),
       h("th", { scope: "row", class: "system" }, h("div", { class: "system-name" }, toggle, nameOf(row)), h("small", { class: "muted" }, about(row))),
       cells);
+    return made;
   }
 
   const nameOf = (row) => (row.ours

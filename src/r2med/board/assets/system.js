@@ -72,7 +72,7 @@
       without > 0 ? figure(columns[without].title, points(row.cells[without].value)) : null,
       row.rank ? figure("Rank", `${row.rank}`, row.level ? `class ${row.level} of ${ours} run here` : null) : null,
       figure("Latency", seconds(mean(p50)), `95 % within ${seconds(Math.max(...p95))}`),
-      figure("1,000 queries", price === null ? "–" : price ? `$${price.toFixed(2)}` : "free", price === null ? "price not known" : null),
+      figure("Price of 1,000 queries", price === null ? "–" : price ? `$${price.toFixed(2)}` : "free", price === null ? "price not known" : null),
       figure("Failures", count(total(records.flatMap((record) => record.stages), "failures")), null));
   }
 
@@ -95,7 +95,7 @@
         const record = records.find((each) => each.dataset === column.dataset);
         const dataset = site.datasets[column.dataset];
         return h("tr", null, h("th", { scope: "row" }, named(dataset.name), h("small", { class: "muted" }, dataset.task ? ` ${visible(dataset.task)}` : "")),
-          h("td", null, board.chart.interval(cell, span, room(320))),
+          h("td", null, board.chart.interval(cell, span, room(480))),
           h("td", { class: "num" }, points(cell.value)),
           h("td", { class: "num aside muted" }, cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`),
           h("td", { class: "num aside" }, dataset.queries === null ? "–" : count(dataset.queries)),
@@ -129,7 +129,7 @@
       h("thead", null, h("tr", null, ["Stage", "", "Time per query", "LLM calls", "LLM tokens", "Dollars", "Preparing the corpus"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text)))),
       h("tbody", null, stages.map((stage) => h("tr", { class: "ours" },
         h("th", { scope: "row" }, { expand: "Expand", retrieve: "Retrieve", rerank: "Rerank" }[stage.stage]), h("td", null, named(stage.name)),
-        h("td", { class: "num" }, seconds(stage.seconds / queries), board.chart.bar(stage.seconds, most)),
+        board.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
         h("td", { class: "num" }, count(stage.calls)), h("td", { class: "num" }, count(stage.tokens)),
         h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced)), h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"))))));
   }
