@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,53 +32,28 @@ UNLIMITED = 1 << 20
 USUAL = 512
 
 
-@dataclass(frozen=True)
-class WeightsAndAdapter:
-    """A model, and the LoRA adapter that is merged into it, if it has one."""
-
-    model: Weights
-    adapter: Weights | None = None
-
-    def describe(self) -> dict[str, str]:
-        """Return what a score depends on: names and revisions."""
-        own = self.adapter or self.model
-        names = {"model": own.repository or own.name, "revision": own.revision}
-        if self.adapter:
-            names |= {"base": self.model.repository, "base_revision": self.model.revision}
-        return names
-
-
-def find_weights(card: RerankerCard, setup: Setup) -> WeightsAndAdapter:
+def find_weights(card: RerankerCard, setup: Setup) -> Weights:
     """Return the weights that a card means here, without downloading them.
 
     A base by hand is named NAME.base. A folder of NAME that holds a whole model, merged before, needs no base.
     """
-    if not card.base:
-        return WeightsAndAdapter(weights.find(card, setup))
     by_hand = setup.path_of(card.name)
-    if by_hand is not None and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file():
-        return WeightsAndAdapter(weights.find(card, setup))
+    merged = by_hand and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file()
+    if merged or not card.base:
+        return weights.find(card, setup)
     name = f"{card.name}.base"
     base = card.model_copy(update={"name": name, "repository": card.base, "revision": card.base_revision})
-    return WeightsAndAdapter(weights.find(base, setup), _adapter(card, by_hand))
-
-
-def _adapter(card: RerankerCard, by_hand: Path | None) -> Weights:
-    if by_hand is not None:
-        revision = weights.folder_revision(weights.checked_adapter(by_hand, card.name))
-        return Weights(card.name, card.repository, revision, by_hand, is_adapter=True)
-    commit = weights.commit_of(card.name, card.repository, card.revision)
-    return Weights(card.name, card.repository, commit, is_adapter=True)
+    return weights.find(card, setup, base=weights.find(base, setup))
 
 
 class LoadedScorer:
     """A tokenizer, and a copy of its model on each device."""
 
-    def __init__(self, found: WeightsAndAdapter, card: RerankerCard, setup: Setup) -> None:
+    def __init__(self, own: Weights, card: RerankerCard, setup: Setup) -> None:
         from r2med.crossencoders import pair_model
 
-        folder = found.model.fetch()
-        adapter = found.adapter.fetch() if found.adapter else None
+        folder = (own.base or own).fetch()
+        adapter = own.fetch() if own.base else None
         self.tokenizer = pair_model.load_tokenizer(folder, card, setup)
 
         def load(device: str, dtype: str) -> PairModel:
@@ -115,10 +88,13 @@ class TransformerScorer:
 
     def describe(self) -> dict[str, Any]:
         """Return what a score depends on; the card's name is no part of it."""
-        card = self._card
+        card, own = self._card, self._weights
+        base = {"base": own.base.repository, "base_revision": own.base.revision} if own.base else {}
         return {
             "loader": card.loader,
-            **self._weights.describe(),
+            "model": own.repository or own.name,
+            "revision": own.revision,
+            **base,
             "logit": card.logit or "by the number of labels",
             "query_template": "{query}".join(card.query_parts(self._instruction)),
             "document_template": card.document,
@@ -153,10 +129,10 @@ class TransformerScorer:
         ]
 
     @cached_property
-    def _weights(self) -> WeightsAndAdapter:
+    def _weights(self) -> Weights:
         return find_weights(self._card, self._setup)
 
     def _loaded(self) -> LoadedScorer:
-        card, setup, found = self._card, self._setup, self._weights
-        key = ("cross", found, card.loader, card.logit, card.max_tokens)
-        return cached_model(key, setup, lambda: LoadedScorer(found, card, setup))
+        card, setup, own = self._card, self._setup, self._weights
+        key = ("cross", own, card.loader, card.logit, card.max_tokens)
+        return cached_model(key, setup, lambda: LoadedScorer(own, card, setup))

@@ -62,16 +62,26 @@ class Weights:
     revision: str
     """The hub's commit, or a fingerprint of a folder's contents."""
     folder: Path | None = None
-    is_adapter: bool = False
-    """Whether they are a LoRA adapter, whose tokenizer is the base model's."""
+    base: Weights | None = None
+    """Of a LoRA adapter: the model that it is merged into, whose tokenizer is its own as well."""
 
     def fetch(self) -> Path:
         """Return the local folder, downloaded if it is not there yet."""
         return self.folder or _download(self)
 
 
-def find(card: WeightsCard, options: Setup, repository: str = "", role: str = "", revision: str = "") -> Weights:
-    """Return which weights a card means here, without downloading them. Raises UserError if there are none."""
+def find(
+    card: WeightsCard,
+    options: Setup,
+    repository: str = "",
+    role: str = "",
+    revision: str = "",
+    base: Weights | None = None,
+) -> Weights:
+    """Return which weights a card means here, without downloading them. Raises UserError if there are none.
+
+    With a `base`, they are an adapter of it.
+    """
     name, wanted = card.name, repository or card.repository
     folder = options.path_of(name)
     if folder is not None and repository and repository != card.repository:
@@ -81,10 +91,11 @@ def find(card: WeightsCard, options: Setup, repository: str = "", role: str = ""
     elif folder is None and Path(wanted).is_absolute():  # a folder named by path:DIR
         folder, wanted = Path(wanted), ""
     if folder is not None:
-        return Weights(name, wanted, folder_revision(checked_folder(folder, name)), folder)
+        checked = checked_adapter if base else checked_folder
+        return Weights(name, wanted, folder_revision(checked(folder, name)), folder, base)
     if not wanted:
         raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
-    return Weights(name, wanted, commit_of(name, wanted, revision or card.revision))
+    return Weights(name, wanted, commit_of(name, wanted, revision or card.revision), base=base)
 
 
 def is_here(card: WeightsCard, options: Setup) -> bool:
@@ -212,7 +223,7 @@ def _download(wanted: Weights) -> Path:
 
     def cached(hub: Any) -> Path:
         folder = Path(hub.snapshot_download(repository, revision=commit, local_files_only=True))
-        return (checked_adapter if wanted.is_adapter else checked_folder)(folder, wanted.name)
+        return (checked_adapter if wanted.base else checked_folder)(folder, wanted.name)
 
     return _from_hub((wanted.name, repository, commit), download, cached)
 
@@ -230,7 +241,7 @@ def _from_hub(wanted: tuple[str, str, str], ask: Callable[[Any], T], look: Calla
         except Exception as error:  # whatever the client raises, the cache may still have it
             if refusal := _refusal(error):
                 raise _unavailable(*wanted, refusal) from None
-            reason = _first_line(error)
+            reason = first_line(error)
     try:
         return look(hub)
     except UserError:
@@ -255,7 +266,7 @@ def small_file(name: str, repository: str, commit: str, file: str) -> Path | Non
                 error, hub.utils.LocalEntryNotFoundError
             ):
                 return None
-            reason = _refusal(error) or _first_line(error)
+            reason = _refusal(error) or first_line(error)
     cached = hub.try_to_load_from_cache(repository, file, revision=commit)
     if isinstance(cached, str):
         return Path(cached)
@@ -289,7 +300,8 @@ def _refusal(error: Exception) -> str:
     return next((reason for kind, reason in refusals if isinstance(error, kind)), "")
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its kind if it says nothing."""
     lines = (line.strip() for line in str(error).split("\n"))
     return next(filter(None, lines), type(error).__name__)[:160]
 
@@ -358,7 +370,7 @@ def loading(name: str, folder: Path) -> Iterator[None]:
             raise
         if "trust_remote_code" in str(error):
             raise not_trusted(name) from None
-        raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {_first_line(error)}") from error
+        raise UserError(f"model {name}: cannot load {folder}: {type(error).__name__}: {first_line(error)}") from error
 
 
 @contextmanager

@@ -287,7 +287,7 @@ def _checked(answer: Generation | Failure) -> Generation | Failure:
     """Return the answer; one that says nothing is a failure."""
     if isinstance(answer, Failure) or answer.text.strip():
         return answer
-    return Failure("empty", "an empty answer", 1, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+    return Failure.of(answer, "empty", "an empty answer")
 
 
 def _text(answer: Generation | Failure) -> str:

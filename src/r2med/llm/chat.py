@@ -120,6 +120,12 @@ class Failure:
     completion_tokens: int = 0
     seconds: float = 0.0
 
+    @classmethod
+    def of(cls, answer: RawAnswer | Generation, kind: FailureKind, message: str) -> Failure:
+        """Return the failure that an answer is, with what it took."""
+        attempts = answer.attempts if isinstance(answer, RawAnswer) else 1
+        return cls(kind, message, attempts, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+
 
 class ChatModel(Protocol):
     """Anything that answers."""

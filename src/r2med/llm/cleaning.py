@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from r2med.llm.chat import Failure, FailureKind, Generation, RawAnswer, finish_reason
+from r2med.llm.chat import Failure, Generation, RawAnswer, finish_reason
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard
 from r2med.text.unicode import to_unicode
 
@@ -53,22 +53,24 @@ def clean(raw: RawAnswer, card: LLMCard, *, keep_cut: bool = False) -> Generatio
     ended = finish_reason(raw.finish_reason)
     if ended == "refusal":
         words = " ".join(content.split())[:200]
-        return _failure(raw, "refused", f"{card.name} declined to answer{f': {words}' if words else ''}")
+        return Failure.of(raw, "refused", f"{card.name} declined to answer{f': {words}' if words else ''}")
     cut = ended == "length"
     if cut and not keep_cut:
-        return _failure(raw, "truncated", f"{card.name} reached its limit of tokens before it was done")
+        return Failure.of(raw, "truncated", f"{card.name} reached its limit of tokens before it was done")
     if ended not in ("stop", "length"):
-        return _failure(raw, "unfinished", f"{card.name} ended its answer for another reason than being done ({ended})")
+        return Failure.of(
+            raw, "unfinished", f"{card.name} ended its answer for another reason than being done ({ended})"
+        )
     style = _style(card, content, reasoning)
     parts = _split(content, style, card.cleaning, cut)
     if parts is None:
         if cut:
-            return _failure(raw, "truncated", f"{card.name} reached its limit of tokens before its answer began")
-        return _failure(raw, "no_marker", f"{card.name} ended without {_MARKERS[style]}")
+            return Failure.of(raw, "truncated", f"{card.name} reached its limit of tokens before its answer began")
+        return Failure.of(raw, "no_marker", f"{card.name} ended without {_MARKERS[style]}")
     answer = whole_sentences(parts.answer) if cut else parts.answer.strip()
     if not answer:
         thought = " but reasoning" if reasoning.strip() or parts.reasoning.strip() else ""
-        return _failure(raw, "truncated" if cut else "empty", f"{card.name} wrote nothing{thought}")
+        return Failure.of(raw, "truncated" if cut else "empty", f"{card.name} wrote nothing{thought}")
     whole = "\n\n".join(filter(None, (reasoning.strip(), parts.reasoning.strip())))
     return Generation(answer, whole, "length" if cut else "stop", raw.prompt_tokens, raw.completion_tokens, raw.seconds)
 
@@ -179,7 +181,3 @@ _MARKERS: Mapping[AnswerStyle, str] = {
     "final-response": "Final Response",
     "answer-tag": "<answer>",
 }
-
-
-def _failure(raw: RawAnswer, kind: FailureKind, message: str) -> Failure:
-    return Failure(kind, message, raw.attempts, raw.prompt_tokens, raw.completion_tokens, raw.seconds)

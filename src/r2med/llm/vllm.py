@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from r2med.encoders.weights import folder_revision
+from r2med.encoders.weights import first_line, folder_revision
 from r2med.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard
@@ -67,7 +67,7 @@ class VllmBackend:
         try:
             outputs = self._engine.generate(prompts, sampling, use_tqdm=False)
         except Exception as error:  # whatever its workers raise: what came before is kept, these are asked again
-            failure = Failure("server", f"vLLM: {type(error).__name__}: {_first_line(error)}")
+            failure = Failure("server", f"vLLM: {type(error).__name__}: {first_line(error)}")
             for number, _, _ in chunk:
                 done(number, failure)
             return
@@ -84,7 +84,7 @@ class VllmBackend:
         try:
             text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **switch)
         except Exception as error:  # templates raise what they like, for a system message they do not take
-            return Failure("bad_request", f"the model's chat template refuses the request: {_first_line(error)}")
+            return Failure("bad_request", f"the model's chat template refuses the request: {first_line(error)}")
         # The template has written the special tokens already.
         return self._fitting(tokenizer.encode(text, add_special_tokens=False))
 
@@ -130,7 +130,7 @@ class VllmBackend:
         except Exception as error:  # no such repository, no GPU, not enough memory: vLLM has no common class for them
             raise UserError(
                 f"model {self.card.name}: vLLM cannot load {self.folder or self.card.model}: "
-                f"{type(error).__name__}: {_first_line(error)}"
+                f"{type(error).__name__}: {first_line(error)}"
             ) from error
 
 
@@ -151,7 +151,3 @@ def _read(output: Any, prompt_tokens: int, seconds: float) -> RawAnswer | Failur
         completion_tokens=len(first.token_ids),
         seconds=seconds,
     )
-
-
-def _first_line(error: Exception) -> str:
-    return next(filter(None, (line.strip() for line in str(error).split("\n"))), "no reason given")[:200]

@@ -68,15 +68,9 @@ class RequestFailed(Exception):  # noqa: N818 - reads as what happened
         """Whether no connection could be made at all."""
 
 
-async def send(
-    attempt: Callable[[], Awaitable[T]],
-    server: str,
-    policy: Policy,
-    limiter: AdaptiveLimiter,
-    on_retry: Callable[[RequestFailed], None] | None = None,
-) -> T:
+async def send(attempt: Callable[[], Awaitable[T]], server: str, policy: Policy, limiter: AdaptiveLimiter) -> T:
     """Return what `attempt` returns, tried again after failures that may pass. Raises UserError if they do not."""
-    outcome, attempts = await try_send(attempt, server, policy, limiter, on_retry)
+    outcome, attempts = await try_send(attempt, server, policy, limiter)
     if isinstance(outcome, RequestFailed):
         raise given_up(outcome, attempts)
     return outcome

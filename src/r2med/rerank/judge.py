@@ -241,4 +241,4 @@ def _from_0_to_1(scores: Scores) -> Scores:
 def _unusable(answer: Generation) -> Failure:
     said = " ".join(answer.text.split())[:100]
     message = f"an answer that is not in the form it was asked for: {said}"
-    return Failure("invalid", message, 1, answer.prompt_tokens, answer.completion_tokens, answer.seconds)
+    return Failure.of(answer, "invalid", message)
