@@ -85,20 +85,16 @@ class CustomEncoder:
         dicts = [{"text": text} for text in texts]
         if self._wants_dicts:
             return guarded(method, dicts, f"{self._path}.{name}")
-        try:
-            returned = method(list(texts))
-        except EXPECTED as error:
+        with _one_line(f"{self._path}.{name}"):
             try:
-                returned = method(list(dicts))
-            except Exception:
-                raise _failed(f"{self._path}.{name}", error) from error
-            self._wants_dicts = True
-            return returned
-        except UserError:
-            raise
-        except Exception as error:
-            raise _failed(f"{self._path}.{name}", error) from error
-        self._wants_dicts = False
+                returned = method(list(texts))
+                self._wants_dicts = False
+            except EXPECTED as error:
+                try:
+                    returned = method(list(dicts))
+                except Exception:
+                    raise error from None
+                self._wants_dicts = True
         return returned
 
 

@@ -65,11 +65,11 @@ class Forward:
         """Return whether a later token changes an earlier one's state, by trying: flags differ between releases."""
         ids = np.asarray([[5, 6, 7, 8], [5, 6, 7, 9]], dtype=np.int64)
         with torch.inference_mode():
-            hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64)) if self.bidirectional else self._plain(ids)
+            if self.bidirectional:
+                hidden, _ = self(ids, np.asarray([4, 4], dtype=np.int64))
+            else:
+                hidden = self._hidden({"input_ids": torch.from_numpy(ids).to(self.device)})
         return not torch.equal(hidden[0, 0], hidden[1, 0])
-
-    def _plain(self, ids: Matrix) -> tuple[Any, Any]:
-        return self._hidden({"input_ids": torch.from_numpy(ids).to(self.device)}), None
 
 
 def load_model(folder: Path, dtype: str, device: str, name: str) -> Any:

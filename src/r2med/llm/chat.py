@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
+
+from r2med.text.unicode import to_unicode
 
 FailureKind = Literal[
     "timeout",  # no answer within the deadline, or a connection that stalled
@@ -79,6 +81,23 @@ class ChatRequest:
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
             raise ValueError("a request has messages or a prompt, one of them and not both")
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """What is asked as APIs take it: `messages` or `prompt`, in whole Unicode."""
+        if self.prompt is not None:
+            return {"prompt": to_unicode(self.prompt)}
+        return {"messages": [{"role": each.role, "content": to_unicode(each.content)} for each in self.messages]}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How tokens are drawn, without what is left to the provider."""
+        given = asdict(self.sampling) | {"stop": list(self.sampling.stop) or None}
+        if self.sampling.seed is not None:
+            given["seed"] = (
+                self.sampling.seed + self.sample
+            )  # the same seed would draw the same answer for every sample
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)

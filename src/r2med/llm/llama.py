@@ -16,7 +16,6 @@ from r2med.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
 from r2med.setup import Setup
-from r2med.text.unicode import to_unicode
 
 MAGIC = b"GGUF"
 SAMPLE = 1 << 20
@@ -141,31 +140,16 @@ def free_cores() -> int:
 
 
 def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
-    sampling = request.sampling
-    settings = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "repeat_penalty": sampling.repetition_penalty,
+    settings = request.settings
+    if "repetition_penalty" in settings:
         # All tokens count, as elsewhere; llama.cpp's own default is the last 64.
-        "repeat_last_n": None if sampling.repetition_penalty is None else card.context_length,
-        "seed": None if sampling.seed is None else (sampling.seed + request.sample) % 2**31,
-        "max_tokens": sampling.max_tokens,
-        "stop": list(sampling.stop) or None,
-    }
-    return {
-        **_question(request, card),
-        # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
-        "cache_prompt": False,
-    } | {name: value for name, value in settings.items() if value is not None}
-
-
-def _question(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
-    if request.prompt is not None:
-        return {"prompt": to_unicode(request.prompt)}
-    messages = [{"role": message.role, "content": to_unicode(message.content)} for message in request.messages]
-    switch = {} if card.thinking is None else {"chat_template_kwargs": {"enable_thinking": card.thinking}}
-    return {"messages": messages, **switch}
+        settings |= {"repeat_penalty": settings.pop("repetition_penalty"), "repeat_last_n": card.context_length}
+    if "seed" in settings:
+        settings["seed"] %= 2**31
+    if request.prompt is None and card.thinking is not None:
+        settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
+    # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
+    return {**request.text, "cache_prompt": False, **settings}
 
 
 def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:

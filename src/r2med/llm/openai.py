@@ -26,7 +26,6 @@ from r2med.net.http import Answer, Client, run_sync
 from r2med.net.retry import Policy, RequestFailed, error_message, explained, given_up, status_failure, try_send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.setup import Setup
-from r2med.text.unicode import to_unicode
 
 OPENAI = "https://api.openai.com/v1"
 _BILL = 5.0
@@ -289,30 +288,19 @@ async def _take_events(events: AsyncIterator[bytes], reply: Reply, until_complet
 
 def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
     """Return what is sent: settings where they are taken, and no others."""
-    sampling, prompt = request.sampling, request.prompt
-    reasons = card.api_style == "reasoning" and prompt is None  # completions are older than that style
-    # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
-    limit = sampling.max_tokens if prompt is None else sampling.max_tokens or card.max_tokens
-    settings: dict[str, Any] = {
-        "temperature": None if reasons else sampling.temperature,
-        "top_p": None if reasons else sampling.top_p,
-        # The same seed would draw the same answer for every sample.
-        "seed": None if sampling.seed is None else sampling.seed + request.sample,
-        "stop": list(sampling.stop) or None,
-        "max_completion_tokens" if reasons else "max_tokens": limit,
-        # No part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI refuses them, so only when set.
-        "top_k": sampling.top_k,
-        "repetition_penalty": sampling.repetition_penalty,
-    }
-    if prompt is None and card.thinking is not None:
+    # top_k and repetition_penalty are no part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI
+    # refuses them, so only when set.
+    settings = request.settings
+    if request.prompt is not None:
+        # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
+        settings.setdefault("max_tokens", card.max_tokens)
+    elif card.api_style == "reasoning":  # completions are older than that style
+        settings = {name: value for name, value in settings.items() if name not in ("temperature", "top_p")}
+        if "max_tokens" in settings:
+            settings["max_completion_tokens"] = settings.pop("max_tokens")
+    if request.prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
-    messages = [{"role": message.role, "content": to_unicode(message.content)} for message in request.messages]
-    return {
-        "model": card.model,
-        **({"messages": messages} if prompt is None else {"prompt": to_unicode(prompt)}),
-        "stream": True,
-        **{name: value for name, value in settings.items() if value is not None},
-    }
+    return {"model": card.model, **request.text, "stream": True, **settings}
 
 
 class MalformedReply(Exception):  # noqa: N818 - reads as what came
