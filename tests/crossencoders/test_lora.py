@@ -10,8 +10,8 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from r2med.crossencoders.lora import merge
+from r2med.crossencoders.pair_scorer import TransformerScorer
 from r2med.crossencoders.reranker_cards import RerankerCard
-from r2med.crossencoders.transformer_scorer import TransformerScorer
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup

@@ -12,9 +12,8 @@ import torch
 import transformers
 
 from r2med.crossencoders import pair_model
-from r2med.crossencoders.pair_scorer import cost_of, open_scorer
+from r2med.crossencoders.pair_scorer import TransformerScorer, cost_of, open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
-from r2med.crossencoders.transformer_scorer import TransformerScorer
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.errors import UserError
 from r2med.setup import Setup

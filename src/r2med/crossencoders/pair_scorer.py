@@ -1,23 +1,36 @@
-"""What scores pairs: a query and a document in, a score out with what it took, and every setting it depends on."""
+"""What scores pairs: a query and a document in, a score out with what it took, and every setting it depends on.
+
+torch is imported with the weights: describing scores that are in the cache must not take seconds.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from r2med.cost import Cost
+from r2med.crossencoders.pairs import Pair, PairTokenizer
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
+from r2med.encoders import devices, weights
 from r2med.encoders.custom import guarded, python_object
-from r2med.encoders.encoder import NotFiniteError, extras_installed
+from r2med.encoders.encoder import NotFiniteError, Vectors, extras_installed
+from r2med.encoders.replicas import Replicas, cached_model
+from r2med.encoders.tokenize import padded
+from r2med.encoders.weights import Weights
+from r2med.errors import UserError
 from r2med.setup import Setup
 
-Pair = tuple[str, str]
-"""A query and a document."""
+if TYPE_CHECKING:
+    from r2med.crossencoders.pair_model import PairModel
+
+UNLIMITED = 1 << 20
+"""What tokenizers without a limit say is far above this."""
+USUAL = 512
 
 
 class ScoredPair(NamedTuple):
@@ -56,6 +69,15 @@ class PairScorer(Protocol):
         """
 
 
+def open_scorer(card: RerankerCard, instruction: Instruction, setup: Setup) -> PairScorer:
+    """Return what scores by a card, for a dataset's instruction words; no weights are loaded yet.
+
+    Raises MissingExtraError if what the card's loader needs is not installed.
+    """
+    with extras_installed(f"reranker {card.name}"):
+        return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, setup)
+
+
 class CustomScorer:
     """Scores with a user's object, `predict(pairs) -> scores`; its lengths and batches are its own affair."""
 
@@ -85,20 +107,107 @@ class CustomScorer:
         return [ScoredPair(float(score), seconds=seconds) for score in scores]
 
 
-LOADERS = {
-    "classifier": "r2med.crossencoders.transformer_scorer:TransformerScorer",
-    "yes-no": "r2med.crossencoders.transformer_scorer:TransformerScorer",
-    "custom": "r2med.crossencoders.pair_scorer:CustomScorer",
-}
-"""What a card's `loader` means: "module:Class", imported when it is used."""
+def find_weights(card: RerankerCard, setup: Setup) -> Weights:
+    """Return the weights that a card means here, without downloading them.
 
-
-def open_scorer(card: RerankerCard, instruction: Instruction, setup: Setup) -> PairScorer:
-    """Return what scores by a card, for a dataset's instruction words; no weights are loaded yet.
-
-    Raises MissingExtraError if what the card's loader needs is not installed.
+    A base by hand is named NAME.base. A folder of NAME that holds a whole model, merged before, needs no base.
     """
-    module, _, name = LOADERS[card.loader].partition(":")
-    with extras_installed(f"reranker {card.name}"):
-        scorer: PairScorer = getattr(import_module(module), name)(card, instruction, setup)
-    return scorer
+    by_hand = setup.path_of(card.name)
+    merged = by_hand and (by_hand / "config.json").is_file() and not (by_hand / "adapter_config.json").is_file()
+    if merged or not card.base:
+        return weights.find(card, setup)
+    name = f"{card.name}.base"
+    base = card.model_copy(update={"name": name, "repository": card.base, "revision": card.base_revision})
+    return weights.find(card, setup, base=weights.find(base, setup))
+
+
+class LoadedScorer:
+    """A tokenizer, and a copy of its model on each device."""
+
+    def __init__(self, own: Weights, card: RerankerCard, setup: Setup) -> None:
+        from r2med.crossencoders import pair_model
+
+        folder = (own.base or own).fetch()
+        adapter = own.fetch() if own.base else None
+        self.tokenizer = pair_model.load_tokenizer(folder, card, setup)
+
+        def load(device: str, dtype: str) -> PairModel:
+            model = pair_model.load_model(folder, adapter, card, setup, dtype)
+            return pair_model.with_head(model, self.tokenizer, card, device)
+
+        self.replicas = Replicas(setup, load)
+        model = self.replicas.first.model
+        self.has_types = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
+        self.limit = self._checked_limit(card, pair_model.positions(model))
+
+    def _checked_limit(self, card: RerankerCard, positions: int) -> int:
+        if 0 < positions < card.max_tokens:
+            raise UserError(
+                f"reranker {card.name}: its card allows {card.max_tokens} tokens, "
+                f"its weights have {positions} positions"
+            )
+        own = int(min(self.tokenizer.model_max_length or UNLIMITED, UNLIMITED))
+        limits = [limit for limit in (own, positions) if 0 < limit < UNLIMITED]
+        return card.max_tokens or min(limits, default=USUAL)
+
+
+class TransformerScorer:
+    """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
+
+    def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
+        devices.check_torch(setup, f"reranker {card.name}")
+        self._card = card
+        self._instruction = instruction
+        self._setup = setup
+        self._backend = devices.describe_backend(setup)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a score depends on; the card's name is no part of it."""
+        card, own = self._card, self._weights
+        base = {"base": own.base.repository, "base_revision": own.base.revision} if own.base else {}
+        return {
+            "loader": card.loader,
+            "model": own.repository or own.name,
+            "revision": own.revision,
+            **base,
+            "logit": card.logit or "by the number of labels",
+            "query_template": "{query}".join(card.query_parts(self._instruction)),
+            "document_template": card.document,
+            "join": card.join,
+            "before": card.before,
+            "after": card.after,
+            "max_tokens": card.max_tokens or "the model's own",
+            "cut_query": card.cut_query,
+            **self._backend,
+        }
+
+    def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
+        """Return one score per pair, in their order."""
+        if not pairs:
+            return []
+        loaded = self._loaded()
+        started = time.perf_counter()
+        tokenizer = PairTokenizer(loaded.tokenizer, self._card, self._instruction, loaded.limit, loaded.has_types)
+        tokens = tokenizer(pairs)
+
+        def rows(model: PairModel, batch: Sequence[int]) -> Vectors:
+            ids = [tokens.ids[i] for i in batch]
+            types = padded([tokens.types[i] for i in batch], 0) if tokens.types else None
+            return model(padded(ids, tokenizer.pad), np.asarray([len(row) for row in ids], dtype=np.int64), types)
+
+        lengths = tokens.lengths()
+        scores = loaded.replicas.run(lengths, rows, tokens.cut).vectors[:, 0]
+        share = (time.perf_counter() - started) / sum(lengths)
+        return [
+            ScoredPair(float(score), length, cut, share * length)
+            for score, length, cut in zip(scores, lengths, tokens.cut, strict=True)
+        ]
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return find_weights(self._card, self._setup)
+
+    def _loaded(self) -> LoadedScorer:
+        card, setup, own = self._card, self._setup, self._weights
+        key = ("cross", own, card.loader, card.logit, card.max_tokens)
+        return cached_model(key, setup, lambda: LoadedScorer(own, card, setup))
