@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,16 @@ def test_an_object_may_have_been_trained_further_since(setup: Setup, tmp_path: P
 def test_what_is_no_model_is_told_in_one_line(setup: Setup) -> None:
     with pytest.raises(UserError, match="an object of int, given as a system: it has no method encode_queries"):
         r2med.run(3, WARD, setup=setup)
+
+
+def test_a_notebook_shows_the_step_and_how_far_it_is(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    handle = SimpleNamespace(update=lines.append)
+    shown = SimpleNamespace(HTML=str, display=lambda html, display_id: handle)
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=shown))
+    [record] = r2med.run(Letters(), WARD, out=None, setup=setup).records
+    assert lines[0].startswith("ward · py:") and lines[-1] == ""
+    assert "3 of 3 documents" in lines[1]
+    assert repr(record) == f"Record({record.system} on ward: nDCG@10 {record.mean['nDCG@10']:.4f})"

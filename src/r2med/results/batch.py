@@ -9,6 +9,7 @@ from typing import Any
 
 from r2med.data import Dataset, load, names
 from r2med.encoders.custom import spec_of
+from r2med.engine.notebook import notebook_progress
 from r2med.errors import UserError
 from r2med.expand.expansion import Expansion
 from r2med.results.cells import Cell, Results
@@ -31,7 +32,6 @@ def run(
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
-    announce: Callable[[str], None] = lambda step: None,
     setup: Setup | None = None,
     **settings: Any,
 ) -> Results:
@@ -51,7 +51,8 @@ def run(
         suite=suite,
         setup=setup or Setup(**settings),
     )
-    return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
+    with notebook_progress() as announce:
+        return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
 
 
 @dataclass(frozen=True)

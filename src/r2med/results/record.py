@@ -158,6 +158,10 @@ class Record(_Part):
             **files,
         )
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
+        return f"Record({self.system} on {self.dataset.name}: {shown})"
+
     @property
     def failures(self) -> int:
         """Queries that got no generated text and were searched as they are."""

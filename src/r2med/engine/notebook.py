@@ -1,0 +1,41 @@
+"""Progress in a notebook: one line below the cell, which changes as the work goes on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+
+from r2med.engine.reporting import Progress, listening
+
+EVERY = 0.5
+"""Seconds between two changes of the line."""
+
+
+@contextmanager
+def notebook_progress() -> Iterator[Callable[[str], None]]:
+    """Yield a function that announces the next step by name; outside of a notebook it does nothing."""
+    if "ipykernel" not in sys.modules:
+        yield lambda step: None
+        return
+    from IPython.display import HTML, display
+
+    line = display(HTML(""), display_id=True)
+    step, shown = "", 0.0
+
+    def announce(name: str) -> None:
+        nonlocal step
+        step = name
+        line.update(HTML(escape(name)))
+
+    def report(progress: Progress) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= EVERY:
+            shown = time.monotonic()
+            line.update(HTML(escape(f"{step}: {progress.done:,} of {progress.total:,} {progress.what}")))
+
+    with listening(report):
+        yield announce
+    line.update(HTML(""))
