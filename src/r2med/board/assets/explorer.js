@@ -49,7 +49,10 @@
   const number = (name) => view.index.systems.find((system) => view.site.systems[system].name === name);
 
   /* The systems by their mean, best first. */
-  const standing = () => [...view.index.systems].sort((x, y) => mean(y) - mean(x));
+  function standing() {
+    const means = new Map(view.index.systems.map((system) => [system, mean(system)]));
+    return [...view.index.systems].sort((x, y) => means.get(y) - means.get(x));
+  }
 
   /* Whom to compare with: the best system but A. */
   const rival = () => standing().find((system) => view.site.systems[system].name !== view.chosen.a);
@@ -101,20 +104,20 @@
   /* A line of all systems' values for a query, 0 to 1, with A and B told apart. */
   function line(query) {
     if (!view.judged.has(query)) return h("small", { class: "muted" }, "not judged");
-    const at = (value) => `${3 + 94 * value}%`;
+    const percent = (value) => 3 + 94 * value;
+    const at = (value) => `${percent(value)}%`;
     const [a, b] = sides().map((system) => (system === undefined ? null : valueOf(system, query)));
     const s = board.svg;
     return s("svg", { class: "values", height: 12, role: "img", "aria-label": `A ${points(a)}${b === null ? "" : `, B ${points(b)}`}` },
       s("line", { class: "rail", x1: at(0), x2: at(1), y1: 6, y2: 6 }),
-      view.index.systems.map((system) => s("line", { class: "tick", x1: at(valueOf(system, query)), x2: at(valueOf(system, query)), y1: 3, y2: 9 })),
+      ledger.ticks(view.index.systems.map((system) => percent(valueOf(system, query))), 12, 3),
       a === null ? null : s("circle", { class: "side-a", cx: at(a), cy: 6, r: 3.5 }),
       b === null ? null : s("svg", { x: at(b), y: 6, overflow: "visible" }, s("rect", { class: "side-b", x: -3, y: -3, width: 6, height: 6 })));
   }
 
   function entry(position) {
     const [id, text] = view.index.queries[position];
-    const current = id === view.chosen.q;
-    const link = h("a", { class: "entry", href: board.link("explorer", { ...view.chosen, q: id }), "aria-current": current ? "true" : null },
+    const link = h("a", { class: "entry", href: board.link("explorer", { ...view.chosen, q: id }) },
       h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))), line(position));
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -129,8 +132,13 @@
     const shown = view.shown;
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
-    view.list.replaceChildren(...shown.map(entry));
-    const current = view.list.querySelector("[aria-current]");
+    const { q, ...rest } = view.chosen;
+    const drawn = JSON.stringify([shown, rest]);
+    if (drawn !== view.listDrawn) view.list.replaceChildren(...shown.map(entry));
+    view.listDrawn = drawn;
+    view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    const current = view.list.children[shown.findIndex((position) => view.index.queries[position][0] === q)]?.firstChild;
+    current?.setAttribute("aria-current", "true");
     if (current && view.list.clientHeight) {
       const top = current.offsetTop - view.list.offsetTop;
       if (top < view.list.scrollTop || top + current.offsetHeight > view.list.scrollTop + view.list.clientHeight) view.list.scrollTop = top - 80;

@@ -28,13 +28,18 @@ board.ledger = (() => {
     return marks;
   }
 
+  /* Ticks at these percents of the width, as one element: a hundred systems make thousands of them on a page. */
+  const ticks = (percents, height, margin, name = "tick") => svg("svg", { viewBox: `0 0 100 ${height}`, preserveAspectRatio: "none", width: "100%", height },
+    svg("path", { class: name, d: percents.map((x) => `M${x.toFixed(2)} ${margin}V${height - margin}`).join("") }));
+
   /* One strip: a tick for every system, a disc for A, a square for B. */
   function strip(ranks, a, b, depth) {
     const x = scale(depth);
     return svg("svg", { class: "strip", height: 26, "aria-hidden": "true" },
       svg("rect", { class: "seen", x: 0, y: 0, width: `${x(10) + 0.8}%`, height: 26 }),
       svg("line", { class: "rail", x1: "0%", x2: `${SPAN + 1}%`, y1: 13, y2: 13 }),
-      ranks.map(([, rank]) => svg("line", { class: rank ? "tick" : "tick beyond", x1: `${x(rank)}%`, x2: `${x(rank)}%`, y1: 6, y2: 20 })),
+      ticks(ranks.filter(([, rank]) => rank).map(([, rank]) => x(rank)), 26, 6),
+      ranks.some(([, rank]) => !rank) ? ticks([BEYOND], 26, 6, "tick beyond") : null,
       pair(x, a, b));
   }
 
@@ -84,5 +89,5 @@ board.ledger = (() => {
       lines, extra, number(a, left - 6, "end"), number(b, right + 6, "start"));
   }
 
-  return { ledger, standings, slope };
+  return { ticks, ledger, standings, slope };
 })();
