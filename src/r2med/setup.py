@@ -34,6 +34,8 @@ class Setup:
     """Weights given by hand: (name of a model or an LLM, folder or file)."""
     memory: int = 2 << 30
     """Bytes that blocks of vectors and batches may take."""
+    models_kept: int = field(default=3, compare=False)
+    """Models that stay in memory; the default: two towers of one and another, or the dense parts of a fusion."""
     tokens_per_batch: int = 0
     """Tokens that an encoder reads at once; 0: as the device allows."""
 

@@ -74,9 +74,6 @@ class Replicas(Generic[Model]):
         return Encoded(vectors, cost(range(len(lengths))))
 
 
-KEPT = 3
-"""Two towers of one model and one more, or the dense parts of a fusion: what a run goes back and forth between."""
-
 _kept: OrderedDict[Hashable, Any] = OrderedDict()
 _lock = threading.RLock()
 
@@ -90,7 +87,7 @@ def cached_model(key: Hashable, setup: Setup, load: Callable[[], Loaded]) -> Loa
     whole = (key, setup.device, setup.dtype, setup.backend, setup.tokens_per_batch, setup.trust_remote_code)
     with _lock:
         if whole not in _kept:
-            while len(_kept) >= KEPT:
+            while len(_kept) >= setup.models_kept:
                 _kept.popitem(last=False)
             model = _attempt(load)
             if model is None and _kept:

@@ -37,7 +37,7 @@ LEASE_SECONDS = 60.0
 
 def journal_file(store: Store) -> Path:
     """Return where a store keeps answers."""
-    return store.root / "journal" / "chat.sqlite"
+    return store.answers / "chat.sqlite"
 
 
 def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:

@@ -7,8 +7,10 @@ import importlib
 import importlib.util
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from r2med.setup import Setup
 MAGIC = b"GGUF"
 SAMPLE = 1 << 20
 """Bytes read at either end of a weight file for its fingerprint: all of 40 GB would take minutes before every run."""
+_TURN = threading.Lock()
+"""Threads that ask at once take turns: each answer has all the cores."""
 
 
 class LlamaBackend:
@@ -31,7 +35,6 @@ class LlamaBackend:
         self.card = card
         self.file = gguf_file(card, setup)
         self._threads = setup.threads
-        self._engine: Any = None
 
     def describe(self) -> dict[str, Any]:
         """Return the weights by name, size and fingerprint, and the room they are given."""
@@ -49,40 +52,43 @@ class LlamaBackend:
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""
         for number, request in enumerate(requests):
-            engine = self._load()
-            started = time.perf_counter()
-            try:
-                raw = request.prompt is not None
-                handle = engine.handle_completions if raw else engine.handle_chat_completions
-                result = handle(_body(request, self.card))
-            except (RuntimeError, ValueError) as error:
-                result = {"error": {"code": 500, "message": str(error)}}
-            done(number, _read(result, time.perf_counter() - started))
+            with _TURN:
+                engine = _engine(self.card.name, self.file, self.card.context_length, self._threads)
+                started = time.perf_counter()
+                try:
+                    raw = request.prompt is not None
+                    handle = engine.handle_completions if raw else engine.handle_chat_completions
+                    result = handle(_body(request, self.card))
+                except (RuntimeError, ValueError) as error:
+                    result = {"error": {"code": 500, "message": str(error)}}
+                seconds = time.perf_counter() - started
+            done(number, _read(result, seconds))
 
-    def _load(self) -> Any:
-        if self._engine is None:
-            llama = _library(self.card.name)
-            settings = llama.CommonParams()
-            settings.model.path = str(self.file)
-            settings.n_ctx = self.card.context_length
-            settings.n_parallel = 1
-            settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = self._threads or free_cores()
-            # Its flash attention adds up in an order that depends on the threads: another text on another machine.
-            settings.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-            settings.warmup = False  # a pass over nothing, which takes as long as a short answer
-            settings.verbosity = -1  # at its default it writes hundreds of lines to the terminal
-            settings.cache_ram_mib = 0  # prompts are not asked twice, and its default is 8 GB
-            # The engine opens a port on loopback whether wanted or not; nobody else is to use it.
-            settings.ui = False
-            settings.api_keys = [secrets.token_hex()]
-            try:
-                self._engine = llama.Server(settings)
-            except RuntimeError:
-                raise UserError(
-                    f"model {self.card.name}: llama.cpp cannot load {self.file}: is it a whole GGUF file of a "
-                    "kind that the installed xllamacpp knows, and is there memory for it?"
-                ) from None
-        return self._engine
+
+@cache
+def _engine(name: str, file: Path, context_length: int, threads: int) -> Any:
+    """Return the engine of a weight file, loaded once however many stages ask it."""
+    llama = _library(name)
+    settings = llama.CommonParams()
+    settings.model.path = str(file)
+    settings.n_ctx = context_length
+    settings.n_parallel = 1
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads or free_cores()
+    # Its flash attention adds up in an order that depends on the threads: another text on another machine.
+    settings.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    settings.warmup = False  # a pass over nothing, which takes as long as a short answer
+    settings.verbosity = -1  # at its default it writes hundreds of lines to the terminal
+    settings.cache_ram_mib = 0  # prompts are not asked twice, and its default is 8 GB
+    # The engine opens a port on loopback whether wanted or not; nobody else is to use it.
+    settings.ui = False
+    settings.api_keys = [secrets.token_hex()]
+    try:
+        return llama.Server(settings)
+    except RuntimeError:
+        raise UserError(
+            f"model {name}: llama.cpp cannot load {file}: is it a whole GGUF file of a "
+            "kind that the installed xllamacpp knows, and is there memory for it?"
+        ) from None
 
 
 def gguf_file(card: LLMCard, setup: Setup) -> Path:

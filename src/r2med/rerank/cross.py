@@ -30,7 +30,7 @@ from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.stages import Stage, depth_field
-from r2med.store import Store, digest
+from r2med.store import LiveStore, Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table
 
@@ -125,6 +125,10 @@ def pair_scores(
     }
     if not pairs:
         return [[] for _ in queries]
+    if isinstance(store, LiveStore):  # keeps nothing of a question; threads take turns with the model
+        with store.turn(f"scorer {name}"):
+            scores = _scored(pairs, scorer, corpus)
+        return [[scores[key] for key in line] for line in keys]
     folder = store.root / "scores"
     with Table(folder / f"{name}.sqlite", "cache of scores", "scores") as cache:
         scores = _kept(cache, list(pairs), store)

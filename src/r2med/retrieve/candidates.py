@@ -102,8 +102,8 @@ class CandidateSearcher:
         return Searched(Run.ranked(asked, hits, self._corpus))
 
     def live(self) -> CandidateSearcher:
-        """Return itself: it looks rankings up and keeps nothing."""
-        return self
+        """Raise UserError: a run has the rankings of its own queries and of no other."""
+        raise UserError(f"{self._path} holds the rankings of its queries: it cannot search for any other question")
 
     def _read(self, asked: Sequence[str]) -> Run:
         path = typed_path(str(self._path))

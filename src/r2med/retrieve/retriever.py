@@ -13,7 +13,7 @@ from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.errors import UserError
 from r2med.retrieve.run import Run
-from r2med.store import Store, about, digest
+from r2med.store import LiveStore, Store, about, digest
 from r2med.store.files import write_array
 
 MEAN = ""
@@ -93,20 +93,19 @@ def cached_search(
 ) -> Searched:
     """Search, through the store; each query's excluded documents are left out of its ranking.
 
-    With `timed`, some queries are then searched one by one, to know the latency of a search.
+    With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
     """
+    if isinstance(store, LiveStore):
+        return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
     key = digest(["run", VERSION, retriever.describe(dataset), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
         searcher = retriever.index(dataset, store)
-        excluded = {query.query.id: corpus.rows(query.query.excluded) for query in queries if query.query.excluded}
-        spare = max(map(len, excluded.values()), default=0)
-        searched = searcher.search(queries, k + spare)
-        run = searched.run.without(excluded, k) if excluded else searched.run
-        write_array(folder / "rows.npy", run.rows)
-        write_array(folder / "scores.npy", run.scores)
+        searched = _search(searcher, dataset, queries, k)
+        write_array(folder / "rows.npy", searched.run.rows)
+        write_array(folder / "scores.npy", searched.run.scores)
         cost = searched.cost
         if timed and not (cost.dollars or cost.unpriced):  # a search that costs money is not repeated
             with contextlib.suppress(UserError):  # a run file knows all its queries together, or none
@@ -117,6 +116,21 @@ def cached_search(
         artefact = store.make("run", key, build)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
+
+
+def live_searcher(retriever: Retriever, dataset: Dataset, store: LiveStore) -> Searcher:
+    """Return the searcher for questions that come one by one; the store opens each retriever once."""
+    key = digest(["searcher", retriever.describe(dataset), dataset.corpus.fingerprint])
+    return store.opened(key, lambda: retriever.index(dataset, store).live())
+
+
+def _search(searcher: Searcher, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:
+    """Return the k best documents of each query that are not excluded for it."""
+    rows = dataset.corpus.rows
+    excluded = {query.query.id: rows(query.query.excluded) for query in queries if query.query.excluded}
+    spare = max(map(len, excluded.values()), default=0)
+    searched = searcher.search(queries, k + spare)
+    return replace(searched, run=searched.run.without(excluded, k)) if excluded else searched
 
 
 TIMED = 32

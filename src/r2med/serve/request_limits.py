@@ -32,6 +32,8 @@ class Limits:
     """Requests that wait for the search at a time; one more gets 503."""
     batch: int = 64
     """Queries of waiting requests that are searched together; 1 searches every request by itself."""
+    answers: int = 16
+    """Questions that are answered at a time by POST /search; one more gets 503."""
     seconds: int = 30
     """Seconds that a client has to send the head of a request, then its body, then to read on in the answer."""
     connections: int = 1024

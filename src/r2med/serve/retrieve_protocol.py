@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.agents.conversation import Hit
 from r2med.serve.request_limits import HTTPError, Limits
 from r2med.text.unicode import is_unicode
+
+Request = TypeVar("Request", bound=BaseModel)
 
 TOPK = 3
 """Documents of a query whose request does not say: as many as Search-R1 asks for."""
@@ -58,12 +60,17 @@ class RetrieveResponse(BaseModel):
 
 def read_request(body: bytes, limits: Limits) -> RetrieveRequest:
     """Parse the body of a request. Raises HTTPError if it cannot be read, or asks for more than the limits allow."""
-    try:
-        request = RetrieveRequest.model_validate(_parse_json(body))
-    except ValidationError as error:
-        raise HTTPError(422, _describe(error)) from None
+    request = validated(RetrieveRequest, body, {"queries": ["…"], "topk": TOPK, "return_scores": True})
     _check(request, limits)
     return request
+
+
+def validated(model: type[Request], body: bytes, example: dict[str, Any]) -> Request:
+    """Return a body as a request. Raises HTTPError if it is no JSON, or has another form than the example."""
+    try:
+        return model.model_validate(_parse_json(body))
+    except ValidationError as error:
+        raise HTTPError(422, _describe(error, example)) from None
 
 
 def write_response(results: Sequence[Sequence[Hit]], scores: bool) -> bytes:
@@ -95,11 +102,11 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"there is no {name} in it")
 
 
-def _describe(error: ValidationError) -> str:
+def _describe(error: ValidationError, example: dict[str, Any]) -> str:
     """Return the first fault with its position, as one would write it: queries[2]."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     if not first["loc"]:
-        return 'the request must be an object such as {"queries": ["…"], "topk": 3, "return_scores": true}'
+        return f"the request must be an object such as {json.dumps(example, ensure_ascii=False)}"
     position = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
     fault = "it is missing" if first["type"] == "missing" else first["msg"][:1].lower() + first["msg"][1:]
     return f"{position}: {fault}"
@@ -115,9 +122,14 @@ def _check(request: RetrieveRequest, limits: Limits) -> None:
     if count * k > limits.documents:
         raise HTTPError(422, f"{count:,} queries × topk {k:,} are more documents than {limits.documents:,}")
     for index, query in enumerate(request.queries):
-        if not query.strip():
-            raise HTTPError(422, f"queries[{index}]: it is empty")
-        if len(query) > limits.characters:
-            raise HTTPError(422, f"queries[{index}]: {len(query):,} characters are more than {limits.characters:,}")
-        if not is_unicode(query):
-            raise HTTPError(422, f"queries[{index}]: it has half of a surrogate pair")
+        check_text(f"queries[{index}]", query, limits)
+
+
+def check_text(field: str, text: str, limits: Limits) -> None:
+    """Raise HTTPError for a text that cannot be searched, or is longer than the limit."""
+    if not text.strip():
+        raise HTTPError(422, f"{field}: it is empty")
+    if len(text) > limits.characters:
+        raise HTTPError(422, f"{field}: {len(text):,} characters are more than {limits.characters:,}")
+    if not is_unicode(text):
+        raise HTTPError(422, f"{field}: it has half of a surrogate pair")

@@ -86,6 +86,11 @@ class Store:
         self._made: set[str] | None = None  # what this run made, if only that counts
         self._swept: set[Path] = set()
 
+    @property
+    def answers(self) -> Path:
+        """The folder in which answers of LLMs are kept."""
+        return self.root / "journal"
+
     def fresh(self) -> Store:
         """Return this store for a run that redoes everything: what it did not make itself counts as absent."""
         if self._made is not None:  # it is such a store, and what it made in this run need not be made twice

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from r2med import stages
 from r2med.cost import Cost, total
-from r2med.data.dataset import Dataset
+from r2med.data.dataset import Dataset, Query
 from r2med.errors import UserError, nearest
 from r2med.expand.expansion import Asking, Expander, Expansion, check
+from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
@@ -20,10 +23,13 @@ from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, encoded
 from r2med.stages import Stage
-from r2med.store import Store
+from r2med.store import LiveStore, Store
 from r2med.system.composing import Calls, printed, read
 
 log = logging.getLogger("r2med")
+
+MODELS_KEPT = 64
+"""Models that stay in memory where questions come one by one: all there may be."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +115,7 @@ class System:
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
         expansion = self._expander.expand(dataset, store)
-        for notice in expansion.notices:
-            log.info("%s", notice)
+        _log(expansion.notices, store)
         return expansion
 
     def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
@@ -124,9 +129,30 @@ class System:
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
             run = reranked[-1].run
             odd = _odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus))
-            for notice in (*odd, *reranked[-1].notices):
-                log.info("%s", notice)
+            _log((*odd, *reranked[-1].notices), store)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
+
+    def live(self, dataset: Dataset, store: Store) -> LiveSystem:
+        """Return the system for questions that come one by one: indexed, its models loaded, no LLM asked yet.
+
+        Systems that are given one `LiveStore` share what they open and what LLMs answer. Raises UserError for what
+        would stop the system.
+        """
+        live = LiveStore.of(store)
+        # No question is to wait for weights that another system's pushed out.
+        system = replace(self, setup=replace(self.setup, store=live, models_kept=MODELS_KEPT))
+        system.check([dataset])
+        system._warm_up(dataset, live)
+        return LiveSystem(system, dataset, live)
+
+    def _warm_up(self, dataset: Dataset, store: LiveStore) -> None:
+        """Load the weights of the stages that have some: now, and not at the expense of the first question."""
+        queries = (SearchQuery(Query("", "warm up")),)
+        cached_search(self._retriever, dataset, queries, 1, store)
+        first = Run.ranked([""], [(np.zeros(1, np.int32), np.ones(1, np.float32))], dataset.corpus)
+        for reranker in self._rerankers:
+            if not isinstance(reranker, Asking):
+                reranker.rerank(dataset, queries, first, store)
 
     @cached_property
     def _expander(self) -> Expander | None:
@@ -141,6 +167,47 @@ class System:
     @cached_property
     def _rerankers(self) -> tuple[Reranker, ...]:
         return tuple(stage.open(self.setup) for stage in self.rerankers)
+
+
+@dataclass(frozen=True)
+class LiveSystem:
+    """A system that answers one question after the other. Any thread may ask; nothing of a question is kept."""
+
+    system: System
+    dataset: Dataset
+    store: LiveStore
+
+    @property
+    def name(self) -> str:
+        """The system's name."""
+        return self.system.name
+
+    def answer(self, question: str, k: int) -> Outcome:
+        """Return the k best documents for a question, stage by stage; one of the dataset's own counts as that query.
+
+        Raises UserError if a stage cannot work. A call of an LLM that fails is told in the outcome, as in any run.
+        """
+        own = self._own.get(" ".join(question.split()))
+        if own is None and isinstance(self.system._expander, Recorded):
+            raise UserError(
+                f"{self.system.expander} has texts for the {len(self._own)} questions of {self.dataset.name} alone: "
+                "ask one of them, or serve a system whose LLM can be asked"
+            )
+        dataset = replace(self.dataset, queries=(own or Query("", question),))
+        # Two systems side by side are not to ask the same at once: the second reads what the first was answered.
+        with self.store.turn(f"{self.system.expansion_name} {question}"):
+            expansion = self.system.expand(dataset, self.store)
+        return self.system.run(dataset, self.store, k, expansion)
+
+    @cached_property
+    def _own(self) -> dict[str, Query]:
+        return {" ".join(query.text.split()): query for query in self.dataset.queries}
+
+
+def _log(notices: Iterable[str], store: Store) -> None:
+    """Tell whoever runs the systems; what is told of a live question is for who asked, and is in the outcome."""
+    for notice in notices if not isinstance(store, LiveStore) else ():
+        log.info("%s", notice)
 
 
 def _expansion(calls: list[list[Call]], spec: str) -> Call | None:

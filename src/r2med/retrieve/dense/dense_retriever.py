@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,6 +70,10 @@ class DenseRetriever:
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store)
 
 
+_TURN = threading.Lock()
+"""Questions that come at once are encoded one after the other: not every tokenizer and model bears several threads."""
+
+
 class DenseSearcher:
     """Searches one corpus."""
 
@@ -85,7 +90,7 @@ class DenseSearcher:
         """Return the k nearest documents of each query, exactly."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        with about(model=self._retriever.stage.name):
+        with _TURN, about(model=self._retriever.stage.name):
             asked = query_vectors(queries, self._encoder, self._store)
         vectors, card = asked.vectors, self._retriever.card
         if vectors.shape[1] != self._embeddings.dimension:
