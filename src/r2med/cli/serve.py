@@ -1,4 +1,4 @@
-"""`r2med serve`: a corpus behind HTTP, for agents."""
+"""`r2med serve`: systems behind HTTP, for agents and for people."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.serve.request_limits import GRACE, Limits
+from r2med.serve.request_limits import DEADLINE, GRACE, Limits
 
 LIMITS = Limits()
 
 
 def serve(
     dataset: Annotated[str, typer.Argument(help="What to search: a dataset, demo/NAME or a folder.")],
-    retriever: Annotated[str, typer.Option(help="What searches it, e.g. bm25, minilm or bm25+minilm.")] = "bm25",
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SYSTEM",
+            help="What answers on the page and at /search, e.g. 'hyde(o3-mini) → bm25'; may be repeated.",
+            show_default=False,
+            autocompletion=completion.systems,
+        ),
+    ] = None,
+    retriever: Annotated[
+        str,
+        typer.Option(
+            help="What searches at /retrieve, e.g. bm25+minilm. Default: the first system's, else bm25.",
+            show_default=False,
+        ),
+    ] = "",
     host: Annotated[
         str, typer.Option(help="Where to listen; beyond this machine needs R2MED_SERVE_TOKEN.")
     ] = "127.0.0.1",
@@ -26,6 +42,7 @@ def serve(
     max_documents: Annotated[int, typer.Option(help="Documents of an answer: queries × topk.")] = LIMITS.documents,
     max_waiting: Annotated[int, typer.Option(help="Requests that may wait; one more gets 503.")] = LIMITS.waiting,
     batch: Annotated[int, typer.Option(help="Queries of waiting requests searched together.")] = LIMITS.batch,
+    max_answers: Annotated[int, typer.Option(help="Questions answered at a time at /search.")] = LIMITS.answers,
     max_seconds: Annotated[int, typer.Option(help="Seconds that a request may take to arrive.")] = LIMITS.seconds,
     max_connections: Annotated[
         int, typer.Option(help="Open connections; one more closes an idle one.")
@@ -38,22 +55,34 @@ def serve(
     backend: flags.Backend = "torch",
     trust_remote_code: flags.TrustRemoteCode = False,
     memory: flags.Memory = "2G",
+    depth: flags.Depth = 100,
+    recorded: flags.Recorded = False,
+    generations: flags.Generations = None,
+    llm: Annotated[
+        str, typer.Option(metavar="NAME", help="The LLM of what needs one.", rich_help_panel=flags.LLMS)
+    ] = "",
+    base_url: flags.BaseURL = None,
+    llm_backend: flags.LLMBackend = "",
+    prompts: flags.Prompts = None,
+    deadline: Annotated[
+        float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
+    ] = DEADLINE,
     budget: flags.Budget = None,
 ) -> None:
-    """Answer POST /retrieve in the protocol of Search-R1's retrieval server, until it is stopped."""
+    """Serve a page to search with, its POST /search, and POST /retrieve in the protocol of Search-R1."""
     import os
 
     from r2med.cli.progress import steps
     from r2med.cli.terminal_text import printable
     from r2med.data import load
     from r2med.errors import MissingExtraError
-    from r2med.store import default_store
+    from r2med.store import LiveStore, default_store
 
     try:
         from r2med.serve.http_app import create_app
         from r2med.serve.http_server import TOKEN, bind
         from r2med.serve.http_server import serve as serve_at
-        from r2med.serve.served_corpus import open_served_corpus
+        from r2med.serve.served_corpus import open_served
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
             raise
@@ -67,9 +96,11 @@ def serve(
         documents=max_documents,
         waiting=max_waiting,
         batch=batch,
+        answers=max_answers,
         seconds=max_seconds,
         connections=max_connections,
     )
+    store = LiveStore.of(default_store())
     setup = flags.make_setup(
         model_path=model_path,
         memory=memory,
@@ -78,17 +109,26 @@ def serve(
         dtype=dtype,
         backend=backend,
         trust_remote_code=trust_remote_code,
+        depth=depth,
+        recorded=recorded,
+        generations=generations,
+        llm=llm,
+        base_url=base_url,
+        llm_backend=llm_backend,
+        prompts=prompts,
+        deadline=deadline,
+        store=store,
     )
     token = os.environ.get(TOKEN, "").strip() or None
     listener = bind(host, port, token)
-    store = default_store()
     with steps(1) as step:
-        step(f"{dataset} · {retriever}")
-        served = open_served_corpus(load(dataset, store), retriever, setup, store)
-    app = create_app(served, limits, token)
+        step(f"{dataset} · {' · '.join([*(system or []), retriever])}".rstrip(" ·"))
+        served, systems = open_served(load(dataset, store), system or [], retriever, setup, store)
+    app = create_app(served, limits, token, systems, deadline)
 
     def ready() -> None:
         about = f"{served.dataset}, {len(served.corpus):,} documents, {served.retriever}"
-        print(printable(f"{listener.url}/retrieve · {about} · Ctrl-C stops"), flush=True)
+        page = f"{listener.url}/ searches with {', '.join(each.name for each in systems)}"
+        print(printable(f"{listener.url}/retrieve · {about} · {page} · Ctrl-C stops"), flush=True)
 
-    serve_at(app, listener, ready, grace=grace, access_log=access_log)
+    serve_at(app, listener, ready, grace=grace, access_log=access_log, leave=store.close)

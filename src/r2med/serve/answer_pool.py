@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from r2med.engine.reporting import Progress, listening
 from r2med.serve.request_limits import unavailable
@@ -24,8 +24,8 @@ class AnswerPool:
     def __init__(self, threads: int) -> None:
         self._most = threads
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answer")
-        self._running: dict[asyncio.Future[object], threading.Event] = {}
-        self._leaving: asyncio.Event = asyncio.Event()
+        self._running: dict[asyncio.Future[Any], asyncio.Future[None]] = {}
+        """The work that is under way, and for each what its client is told by that the server leaves."""
         self._closed = False
 
     @property
@@ -43,10 +43,10 @@ class AnswerPool:
         if len(self._running) >= self._most:
             raise unavailable(f"{self._most} questions are being answered already: try again in a moment")
         stopped = threading.Event()
-        future = asyncio.get_running_loop().run_in_executor(self._threads, _until, stopped, work)
-        self._running[future] = stopped  # type: ignore[index]
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._threads, _until, stopped, work)
+        leaving = self._running[future] = loop.create_future()
         future.add_done_callback(self._forget)
-        leaving = asyncio.ensure_future(self._leaving.wait())
         try:
             await asyncio.wait({future, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if future.done():
@@ -55,7 +55,6 @@ class AnswerPool:
                 raise unavailable("the server is stopping")
             raise TimeoutError
         finally:
-            leaving.cancel()
             stopped.set()
 
     def close(self) -> None:
@@ -64,9 +63,11 @@ class AnswerPool:
 
     def abandon(self) -> None:
         """Refuse those that are being answered, too."""
-        self._leaving.set()
+        for leaving in self._running.values():
+            if not leaving.done():
+                leaving.set_result(None)
 
-    def _forget(self, future: asyncio.Future[object]) -> None:
+    def _forget(self, future: asyncio.Future[Any]) -> None:
         self._running.pop(future, None)
         if not future.cancelled():
             future.exception()  # nobody may be left to look at it
@@ -80,4 +81,7 @@ def _until(stopped: threading.Event, work: Callable[[], T]) -> T:
             raise StoppedError
 
     with listening(check):
-        return work()
+        try:
+            return work()
+        except (SystemExit, KeyboardInterrupt) as error:  # of a user's model: it must not end the server
+            raise RuntimeError(f"it ended with {error!r}") from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import json
-from collections.abc import Awaitable, Iterator
-from html import escape
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from importlib import resources
 from typing import Any, TypeVar
 
 from fastapi import FastAPI
@@ -18,12 +18,30 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from r2med import __version__
-from r2med.serve.request_limits import HTTPError, Limits, unavailable
+from r2med.errors import UserError
+from r2med.serve import docs_page
+from r2med.serve.answer_pool import AnswerPool
+from r2med.serve.request_limits import DEADLINE, HTTPError, Limits, unavailable
 from r2med.serve.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
+from r2med.serve.search_protocol import (
+    EXAMPLE,
+    SearchRequest,
+    SearchResponse,
+    SystemFacts,
+    Systems,
+    answer_of,
+    read_question,
+)
 from r2med.serve.search_queue import SearchQueue
 from r2med.serve.served_corpus import ServedCorpus
+from r2med.system.system import LiveSystem
+
+log = logging.getLogger("r2med")
 
 T = TypeVar("T")
+
+SUGGESTED = 200
+"""Questions of the dataset that the page offers at most."""
 
 
 class Health(BaseModel):
@@ -43,15 +61,23 @@ class Detail(BaseModel):
     detail: str
 
 
-def create_app(served: ServedCorpus, limits: Limits | None = None, token: str | None = None) -> FastAPI:
+def create_app(
+    served: ServedCorpus,
+    limits: Limits | None = None,
+    token: str | None = None,
+    systems: Sequence[LiveSystem] = (),
+    deadline: float = DEADLINE,
+) -> FastAPI:
     """Return the application that serves a corpus; without a token, to programs of this machine only.
 
-    Its queue and its limits are at `app.state`, for the server: it closes the queue when it is stopped.
+    `systems` answer questions at POST /search and on the page, each within the deadline. Queue, threads and limits are
+    at `app.state`, for the server: it closes them when it is stopped.
     """
     limits = limits or Limits()
     queue = SearchQueue(served.search, limits.waiting, limits.batch)
     app = FastAPI(title="r2med serve", version=__version__, docs_url=None, redoc_url=None)
     app.state.queue = queue
+    app.state.answers = answers = AnswerPool(limits.answers)
     app.state.limits = limits
     app.add_middleware(Guard, token=token)
 
@@ -79,12 +105,63 @@ def create_app(served: ServedCorpus, limits: Limits | None = None, token: str | 
             waiting=queue.waiting,
         )
 
+    @app.post("/search", summary="Ask a system", response_model=None, responses=_ANSWERS, openapi_extra=_QUESTION)
+    async def search(request: Request) -> Response:
+        """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
+        # A form of another site's page can send no JSON: it cannot spend the money of whoever looks at it.
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise HTTPError(415, "send the question as JSON, with the header Content-Type: application/json")
+        asked, system = read_question(await _read_body(request, limits), systems, limits)
+        response = await _unless_gone(request, _answered(answers, system, asked, deadline))
+        budget = system.system.setup.budget
+        told = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
+        return Response(told.model_dump_json(), media_type="application/json")
+
+    @app.get("/systems", summary="What can be asked")
+    async def list_systems() -> Systems:
+        """List the systems that answer questions here, and some questions of the dataset."""
+        queries = systems[0].dataset.queries[:SUGGESTED] if systems else ()
+        return Systems(
+            dataset=served.dataset,
+            documents=len(served.corpus),
+            version=__version__,
+            seconds=deadline,
+            systems=[SystemFacts(name=system.name, asks=bool(system.system.asking)) for system in systems],
+            questions=[query.text for query in queries],
+        )
+
     @app.get("/", include_in_schema=False)
+    @app.get("/assets/{name}", include_in_schema=False)
+    async def page(name: str = "search.html") -> Response:
+        if name not in _ASSETS:
+            raise HTTPError(404, "there is no such page")
+        room, kind = _ASSETS[name]
+        content = (resources.files(room) / "assets" / name).read_bytes()
+        return Response(content, media_type=kind, headers=_PAGE_HEADERS)
+
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
-        return HTMLResponse(_page(app.openapi(), await health()), headers={"Content-Security-Policy": _CSP})
+        facts = f"{len(served.corpus):,} documents of {served.dataset}, searched by {served.retriever}"
+        text = docs_page.docs_page(app.openapi(), f"{facts}. Version {__version__}.", f"r2med serve: {served.dataset}")
+        return HTMLResponse(text, headers={"Content-Security-Policy": docs_page.CSP})
 
     return app
+
+
+async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, deadline: float) -> SearchResponse:
+    """Return an answer; whatever stops the system is told in it, in one line."""
+    try:
+        return await pool.run(lambda: answer_of(system, asked.question, asked.k), deadline)
+    except TimeoutError:
+        problem = f"no answer within {deadline:g} seconds"
+    except UserError as error:
+        problem = str(error)
+    except HTTPError:
+        raise
+    except Exception as error:  # why may name files and models: that is for whoever runs the server
+        log.warning("an answer failed: %s: %s", type(error).__name__, error)
+        problem = "the search failed; the server's log says why"
+    return SearchResponse(system=system.name, status="failed", problem=problem)
 
 
 class Guard:
@@ -188,6 +265,30 @@ _REQUEST: dict[str, Any] = {
     }
 }
 
+_QUESTION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": SearchRequest.model_json_schema(), "example": EXAMPLE}},
+    }
+}
+
+_ASSETS: Mapping[str, tuple[str, str]] = {
+    "search.html": ("r2med.serve", "text/html; charset=utf-8"),
+    "search.css": ("r2med.serve", "text/css; charset=utf-8"),
+    "search.js": ("r2med.serve", "text/javascript; charset=utf-8"),
+    "base.css": ("r2med.board", "text/css; charset=utf-8"),
+    "icon.svg": ("r2med.board", "image/svg+xml"),
+}
+"""The files of the page: the room each is in, and its type. It looks like the board."""
+
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"model": RetrieveResponse, "description": "For each query its documents, best first."},
     400: {"model": Detail, "description": "Not UTF-8, or not JSON."},
@@ -198,56 +299,10 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     503: {"model": Detail, "description": "Too many are waiting, or the server is stopping; Retry-After says when."},
 }
 
-_CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem }
-body { color: #1c2430; background: #fff }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-code, pre { font: 14px/1.5 ui-monospace, monospace; background: #f2f4f7; border-radius: 4px } code { padding: 0 .2em }
-pre { padding: .8rem; overflow-x: auto }
-table { border-collapse: collapse } th { font-weight: 600 }
-td, th { text-align: left; padding: .2rem 1rem .2rem 0; vertical-align: top }
-@media (prefers-color-scheme: dark) {
- body { color: #e4e8ee; background: #15191f } code, pre { background: #232a33 } a { color: #8ab8ff }
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    **_RESPONSES,
+    200: {"model": SearchResponse, "description": "The answer, or in one line why there is none (status, problem)."},
+    415: {"model": Detail, "description": "The request is not sent as JSON."},
+    503: {"model": Detail, "description": "Too many are being answered, or the server is stopping."},
 }
-"""
-
-
-def _page(openapi: dict[str, Any], health: Health) -> str:
-    """Return the page that shows the OpenAPI description to a person; it loads nothing from elsewhere."""
-    facts = f"{health.documents:,} documents of {health.dataset}, searched by {health.retriever}"
-    sections = [
-        section
-        for path, operations in openapi["paths"].items()
-        for method, operation in operations.items()
-        for section in _sections(method, path, operation)
-    ]
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>r2med serve: {escape(health.dataset)}</title><style>{_STYLE}</style></head><body>
-<h1>r2med serve</h1>
-<p>{escape(facts)}. Version {escape(health.version)}.</p>
-{"".join(sections)}
-<p>For programs: <a href="openapi.json">openapi.json</a>.</p>
-</body></html>
-"""
-
-
-def _sections(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
-    yield f"<h2><code>{escape(method.upper())} {escape(path)}</code> {escape(operation.get('summary', ''))}</h2>"
-    yield f"<p>{escape(operation.get('description', ''))}</p>"
-    body = operation.get("requestBody", {}).get("content", {}).get("application/json")
-    if body:
-        example = json.dumps(body["example"], ensure_ascii=False)
-        command = f"curl -H 'Content-Type: application/json' -d '{example}' …{path}"
-        yield f"<pre>{escape(command)}</pre>"
-        fields = [(name, field.get("description", "")) for name, field in body["schema"]["properties"].items()]
-        yield _table(("field", "meaning"), fields)
-    answers = [(status, answer["description"]) for status, answer in operation["responses"].items()]
-    yield _table(("answer", "when"), answers)
-
-
-def _table(heads: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    cells = "".join(f"<tr><td><code>{escape(name)}</code></td><td>{escape(text)}</td></tr>" for name, text in rows)
-    return f"<table><tr><th>{heads[0]}</th><th>{heads[1]}</th></tr>{cells}</table>"
+_ANSWERS.pop(500)

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from types import FrameType
@@ -22,6 +22,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from r2med.errors import UserError
+from r2med.serve.answer_pool import AnswerPool
 from r2med.serve.http_app import is_loopback
 from r2med.serve.request_limits import GRACE, HTTPError, Limits, unavailable
 from r2med.serve.search_queue import SearchQueue
@@ -87,10 +88,20 @@ def _bind_error(host: str, port: int, error: OSError) -> UserError:
 
 
 def serve(
-    app: FastAPI, listener: Listener, ready: Callable[[], None], *, grace: int = GRACE, access_log: bool = False
+    app: FastAPI,
+    listener: Listener,
+    ready: Callable[[], None],
+    *,
+    grace: int = GRACE,
+    access_log: bool = False,
+    leave: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM: a search that runs is finished, requests that wait get 503."""
+    """Serve until SIGINT or SIGTERM: a search that runs is finished, requests that wait get 503.
+
+    `leave` is called where a search does not end in time and Python's own end has to be left out.
+    """
     queue: SearchQueue = app.state.queue
+    answers: AnswerPool = app.state.answers
     limits: Limits = app.state.limits
     config = _Config(
         app,
@@ -110,10 +121,11 @@ def serve(
     if access_log:
         _print_to_stderr(logging.getLogger("uvicorn.access"))
     listener.listen()
-    _Server(config, queue, ready, grace).run(sockets=[listener.socket])
-    if queue.is_searching:
+    _Server(config, (queue, answers), ready, grace).run(sockets=[listener.socket])
+    if queue.is_searching or answers.is_busy:
         # A search that does not end must not keep the process, and Python must not tear down what a library's
         # threads are using: that ends in a crash now and then.
+        leave()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
@@ -149,9 +161,11 @@ class _Config(uvicorn.Config):
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: _Config, queue: SearchQueue, ready: Callable[[], None], grace: int) -> None:
+    def __init__(
+        self, config: _Config, queues: Sequence[SearchQueue | AnswerPool], ready: Callable[[], None], grace: int
+    ) -> None:
         super().__init__(config)
-        self._queue = queue
+        self._queues = queues
         self._ready = ready
         self._grace = grace
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -174,8 +188,9 @@ class _Server(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
-        self._queue.close()
-        asyncio.get_running_loop().call_later(0 if self.force_exit else self._grace, self._queue.abandon)
+        for queue in self._queues:
+            queue.close()
+            asyncio.get_running_loop().call_later(0 if self.force_exit else self._grace, queue.abandon)
 
 
 class _Connection(H11Protocol):

@@ -13,6 +13,9 @@ from r2med.errors import UserError
 GRACE = 5
 """Seconds that a running search has to finish after a stop; its clients then get 503."""
 
+DEADLINE = 120.0
+"""Seconds after which an answer is given up: some LLMs think for a minute before they write."""
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,10 +12,13 @@ from r2med.cost import Cost
 from r2med.serve.request_limits import HTTPError, Limits
 from r2med.serve.retrieve_protocol import check_text, validated
 from r2med.system.system import LiveSystem, Outcome
+from r2med.text.highlight import Kind, Words, best_window, matches
 
 K = 10
 TEXT = 6000
 """Characters of a passage that are sent: some documents have fifty pages."""
+WIDTH = 480
+"""Characters of it that are seen at once, where it matches best."""
 TERMS = 30
 """Weighted terms of a feedback that are sent, the heaviest."""
 
@@ -40,6 +44,8 @@ class Passage(BaseModel):
     text: str
     cut: bool = Field(description="Whether the document goes on after the text.")
     before: int | None = Field(None, description="Its rank before the rerankers, from 1.")
+    window: tuple[int, int] = Field(description="The characters of the text that match best.")
+    marks: list[tuple[int, int, Kind]] = Field(description="Words that match: from, to, whose word.")
 
 
 class Turn(BaseModel):
@@ -163,13 +169,26 @@ def _report(
 
 def _passages(system: LiveSystem, outcome: Outcome) -> Iterator[Passage]:
     run, corpus = outcome.run, system.dataset.corpus
+    [query] = outcome.expansion.queries
+    words = Words.of(query.query.text, query.generated)
+    words = replace(words, generated=words.generated | {term for term, _ in query.terms})
     count = int(run.found[0])
     rows = run.rows[0, :count]
     ranks = {row: rank for rank, row in enumerate(outcome.searched.run.rows[0].tolist(), 1)}
     before = [ranks.get(row) if outcome.reranked else None for row in rows.tolist()]
     scores = run.scores[0, :count].tolist()
     for document, text, score, rank in zip(corpus.ids(rows), corpus.texts(rows), scores, before, strict=True):
-        yield Passage(id=document, score=score, text=text[:TEXT], cut=len(text) > TEXT, before=rank)
+        shown = text[:TEXT]
+        window = best_window(shown, words, WIDTH)
+        yield Passage(
+            id=document,
+            score=score,
+            text=shown,
+            cut=len(text) > TEXT,
+            before=rank,
+            window=(window.start, window.stop),
+            marks=[(match.start, match.stop, match.kind) for match in matches(shown, words)],
+        )
 
 
 def _turn(turn: dict[str, Any]) -> Turn:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
     from r2med.retrieve.retriever import Searcher
     from r2med.setup import Setup
-    from r2med.store import Store
+    from r2med.store import LiveStore, Store
+    from r2med.system.system import LiveSystem
 
 
 @dataclass(frozen=True)
@@ -37,17 +38,35 @@ class ServedCorpus:
 
 
 def open_served_corpus(dataset: Dataset, spec: str, setup: Setup, store: Store) -> ServedCorpus:
-    """Index a dataset's corpus, or open its index, and load the models that search it.
+    """Index a dataset's corpus, or open its index, and load the models that search it; once for each `LiveStore`.
 
     Raises UserError if the spec is not a single retriever.
     """
+    from r2med.retrieve.retriever import live_searcher
     from r2med.stages import retriever
+    from r2med.store import LiveStore
 
     stage = retriever(_only_retriever(spec))
-    searcher = stage.open(setup).index(dataset, store).live()
+    searcher = live_searcher(stage.open(setup), dataset, LiveStore.of(store))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
     return served
+
+
+def open_served(
+    dataset: Dataset, specs: Sequence[str], retriever: str, setup: Setup, store: LiveStore
+) -> tuple[ServedCorpus, tuple[LiveSystem, ...]]:
+    """Return the corpus, and the systems of the specs for questions; what they share is opened once.
+
+    Without a retriever the first system's searches the corpus, else BM25. It stands among the systems in any case, as
+    what the others can be compared with.
+    """
+    from r2med.system.system import System
+
+    systems = [System.parse(spec, setup) for spec in specs]
+    served = open_served_corpus(dataset, retriever or str(systems[0].retriever if systems else "bm25"), setup, store)
+    named = {system.name: system for system in (*systems, System.parse(served.retriever, setup))}
+    return served, tuple(system.live(dataset, store) for system in named.values())
 
 
 def _only_retriever(spec: str) -> str:

@@ -1,0 +1,221 @@
+/* A question, one system or two beside each other, what their LLMs wrote, what each stage took.
+   Everything that comes from data goes in as text, never as HTML. */
+"use strict";
+
+(() => {
+  const $ = (id) => document.getElementById(id);
+
+  function h(tag, attributes, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
+    return element;
+  }
+
+  // What would turn the reading order, hide, or break a line of a name is written out instead.
+  // eslint-disable-next-line no-control-regex
+  const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const visible = (text) => String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const named = (text) => h("bdi", { class: "name" }, visible(text));
+  const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+  /* --- the theme: chosen by hand, else the system's ------------------------------------------------------------- */
+
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const THEME = "r2med-theme";
+
+  function remembered(value) {
+    try {
+      if (value) localStorage.setItem(THEME, value);
+      return localStorage.getItem(THEME);
+    } catch { return null; }
+  }
+
+  const applyTheme = () => { document.documentElement.dataset.theme = remembered() || (dark.matches ? "dark" : "light"); };
+
+  function switchTheme() {
+    remembered(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+    applyTheme();
+  }
+
+  /* --- what each stage took -------------------------------------------------------------------------------------- */
+
+  const seconds = (value) => value >= 10 ? `${value.toFixed(0)} s` : value >= 0.0995 ? `${value.toFixed(1)} s` : `${(1000 * value).toFixed(value < 0.00995 ? 1 : 0)} ms`;
+  const dollars = (value) => value === null ? "?" : value === 0 ? "–" : value < 0.01 ? `$${value.toFixed(5)}` : `$${value.toFixed(3)}`;
+  const number = (value) => value ? value.toLocaleString("en") : "–";
+
+  function stageTable(stages) {
+    const asks = stages.some((stage) => stage.calls);
+    const head = ["Stage", "Time", ...(asks ? ["Calls", "Tokens in", "out", "Cost"] : [])];
+    const rows = stages.map((stage) => h("tr", null,
+      h("td", null, named(stage.name), stage.status === "ok" ? null : [" ", h("span", { class: "chip bad" }, stage.status)]),
+      [seconds(stage.seconds), ...(asks ? [number(stage.calls), number(stage.prompt_tokens), number(stage.completion_tokens), dollars(stage.dollars)] : [])]
+        .map((text) => h("td", { class: "num" }, text))));
+    return h("div", { class: "table-wrap" }, h("table", null,
+      h("caption", { class: "visually-hidden" }, "What each stage took"),
+      h("thead", null, h("tr", null, head.map((text, index) => h("th", { scope: "col", class: index ? "num" : null }, text)))),
+      h("tbody", null, rows)));
+  }
+
+  /* --- what the LLM wrote ---------------------------------------------------------------------------------------- */
+
+  function wrote(answer) {
+    const texts = answer.generated.map((text) => h("p", null, text));
+    const turns = answer.turns.map((turn) => h("p", null, turn.text.trim(),
+      turn.query ? h("span", { class: "searched" }, "\n→ searched: ", visible(turn.query), turn.documents.length ? ` (${plural(turn.documents.length, "document")})` : "") : null,
+      turn.notice ? h("span", { class: "searched" }, `\n→ was told: ${visible(turn.notice)}`) : null));
+    const terms = answer.terms.length ? h("p", { class: "searched" }, answer.terms.map(([term, weight]) => `${visible(term)} ${weight.toFixed(3)}`).join(" · ")) : null;
+    return [
+      turns.length ? h("details", { class: "wrote" }, h("summary", null, `What the agent did, in ${plural(turns.length, "turn")}`), turns) : null,
+      texts.length ? h("details", { class: "wrote", open: true }, h("summary", null, texts.length > 1 ? `What the LLM wrote, ${texts.length} texts` : "What was written to search with"), texts) : null,
+      terms ? h("details", { class: "wrote" }, h("summary", null, "Words that are searched, with their weights"), terms) : null,
+    ];
+  }
+
+  /* --- passages -------------------------------------------------------------------------------------------------- */
+
+  /* Return a stretch of a text with its marks; offsets count characters as Python does, not JavaScript's halves. */
+  function marked(letters, marks, start, stop) {
+    const parts = [];
+    let at = start;
+    for (const [from, to, kind] of marks) {
+      if (from < at || to > stop) continue;
+      parts.push(letters.slice(at, from).join(""), h("mark", { class: kind }, letters.slice(from, to).join("")));
+      at = to;
+    }
+    parts.push(letters.slice(at, stop).join(""));
+    return parts;
+  }
+
+  function passage(document, index) {
+    const letters = Array.from(document.text);
+    const [start, stop] = document.window;
+    const all = start === 0 && stop >= letters.length;
+    const text = h("div", { class: "text" });
+    let whole = false;
+    const more = h("button", { type: "button", class: "more", onclick: () => { whole = !whole; draw(); } });
+    function draw() {
+      const [from, to] = whole ? [0, letters.length] : [start, stop];
+      text.replaceChildren(from ? "… " : "", ...marked(letters, document.marks, from, to), to < letters.length || document.cut ? " …" : "");
+      more.textContent = whole ? "less" : "whole passage";
+      more.setAttribute("aria-expanded", String(whole));
+    }
+    draw();
+    const moved = document.before && document.before !== index + 1 ? h("span", { class: "chip", title: "rank before the rerankers" }, `was ${document.before}`) : null;
+    return h("li", { "data-id": document.id }, h("span", { class: "rank" }, index + 1), h("div", null,
+      h("div", { class: "facts-line" }, named(document.id), `score ${Number(document.score.toPrecision(4))}`, moved, h("span", { class: "chip other", hidden: true }), all ? null : more), text));
+  }
+
+  /* Tell at each passage of one answer where the other has it. */
+  function compare(shown) {
+    if (shown.length < 2 || shown.some((answer) => !answer)) return;
+    shown.forEach((answer, side) => {
+      const ranks = new Map(shown[1 - side].passages.map((document, index) => [document.id, index + 1]));
+      for (const item of $("answers").children[side].querySelectorAll("li[data-id]")) {
+        const chip = item.querySelector(".chip.other");
+        const rank = ranks.get(item.dataset.id);
+        chip.textContent = rank ? `${rank} ${side ? "on the left" : "on the right"}` : "only here";
+        chip.hidden = false;
+      }
+    });
+  }
+
+  /* --- asking ---------------------------------------------------------------------------------------------------- */
+
+  let asking = null; // what stops the questions under way
+
+  async function post(body, signal) {
+    const response = await fetch("search", { method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.detail || `the server answered ${response.status}`);
+    return answer;
+  }
+
+  function panel(system, side) {
+    return h("section", { class: `answer ${side ? "two" : "one"}`, "aria-busy": "true" }, h("header", null, h("h2", null, named(system))), h("p", { class: "waiting" }, "Searching …"));
+  }
+
+  function fill(section, content) {
+    section.setAttribute("aria-busy", "false");
+    section.replaceChildren(section.firstElementChild, ...content.flat().filter(Boolean));
+  }
+
+  const problem = (text) => h("p", { class: "note problem", role: "alert" }, visible(text));
+
+  function answered(section, answer, tookSeconds) {
+    section.firstElementChild.append(h("span", { class: "muted" }, `${plural(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`));
+    const failed = answer.stages.filter((stage) => stage.status !== "ok");
+    const told = failed.map((stage) => problem(`${stage.name}: ${stage.stage === "expand" && stage.status === "failed" ? "nothing was written, so the question is searched as you typed it" : "some calls failed, and their passages stay where they were"}. ${stage.notices.join(" ")}`));
+    fill(section, [
+      answer.problem ? problem(answer.problem) : null,
+      told,
+      answer.stages.length ? stageTable(answer.stages) : null,
+      wrote(answer),
+      answer.passages.length ? h("ol", { class: "passages" }, answer.passages.map(passage))
+        : answer.status === "failed" ? null : h("p", { class: "empty" }, "Nothing matches."),
+    ]);
+    if (answer.budget !== null) $("foot").textContent = `${dollars(answer.spent)} of $${answer.budget} spent.`;
+  }
+
+  async function ask(event) {
+    event.preventDefault();
+    const question = $("question").value;
+    if (!question.trim()) return;
+    asking?.abort();
+    const mine = asking = new AbortController();
+    const systems = [$("first").value, $("second").value].filter(Boolean);
+    const sections = systems.map(panel);
+    const shown = systems.map(() => null);
+    $("answers").className = systems.length > 1 ? "answers two-up" : "answers";
+    $("answers").replaceChildren(...sections);
+    $("legend").hidden = false;
+    await Promise.all(systems.map(async (system, side) => {
+      const started = performance.now();
+      try {
+        shown[side] = await post({ question, system, k: Number($("count").value) }, mine.signal);
+        answered(sections[side], shown[side], (performance.now() - started) / 1000);
+      } catch (error) {
+        if (!mine.signal.aborted) fill(sections[side], [problem(error.message)]);
+      }
+    }));
+    if (!mine.signal.aborted) compare(shown);
+  }
+
+  /* --- the start ------------------------------------------------------------------------------------------------- */
+
+  async function start() {
+    const here = await (await fetch("systems")).json();
+    $("about").replaceChildren(named(here.dataset), ` · ${plural(here.documents, "document")}`);
+    document.title = `${visible(here.dataset)} · r2med search`;
+    const options = here.systems.map((system) => [system.name, `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`]);
+    const option = ([value, text], selected) => h("option", { value, selected }, text);
+    $("first").append(...options.map((each, index) => option(each, index === 0)));
+    $("second").append(option(["", "nothing"], options.length < 2), ...options.map((each, index) => option(each, index === 1)));
+    if (!here.questions.length) return;
+    $("example").hidden = false;
+    let next = 0;
+    $("example").addEventListener("click", () => {
+      $("question").value = here.questions[next++ % here.questions.length];
+      $("ask").requestSubmit();
+    });
+  }
+
+  applyTheme();
+  dark.addEventListener("change", applyTheme);
+  $("theme-switch").addEventListener("click", switchTheme);
+  $("ask").addEventListener("submit", ask);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (event.target === $("question")) {
+      if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); $("ask").requestSubmit(); }
+      if (event.key === "Escape") event.target.blur();
+    } else if (!event.target.closest("input, select, textarea")) {
+      if (event.key === "/") { event.preventDefault(); $("question").focus(); }
+      if (event.key === "t") switchTheme();
+    }
+  });
+  start().catch((error) => { $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`)); });
+})();
