@@ -101,8 +101,8 @@ def test_an_address_of_another_machine_is_a_user_error(host):
 
 
 def test_the_ready_line_has_the_url_the_dataset_and_the_retriever(demo):
-    about = f"{DEMO}, 68 documents, bm25 · Ctrl-C stops"
-    assert demo.ready == f"http://127.0.0.1:{demo.port}/retrieve · {about}"
+    page = f"http://127.0.0.1:{demo.port}/ searches with bm25"
+    assert demo.ready == f"http://127.0.0.1:{demo.port}/retrieve · {DEMO}, 68 documents, bm25 · {page} · Ctrl-C stops"
 
 
 def test_a_client_like_search_r1_s_is_served(demo):

@@ -157,7 +157,8 @@ def _report(
         stage=stage,
         name=name,
         status=status,
-        notices=list(notices) if status != "ok" else [],
+        # The name stands beside them already, and the dataset is the one that is served.
+        notices=[notice.partition(": ")[2] for notice in notices] if status != "ok" else [],
         seconds=cost.seconds,
         calls=cost.calls,
         prompt_tokens=cost.prompt_tokens,

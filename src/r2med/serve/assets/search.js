@@ -53,7 +53,7 @@
     const rows = stages.map((stage) => h("tr", null,
       h("td", null, named(stage.name), stage.status === "ok" ? null : [" ", h("span", { class: "chip bad" }, stage.status)]),
       [seconds(stage.seconds), ...(asks ? [number(stage.calls), number(stage.prompt_tokens), number(stage.completion_tokens), dollars(stage.dollars)] : [])]
-        .map((text) => h("td", { class: "num" }, text))));
+        .map((text) => h("td", { class: "num", title: text === "?" ? "the price of this LLM is not known" : null }, text))));
     return h("div", { class: "table-wrap" }, h("table", null,
       h("caption", { class: "visually-hidden" }, "What each stage took"),
       h("thead", null, h("tr", null, head.map((text, index) => h("th", { scope: "col", class: index ? "num" : null }, text)))),
@@ -117,7 +117,7 @@
       for (const item of $("answers").children[side].querySelectorAll("li[data-id]")) {
         const chip = item.querySelector(".chip.other");
         const rank = ranks.get(item.dataset.id);
-        chip.textContent = rank ? `${rank} ${side ? "on the left" : "on the right"}` : "only here";
+        chip.textContent = rank ? `${rank} there` : "only here";
         chip.hidden = false;
       }
     });
@@ -148,7 +148,8 @@
   function answered(section, answer, tookSeconds) {
     section.firstElementChild.append(h("span", { class: "muted" }, `${plural(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`));
     const failed = answer.stages.filter((stage) => stage.status !== "ok");
-    const told = failed.map((stage) => problem(`${stage.name}: ${stage.stage === "expand" && stage.status === "failed" ? "nothing was written, so the question is searched as you typed it" : "some calls failed, and their passages stay where they were"}. ${stage.notices.join(" ")}`));
+    const bare = (stage) => stage.stage === "expand" && stage.status === "failed";
+    const told = failed.map((stage) => problem(`${stage.name}: ${(bare(stage) ? ["nothing was written, so your question is searched as it is", ...stage.notices.slice(1)] : stage.notices).join("; ")}`));
     fill(section, [
       answer.problem ? problem(answer.problem) : null,
       told,
