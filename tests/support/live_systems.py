@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from r2med.data import Corpus, Dataset
-from r2med.serve import create_app
+from r2med.serve.http_app import create_app
 from r2med.serve.served_corpus import open_served
 from r2med.setup import Setup
 from r2med.store import LiveStore

@@ -63,7 +63,7 @@ def serve(
     ] = "",
     base_url: flags.BaseURL = None,
     llm_backend: flags.LLMBackend = "",
-    prompts: flags.Prompts = None,
+    prompts: flags.Prompts = "",
     deadline: Annotated[
         float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
     ] = DEADLINE,

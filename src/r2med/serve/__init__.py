@@ -1,1 +1,1 @@
-"""A corpus behind HTTP: `POST /retrieve` in the protocol of Search-R1, for agents that run elsewhere."""
+"""Systems behind HTTP: a search page with its POST /search, and POST /retrieve for agents that run elsewhere."""
