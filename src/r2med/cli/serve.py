@@ -68,6 +68,7 @@ def serve(
         float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
     ] = DEADLINE,
     budget: flags.Budget = None,
+    offline: flags.Offline = False,
 ) -> None:
     """Serve a page to search with, its POST /search, and POST /retrieve in the protocol of Search-R1."""
     import os
@@ -117,6 +118,7 @@ def serve(
         llm_backend=llm_backend,
         prompts=prompts,
         deadline=deadline,
+        offline=offline,
         store=store,
     )
     token = os.environ.get(TOKEN, "").strip() or None
