@@ -7,7 +7,7 @@ import pytest
 from r2med.errors import UserError
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend
-from r2med.llm.llm_cards import LLMS, LLMCard, resolve_llm
+from r2med.llm.llm_cards import LLMS, LLMCard, families, resolve_llm
 from r2med.setup import Setup
 
 
@@ -58,3 +58,16 @@ def test_a_card_may_have_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_limits_of_a_card(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=field):
         LLMCard(name="m", model="m", **{field: value})  # type: ignore[arg-type]
+
+
+def test_the_family_of_an_llm_is_told_by_its_name_or_its_card():
+    told = {name: families(LLMS[name]) for name in ("gpt4", "o3-mini", "huatuo-o1-70b", "r1-qwen-32b", "medgemma-27b")}
+    assert told == {
+        "gpt4": ("gpt",),
+        "o3-mini": ("gpt",),
+        "huatuo-o1-70b": ("llama",),
+        "r1-qwen-32b": ("qwen", "deepseek"),
+        "medgemma-27b": ("gemma",),
+    }
+    assert all(families(card) for card in LLMS.values())
+    assert families(LLMCard(name="mine", model="mine")) == ("mine",)

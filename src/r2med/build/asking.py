@@ -139,7 +139,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         for found in json_objects(answer.text):
             try:
                 return self.read(item, found)
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, OverflowError):  # the last: int() of 1e999
                 continue
         return "unreadable"
 

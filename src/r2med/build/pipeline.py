@@ -24,6 +24,9 @@ from r2med.stages import stage
 from r2med.store import digest
 from r2med.store.files import write_atomically
 
+PLAN = "plan.toml"
+"""The copy of the plan in the folder that it was built in."""
+
 
 class PlanFile(BaseModel):
     """A plan as it is written: a TOML file with the steps, and what the dataset's card and datasheet will say."""
@@ -121,6 +124,14 @@ class Build:
     plan: Plan
     out: Path
 
+    @classmethod
+    def open(cls, out: Path | str) -> Build:
+        """Return what was built in a folder. Raises UserError if nothing was."""
+        copy = Path(out) / PLAN
+        if not copy.is_file():
+            raise UserError(f"{out} is no folder of a build: r2med build PLAN.toml -o {out} makes one")
+        return cls(Plan.read(copy), Path(out))
+
     def folder(self, number: int) -> Path:
         """Return where a step's items lie; the first step is number 1."""
         return self.out / "steps" / f"{number:02d}-{self.plan.steps[number - 1].name}"
@@ -151,6 +162,8 @@ class Build:
 
     def run(self, setup: Setup, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
         """Run every step whose output is not there, or depends on something that changed."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.out / PLAN, self.plan.file.read_bytes())
         files: dict[Stream, tuple[Path, ...]] = {}
         keys: dict[Stream, str] = {}
         done = []

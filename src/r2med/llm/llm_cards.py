@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,6 +66,8 @@ class LLMCard(BaseModel):
     max_tokens: int = Field(10240, ge=1, le=10_000_000)
     context_length: int = Field(32768, ge=1, le=100_000_000)
     price: Price = Price()
+    family: tuple[str, ...] = ()
+    """The models that it is made of, where its name says otherwise or nothing (see `families`)."""
     parameters: str = ""
     licence: str = ""
     notes: tuple[str, ...] = ()
@@ -76,6 +79,27 @@ class LLMCard(BaseModel):
 
 
 LLMS = Catalogue("llms", LLMCard, "LLM")
+
+_FAMILIES = {
+    "gpt": r"gpt|\bo[134]\b",
+    "claude": "claude",
+    "gemini": "gemini",
+    "gemma": "gemma",
+    "llama": "llama",
+    "qwen": r"qwen|\bqwq",
+    "deepseek": r"deepseek|\br1\b",
+    "mistral": "mi[sx]tral",
+    "phi": r"\bphi\b",
+    "smollm": "smollm",
+}
+"""Families of models, and how their names are told: a distilled model is of two."""
+
+
+def families(card: LLMCard) -> tuple[str, ...]:
+    """Return the families of an LLM: who judges should not be of the family of who is judged."""
+    name = card.model.lower()
+    named = tuple(family for family, pattern in _FAMILIES.items() if re.search(pattern, name))
+    return card.family or named or (card.name,)
 
 
 def find_llm(name: str, setup: Setup) -> LLMCard | None:

@@ -1,0 +1,121 @@
+"""Agreement between raters beyond chance: Cohen's and Fleiss' κ, Krippendorff's α, each with a bootstrap interval.
+
+Ratings are units × raters, NaN where a rater did not rate. Every coefficient is a formula over sums of what each unit
+adds, so that a bootstrap over units is one product of matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA
+
+Level = Literal["nominal", "ordinal", "interval"]
+"""How far two values are apart: equal or not; by the ratings that lie between them; by their difference."""
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A coefficient with its interval at 95 %; NaN where it is not defined, as when all ratings are the same."""
+
+    value: float
+    low: float
+    high: float
+    units: int
+    """Units that count: those that at least two rated."""
+
+
+def cohen_kappa(ratings: Floats, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+    """Return Cohen's κ of two raters over the units that both rated."""
+    if ratings.shape[1] != 2:
+        raise ValueError(f"Cohen's κ is of two raters, not {ratings.shape[1]}")
+    both = ratings[~np.isnan(ratings).any(axis=1)]
+    values, codes = np.unique(both, return_inverse=True)
+    size = len(values)
+    first, second = codes.reshape(both.shape).T
+    pairs = np.eye(size * size)[first * size + second]
+
+    def kappa(sums: Floats) -> Floats:
+        table = sums.reshape(-1, size, size) / sums.sum(axis=1)[:, None, None]
+        observed = np.trace(table, axis1=1, axis2=2)
+        expected = (table.sum(axis=2) * table.sum(axis=1)).sum(axis=1)
+        return _beyond_chance(1 - observed, 1 - expected)
+
+    return _with_interval(pairs, kappa, resamples, seed)
+
+
+def fleiss_kappa(ratings: Floats, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+    """Return Fleiss' κ of any number of raters; where some are missing, each unit counts by its own pairs."""
+    counts, _ = _counts(ratings)
+    raters = counts.sum(axis=1, keepdims=True)
+    agreeing = (counts * (counts - 1)).sum(axis=1, keepdims=True) / (raters * (raters - 1))
+
+    def kappa(sums: Floats) -> Floats:
+        units, observed, totals = sums[:, 0], sums[:, 1], sums[:, 2:]
+        shares = totals / totals.sum(axis=1, keepdims=True)
+        return _beyond_chance(1 - observed / units, 1 - (shares**2).sum(axis=1))
+
+    return _with_interval(np.hstack([np.ones_like(raters), agreeing, counts]), kappa, resamples, seed)
+
+
+def krippendorff_alpha(
+    ratings: Floats, level: Level = "nominal", resamples: int = RESAMPLES, seed: int = 0
+) -> Agreement:
+    """Return Krippendorff's α of any number of raters, any of whose ratings may be missing."""
+    counts, values = _counts(ratings)
+    size = len(values)
+    raters = counts.sum(axis=1)[:, None, None]
+    # What a unit adds to the coincidences: its pairs of ratings, no rating paired with itself.
+    pairs = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)) / (raters - 1)
+
+    def alpha(sums: Floats) -> Floats:
+        coincidences = sums.reshape(-1, size, size)
+        totals = coincidences.sum(axis=2)
+        apart = _distances(values, totals, level)
+        observed = (coincidences * apart).sum(axis=(1, 2))
+        expected = np.einsum("bi,bj,bij->b", totals, totals, apart) / (totals.sum(axis=1) - 1)
+        return _beyond_chance(observed, expected)
+
+    return _with_interval(pairs.reshape(len(counts), size * size), alpha, resamples, seed)
+
+
+def _distances(values: Floats, totals: Floats, level: Level) -> Floats:
+    """Return the squared distance of every pair of values, for each row of totals."""
+    if level == "nominal":
+        return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
+    # The ratings between two values are the difference of their middle ranks.
+    places = np.cumsum(totals, axis=1) - totals / 2 if level == "ordinal" else np.tile(values, (len(totals), 1))
+    return np.square(places[:, :, None] - places[:, None, :])
+
+
+def _counts(ratings: Floats) -> tuple[Floats, Floats]:
+    """Return units × values, how often each value was given, and the values; units with one rating say nothing."""
+    paired = ratings[(~np.isnan(ratings)).sum(axis=1) >= 2]
+    values = np.unique(paired[~np.isnan(paired)])
+    return (paired[:, :, None] == values).sum(axis=1).astype(np.float64), values
+
+
+def _beyond_chance(observed: Floats, expected: Floats) -> Floats:
+    """Return 1 less the disagreement that is, in units of what chance would make; NaN where chance makes none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(expected > 1e-12, 1 - observed / expected, np.nan)
+
+
+def _with_interval(parts: Floats, formula: Callable[[Floats], Floats], resamples: int, seed: int) -> Agreement:
+    """Return a coefficient of the sums of what units add, and how it spreads if units are drawn with replacement."""
+    units = len(parts)
+    if units == 0:
+        return Agreement(np.nan, np.nan, np.nan, 0)
+    value = float(formula(parts.sum(axis=0, keepdims=True))[0])
+    draws = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
+    spread = formula(draws @ parts)
+    spread = spread[~np.isnan(spread)]
+    low, high = np.quantile(spread, [ALPHA / 2, 1 - ALPHA / 2]) if len(spread) else (np.nan, np.nan)
+    return Agreement(value, float(low), float(high), units)
