@@ -74,14 +74,9 @@ def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
     return []
 
 
-def llms_with_texts(roots: list[Path], method: str) -> list[str]:
-    """Return the LLMs that there are texts of by one method."""
-    return sorted({llm for root in roots for llm in _llms(root, method)})
-
-
 def other_llms(roots: list[Path], method: str, llm: str) -> str:
     """Return how an error ends that says that there are no texts of an LLM: the nearest, and all there are."""
-    known = llms_with_texts(roots, method)
+    known = sorted({each for root in roots for each in _llms(root, method)})
     return f"{nearest(llm, known)}: it has {', '.join(known) or f'none of this method, as {method}/LLM/{FILE}'}"
 
 

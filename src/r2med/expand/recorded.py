@@ -47,7 +47,8 @@ def open_recorded(
     chosen = setup.recorded or llm == AUTHOR or not asked
     if not chosen and find_llm(llm, setup) is not None:
         return None
-    otherwise = "" if chosen else no_such_llm(llm)
+    named = f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med llms list, or --base-url URL for any endpoint's"
+    otherwise = "" if chosen else named
     for key, _ in stage.changed:
         if key not in ("query", "cleaning"):
             why = otherwise or "its recorded texts are all searched, as they are"
@@ -55,11 +56,6 @@ def open_recorded(
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning)
-
-
-def no_such_llm(llm: str) -> str:
-    """Return what an error says of an LLM that cannot be asked."""
-    return f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med llms list, or --base-url URL for any endpoint's"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ The same for answers that are asked for and for texts that were recorded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from r2med.llm.chat import Failure, Generation, RawAnswer, finish_reason
@@ -87,13 +87,10 @@ def recorded_answers(
     written = [text for text in texts if text.strip()]
     enough = 0 if cleaning == "published" else len(written) / 2
     styles: tuple[AnswerStyle, ...] = (style, "think", "final-response")
-    of_file: AnswerStyle = next((each for each in styles if _marked(written, each) > enough), "plain")
+    marked = {each: sum(bool(_MARKS[each].search(text)) for text in written) for each in styles if each != "plain"}
+    of_file: AnswerStyle = next((each for each, count in marked.items() if count > enough), "plain")
     parts = [_split(to_unicode(text), _recorded_style(text, style, of_file), cleaning, cut=False) for text in texts]
     return [None if part is None else part.answer.strip() for part in parts]
-
-
-def _marked(texts: Iterable[str], style: AnswerStyle) -> int:
-    return 0 if style == "plain" else sum(bool(_MARKS[style].search(text)) for text in texts)
 
 
 def _recorded_style(text: str, style: AnswerStyle, of_file: AnswerStyle) -> AnswerStyle:

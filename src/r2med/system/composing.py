@@ -75,7 +75,11 @@ def cross_product(
     names = llm_names(llms)
     chosen = [calls for spec in systems for calls in _reranked(spec, rerank)]
     used = any(wants_llm(calls) for calls in chosen)
-    chosen = [each for calls in chosen for each in _for_each_llm(calls, names)]
+    chosen = [
+        each
+        for calls in chosen
+        for each in ([with_llm(calls, llm) for llm in names] if names and wants_llm(calls) else [calls])
+    ]
     if not expand:
         if names and not used:
             raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
@@ -99,10 +103,6 @@ def llm_names(llms: Iterable[str]) -> list[str]:
 def _reranked(spec: str, rerankers: Sequence[str]) -> list[Calls]:
     calls = tuple(map(tuple, parse(spec)))
     return [(*calls, *map(tuple, parse(reranker))) for reranker in rerankers] or [calls]
-
-
-def _for_each_llm(calls: Calls, llms: Sequence[str]) -> list[Calls]:
-    return [with_llm(calls, llm) for llm in llms] if llms and wants_llm(calls) else [calls]
 
 
 def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:
