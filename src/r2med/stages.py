@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic.fields import FieldInfo
@@ -148,6 +148,21 @@ class Stage(BaseModel):
     def open(self, setup: Any) -> Any:
         """Return the expander, retriever or reranker that these settings declare; nothing is asked or loaded yet."""
         raise NotImplementedError(f"{type(self).__name__} has no open()")
+
+
+StageType = TypeVar("StageType", bound=Stage)
+
+
+@dataclass(frozen=True)
+class Opened(Generic[StageType]):
+    """What the settings of a stage were opened as; it bears their name."""
+
+    stage: StageType
+
+    @property
+    def name(self) -> str:
+        """What one types to get it."""
+        return str(self.stage)
 
 
 def argument(description: str, **more: Any) -> Any:

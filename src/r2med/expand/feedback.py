@@ -22,7 +22,7 @@ from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.setup import Setup
-from r2med.stages import Retrieving, Stage
+from r2med.stages import Opened, Retrieving, Stage
 from r2med.store import Store
 from r2med.text import english
 
@@ -107,16 +107,10 @@ class Rocchio(Feedback):
 
 
 @dataclass(frozen=True)
-class FeedbackExpander:
+class FeedbackExpander(Opened[Feedback]):
     """One method over one BM25."""
 
-    stage: Feedback
     by: BM25
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""

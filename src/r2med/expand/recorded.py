@@ -19,7 +19,7 @@ from r2med.llm.cleaning import VERSION, recorded_answers
 from r2med.llm.costs import listed_kinds
 from r2med.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm
 from r2med.setup import Setup
-from r2med.stages import Stage
+from r2med.stages import Opened, Stage
 from r2med.store import Store
 
 AUTHOR = "author"
@@ -59,10 +59,9 @@ def open_recorded(
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(Opened[Stage]):
     """The recorded texts of one LLM by one method."""
 
-    stage: Stage
     llm: str
     joining: Joining
     folder: Path | None = None
@@ -75,11 +74,6 @@ class Recorded:
 
     def __post_init__(self) -> None:
         folder_name(self.llm)  # raises for what is no name of an LLM
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return what a score depends on; the texts themselves are told by their fingerprint."""

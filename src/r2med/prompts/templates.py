@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources.abc import Traversable
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from r2med import plugins
 from r2med.data.dataset import Dataset
@@ -16,12 +16,10 @@ from r2med.data.dataset_cards import cards
 from r2med.errors import UserError, nearest
 from r2med.llm.chat import ChatModel
 from r2med.llm.llm_cards import LLMCard, sampling_of
-from r2med.stages import Stage
+from r2med.stages import Opened, StageType
 from r2med.store import digest
 
 log = logging.getLogger("r2med")
-
-StageType = TypeVar("StageType", bound=Stage)
 
 SUFFIX = ".txt"
 DEFAULT_KIND = "case"
@@ -137,19 +135,13 @@ def tell_origin(stage: str, folder: Traversable | None, kinds: Collection[str], 
 
 
 @dataclass(frozen=True)
-class Prompted(Generic[StageType]):
+class Prompted(Opened[StageType]):
     """An opened stage that asks one LLM with templates."""
 
-    stage: StageType
     llm: ChatModel
     card: LLMCard
     prompts: Traversable | None
     """A set of templates; those it does not have are ours."""
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     def settings(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings that a score of any such stage depends on; the templates' hash is to be added."""

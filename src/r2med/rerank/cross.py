@@ -29,7 +29,7 @@ from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reran
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
-from r2med.stages import Stage, depth_field
+from r2med.stages import Opened, Stage, depth_field
 from r2med.store import LiveStore, Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table
@@ -63,18 +63,12 @@ class CrossEncoder(Stage, kind="rerank"):
 
 
 @dataclass(frozen=True)
-class CrossReranker:
+class CrossReranker(Opened[CrossEncoder]):
     """Orders candidates by a cross-encoder's scores; nothing is loaded while the cache has them all."""
 
-    stage: CrossEncoder
     card: RerankerCard
     setup: Setup
     _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        """What one types to get it."""
-        return str(self.stage)
 
     @property
     def depth(self) -> int:
