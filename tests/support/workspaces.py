@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TIMES = {"created", "timings", "checksum", "seconds", "seconds_per_query"}
+TIMES = {"created", "timings", "checksum", "seconds", "seconds_per_query", "latency_p50", "latency_p95"}
 
 
 @dataclass(frozen=True)
