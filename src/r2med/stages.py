@@ -37,7 +37,9 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "groupwise": "r2med.rerank.judge_methods:Groupwise",
         "pointwise": "r2med.rerank.judge_methods:Pointwise",
     },
-    "build": {},
+    "build": {
+        "read-table": "r2med.build.question_table:ReadTable",
+    },
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""
 

@@ -4,6 +4,7 @@ left out and counted; nothing is guessed."""
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, Generic, TypeVar
@@ -13,7 +14,7 @@ from pydantic import Field
 from r2med.build.items import Item, Rejected
 from r2med.build.step import Step, Streams, Work
 from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import Preview, answers_cost
+from r2med.llm.costs import answers_cost, estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
@@ -22,6 +23,9 @@ from r2med.rerank.json_in_text import json_objects
 from r2med.setup import Setup
 from r2med.stages import argument
 from r2med.store import digest
+from r2med.text.identifiers import identifier_warning
+
+log = logging.getLogger("r2med")
 
 AT_ONCE = 512
 """Items whose requests are made and answered together: bounds the memory, keeps every connection busy."""
@@ -52,6 +56,10 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
     def read(self, item: Asked, answer: Mapping[str, Any]) -> Item | Rejected:
         """Return the item as it goes on, or left out. Raises ValueError if the answer does not say what was asked."""
         raise NotImplementedError
+
+    def settled(self, item: Asked) -> Item | Rejected | None:
+        """Return what becomes of an item about which nothing needs to be asked; None for all others."""
+        return None
 
     def failed(self, item: Asked, kind: str) -> Rejected | None:
         """Return the item as left out since no answer could be read; None if there is nothing to keep."""
@@ -86,33 +94,51 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Ask about each item; items keep their order."""
+        chat = self.chat(work.setup)
+        work.facts["prompt"] = self.prompt(streams).text
+        if not (chat.is_local or work.rehearsal):
+            texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
+            if warning := identifier_warning(f"{self.name} sends to {chat.name}", texts):
+                log.warning("%s; Ctrl-C stops, --local-only refuses", warning)
+        yield from self.about(self.asked(streams), streams, work)
+
+    def about(self, items: Iterator[Asked], streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        """Ask about these items; each that is asked about or settled gives one, unless it failed without a trace."""
         chat, card = self.chat(work.setup), self.card(work.setup)
         fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
-        items = self.asked(streams)
         while block := list(itertools.islice(items, AT_ONCE)):
-            prompts = [_fitted(fitter, template, self.fields(item)) for item in block]
+            settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}
+            prompts = {
+                number: _fitted(fitter, template, self.fields(item))
+                for number, item in enumerate(block)
+                if number not in settled
+            }
             if work.rehearsal:
-                requests = [_request(prompt, card, 0) for prompt in prompts if isinstance(prompt, Fitted)]
-                work.previews.append(Preview.of(chat, card, requests))
-                yield from filter(None, map(self.unread, block))
+                requests = [_request(prompt, card, 0) for prompt in prompts.values() if isinstance(prompt, Fitted)]
+                unanswered = chat.unanswered(requests)
+                work.estimate += estimate(unanswered, card)
+                work.answered += len(set(requests)) - len(unanswered)
+                work.unpriced |= not is_priced(card)
+                yield from filter(None, (settled.get(number) or self.unread(item) for number, item in enumerate(block)))
             else:
-                yield from self._answered(block, prompts, chat, card, work)
+                yield from self._answered(block, settled, prompts, chat, card, work)
 
     def _answered(
         self,
         block: Sequence[Asked],
-        prompts: Sequence[Fitted | Failure],
+        settled: Mapping[int, Item | Rejected],
+        prompts: Mapping[int, Fitted | Failure],
         chat: JournaledChat,
         card: LLMCard,
         work: Work,
     ) -> Iterator[Item | Rejected]:
         """Yield a block's items, asked up to `tries` times each."""
-        outcomes: dict[int, Item | Rejected] = {}
+        outcomes = dict(settled)
         kinds: dict[int, str] = {
-            number: prompt.kind for number, prompt in enumerate(prompts) if isinstance(prompt, Failure)
+            number: prompt.kind for number, prompt in prompts.items() if isinstance(prompt, Failure)
         }
-        waiting = [number for number in range(len(block)) if number not in kinds]
-        for sample in range(self.tries):
+        waiting = [number for number in prompts if number not in kinds]
+        for sample in range(self.tries if waiting else 0):
             requests = [_request(prompts[number], card, sample) for number in waiting]
             answers = chat.complete(requests)
             work.cost += answers_cost(answers, card)

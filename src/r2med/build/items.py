@@ -134,6 +134,10 @@ class Judgement(Item):
         return f"{self.question}\t{self.chunk}\t{self.judge}"
 
 
+NOT_READ = "unreadable"
+"""The reason of parts of a source that cannot be read."""
+
+
 class Rejected(BaseModel):
     """An item that a step left out, and why: kept beside what went on."""
 

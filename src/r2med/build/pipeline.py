@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import logging
+import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from r2med.build.items import ITEMS, Item, Rejected, Stream
+from r2med.build.items import ITEMS, NOT_READ, Item, Rejected, Stream
 from r2med.build.step import Step, Streams, Work
 from r2med.cards import read_toml, validated
 from r2med.cost import Cost
 from r2med.errors import UserError
-from r2med.llm.costs import Preview
+from r2med.llm.chat import FROM_THE_MODEL
 from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.stages import stage
 from r2med.store import digest
-from r2med.store.files import write_atomically
+from r2med.store.files import exclusive, write_atomically
+
+log = logging.getLogger("r2med")
 
 PLAN = "plan.toml"
 """The copy of the plan in the folder that it was built in."""
@@ -47,6 +52,8 @@ class PlanFile(BaseModel):
     url: str = ""
     llm: str = ""
     """The LLM of steps that name none."""
+    answers: str = ""
+    """A file of scripted answers (see `llm.scripted`) that stands in for that LLM, so that the plan runs offline."""
     limits: tuple[str, ...] = ()
     """What is known to be wrong with it, for the datasheet."""
     sensitive: str = ""
@@ -74,6 +81,13 @@ class Plan:
         facts = validated(PlanFile, read_toml(file), file)
         return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
 
+    def setup(self, llm: str = "", **settings: Any) -> Setup:
+        """Return the setup that the plan asks for; `settings` are fields of `Setup`, and go first."""
+        if self.facts.answers and llm in ("", self.facts.llm):
+            given = settings.get("model_paths", ())
+            settings["model_paths"] = (*given, (self.facts.llm, self.file.parent / self.facts.answers))
+        return Setup(llm=llm or self.facts.llm, **settings)
+
 
 def _step(text: str, file: Path) -> Step:
     try:
@@ -85,6 +99,17 @@ def _step(text: str, file: Path) -> Step:
         raise UserError(f"{file}: {error}") from None
     assert isinstance(made, Step)
     return made
+
+
+TOLD = 3
+"""Parts of a source that cannot be read of which each has a line in the log; the others are counted."""
+
+Shown = tuple[str, dict[str, Any]]
+"""The title of an item and its fields, for a person."""
+AnyLine = TypeVar("AnyLine")
+
+LASTING = FROM_THE_MODEL | {"unreadable", "context_length", "bad_request"}
+"""Kinds of failures that are the model's or the prompt's own."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +125,14 @@ class Done:
     failures: Mapping[str, int]
     cost: Cost
     facts: Mapping[str, Any]
+    described: Mapping[str, Any]
+    """Its settings, and the LLM and prompt it asked with, by which it is known again."""
     reused: bool = False
+
+    @property
+    def is_final(self) -> bool:
+        """Whether asking again would change nothing: what the network or the budget refused is asked the next time."""
+        return self.failures.keys() <= LASTING
 
     @classmethod
     def read(cls, folder: Path) -> Done | None:
@@ -113,7 +145,7 @@ class Done:
 
     def write(self, folder: Path) -> None:
         """Write it last: what it says is then there."""
-        body = {**asdict(self), "cost": self.cost.as_dict()}
+        body = {**asdict(self), "cost": replace(self.cost, latencies=()).as_dict()}
         write_atomically(folder / "step.json", (json.dumps(body, indent=1) + "\n").encode())
 
 
@@ -160,10 +192,36 @@ class Build:
             for line in lines:
                 yield Rejected(**json.loads(line))
 
+    def sample(self, number: int, count: int, seed: int = 0, rejected: bool = False) -> list[Shown]:
+        """Return some items of a step, or of what it left out, drawn at random; number 0 is the last step."""
+        if not 0 <= number <= len(self.plan.steps):
+            raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} (r2med build status)")
+        number = number or len(self.plan.steps)
+        if Done.read(self.folder(number)) is None:
+            raise UserError(f"step {number} is not done yet: r2med build PLAN.toml -o {self.out}")
+        lines: Iterator[Item | Rejected] = self.rejected(number) if rejected else self.items(number)
+        return [_shown(line) for line in drawn(lines, count, seed)]
+
+    def trace(self, key: str) -> list[tuple[int, str, Shown]]:
+        """Return what became of the item of a key: number and name of each step that wrote or left it out, and how."""
+        traced = []
+        for number, done in enumerate(self.status(), 1):
+            if done is not None:
+                lines: Iterator[Item | Rejected] = itertools.chain(self.items(number), self.rejected(number))
+                traced += [(number, done.step, _shown(line)) for line in lines if line.key == key]
+        return traced
+
     def run(self, setup: Setup, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
-        """Run every step whose output is not there, or depends on something that changed."""
+        """Run every step whose output is not there, or depends on something that changed.
+
+        Raises UserError if the budget is used up; what was answered is kept.
+        """
         self.out.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.out / PLAN, self.plan.file.read_bytes())
+        with exclusive(self.out / ".lock"):
+            write_atomically(self.out / PLAN, self.plan.file.read_bytes())
+            return self._run(setup, announce)
+
+    def _run(self, setup: Setup, announce: Callable[[str], None]) -> list[Done]:
         files: dict[Stream, tuple[Path, ...]] = {}
         keys: dict[Stream, str] = {}
         done = []
@@ -171,25 +229,46 @@ class Build:
             announce(str(step))
             streams, folder = Streams(dict(files), self.plan.file.parent), self.folder(number)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
-            key = digest([step.describe(streams, setup), [keys.get(stream, "") for stream in inputs]])
+            described = step.describe(streams, setup)
+            key = digest([described, [keys.get(stream, "") for stream in inputs]])
             last = Done.read(folder)
-            if last is not None and last.key == key:
-                done.append(_reused(last, number))
+            if last is not None and last.key == key and last.is_final:
+                done.append(replace(last, number=number, reused=True))
             else:
-                done.append(_run(step, number, key, streams, folder, Work(setup, announce=announce)))
+                done.append(_run(step, number, key, described, streams, folder, Work(setup)))
+            if "budget" in done[-1].failures:
+                raise setup.budget.exceeded(done[-1].failures["budget"])
             keys[step.writes] = key
             _extend(files, step, folder)
         return done
 
-    def rehearse(self, setup: Setup) -> Iterator[tuple[Step, list[Preview]]]:
+    def rehearse(self, setup: Setup) -> Iterator[tuple[Step, Work]]:
         """Yield for each step what it would ask, at most: filters by LLM pass everything on. Nothing is asked."""
         with TemporaryDirectory() as scratch:
             files: dict[Stream, tuple[Path, ...]] = {}
             for number, step in enumerate(self.plan.steps, 1):
                 work, folder = Work(setup, rehearsal=True), Path(scratch) / str(number)
-                _run(step, number, "", Streams(dict(files), self.plan.file.parent), folder, work)
+                _run(step, number, "", {}, Streams(dict(files), self.plan.file.parent), folder, work)
                 _extend(files, step, folder)
-                yield step, work.previews
+                yield step, work
+
+
+def _shown(line: Item | Rejected) -> Shown:
+    if isinstance(line, Rejected):
+        return f"{line.key}: left out, {line.reason}{f' ({line.note})' if line.note else ''}", line.item
+    return line.key, line.model_dump(mode="json", exclude_defaults=True)
+
+
+def drawn(items: Iterable[AnyLine], count: int, seed: int) -> list[AnyLine]:
+    """Return a uniform sample in its order, in one pass and in the memory of the sample (reservoir sampling)."""
+    chance = random.Random(seed)
+    kept: list[tuple[int, AnyLine]] = []
+    for number, item in enumerate(items):
+        if number < count:
+            kept.append((number, item))
+        elif (slot := chance.randrange(number + 1)) < count:
+            kept[slot] = (number, item)
+    return [item for _, item in sorted(kept, key=lambda pair: pair[0])]
 
 
 def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> None:
@@ -197,11 +276,9 @@ def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> 
     files[step.writes] = (*before, folder / "items.jsonl")
 
 
-def _reused(last: Done, number: int) -> Done:
-    return Done(**{**vars(last), "number": number, "reused": True})
-
-
-def _run(step: Step, number: int, key: str, streams: Streams, folder: Path, work: Work) -> Done:
+def _run(
+    step: Step, number: int, key: str, described: Mapping[str, Any], streams: Streams, folder: Path, work: Work
+) -> Done:
     """Run a step; its items are written as they come, and count only when `step.json` is there."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
@@ -214,6 +291,8 @@ def _run(step: Step, number: int, key: str, streams: Streams, folder: Path, work
             if isinstance(item, Rejected):
                 left_out.write(item.model_dump_json(exclude_defaults=True) + "\n")
                 reasons[item.reason] += 1
+                if item.reason == NOT_READ and reasons[item.reason] <= TOLD:
+                    log.warning("%s: %s", step.name, item.note)
                 continue
             if not isinstance(item, ITEMS[step.writes]):
                 raise TypeError(f"{step.name} wrote {type(item).__name__} into {step.writes}")
@@ -226,7 +305,9 @@ def _run(step: Step, number: int, key: str, streams: Streams, folder: Path, work
             seen.add(mark)
             items.write(item.model_dump_json(exclude_defaults=True) + "\n")
             kept += 1
-    result = Done(number, str(step), step.writes, key, kept, dict(reasons), work.failures, work.cost, work.facts)
+    result = Done(
+        number, str(step), step.writes, key, kept, dict(reasons), work.failures, work.cost, work.facts, described
+    )
     result.write(folder)
     return result
 
@@ -240,5 +321,4 @@ def build(
 ) -> Sequence[Done]:
     """Build a benchmark by a plan; what was built before is used again. `settings` are fields of `Setup`."""
     read = plan if isinstance(plan, Plan) else Plan.read(plan)
-    given = setup or Setup(**{"llm": read.facts.llm, **settings})
-    return Build(read, Path(out)).run(given, announce)
+    return Build(read, Path(out)).run(setup or read.setup(**settings), announce)

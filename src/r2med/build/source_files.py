@@ -18,7 +18,7 @@ from typing import IO, Any, ClassVar
 
 from pydantic import Field
 
-from r2med.build.items import Item, Rejected
+from r2med.build.items import NOT_READ, Item, Rejected
 from r2med.build.step import Step, Streams, Work
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -116,7 +116,7 @@ class SourceStep(Step, kind="build"):
 
 def unreadable(where: str, why: str) -> Rejected:
     """Return a part of a source as left out."""
-    return Rejected(key=where, reason="unreadable", note=f"{where}: {why}", item={})
+    return Rejected(key=where, reason=NOT_READ, note=f"{where}: {why}", item={})
 
 
 def source_files(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejected]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from r2med.build.items import Candidate, Chunk, Item, Judgement, Page, Question, Rejected, Stream
 from r2med.cost import NOTHING, Cost
 from r2med.errors import UserError
-from r2med.llm.costs import Preview
+from r2med.llm.costs import NO_CALLS, Estimate
 from r2med.setup import Setup
 from r2med.stages import Stage
 
@@ -69,12 +69,16 @@ class Work:
     rehearsal: bool = False
     """Whether nothing may be asked: a step then passes its items on as they are, and leaves what it would ask."""
     cost: Cost = NOTHING
-    previews: list[Preview] = field(default_factory=list)
+    estimate: Estimate = NO_CALLS
+    """In a rehearsal: what would be asked that nobody has answered yet."""
+    answered: int = 0
+    """In a rehearsal: what would be asked and is answered already."""
+    unpriced: bool = False
+    """In a rehearsal: whether an LLM without a price would be asked."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Figures for status and datasheet, fit for JSON."""
     failures: dict[str, int] = field(default_factory=dict)
-    """Calls that brought nothing usable, by kind."""
-    announce: Callable[[str], None] = lambda step: None
+    """Items about which no call brought anything usable, by kind."""
 
 
 class Step(Stage, kind="build"):

@@ -6,6 +6,7 @@ import typer
 
 from r2med.cli.advise_command import advise
 from r2med.cli.board import board
+from r2med.cli.build_command import build
 from r2med.cli.cache import cache
 from r2med.cli.cite import cite
 from r2med.cli.compare_command import compare
@@ -81,6 +82,7 @@ app.command()(search)
 app.command()(why)
 app.command()(serve)
 app.command("import")(import_)
+app.add_typer(build, name="build")
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")
 app.add_typer(llms, name="llms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -197,9 +198,10 @@ def make_setup(
     memory: str = "2G",
     budget: float | None = None,
     base_url: str | None = None,
+    make: Callable[..., Setup] | None = None,
     **settings: Any,
 ) -> Setup:
-    """Return what the flags say; `settings` are fields of Setup as they are."""
+    """Return what the flags say; `settings` are fields of Setup, `make` is what makes one of them."""
     from r2med.errors import UserError
     from r2med.net.budget import Budget as Dollars
     from r2med.setup import Setup
@@ -208,7 +210,7 @@ def make_setup(
         raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
     if base_url is not None and not base_url.strip():
         raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
-    return Setup(
+    return (make or Setup)(
         model_paths=tuple(map(Setup.parse_path, model_path or ())),
         memory=parse_bytes(memory),
         budget=Dollars(budget),

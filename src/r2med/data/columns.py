@@ -37,6 +37,7 @@ NAMES: Mapping[str, frozenset[str]] = {
         "relevant": "relevant relevantid relevantids relevantdocs relevantdocuments relevantnotes positives gold "
         "goldids docid docids documentid documentids noteid noteids passageid passageids corpusid pid evidence source",
         "grade": "grade grades score relevance rel rating",
+        "links": "link links url urls reference references linked pages",
     }.items()
 }
 """What people call a column, in small letters without anything else."""
@@ -82,6 +83,19 @@ def guess_parts(tables: Sequence[Table], named: Mapping[str, str]) -> list[Part]
         if kind != "documents"
     ]
     return [*documents, *others]
+
+
+def question_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
+    """Return role -> column of a table of questions with links; `named` are the columns that the user named, by role.
+
+    Raises UserError if a named column does not exist.
+    """
+    for column in named.values():
+        if column not in table.columns:
+            columns = ", ".join(table.columns)
+            raise UserError(f"{table}: no column {column!r}{nearest(column, table.columns)}: {columns}")
+    links = named.get("links") or _column(table, table.columns, "links", ())
+    return {**_columns(table, "questions", named, ()), **({"links": links} if links else {})}
 
 
 def split_ids(cell: Cell, known: Collection[str]) -> list[str]:

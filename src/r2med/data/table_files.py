@@ -56,9 +56,9 @@ def open_tables(path: Path, header: bool | None = None) -> list[Table]:
     """Return the tables of a file. Raises UserError if it cannot be read; `header` says whether names stand on top."""
     if not path.is_file():
         raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else 'there is no such file'}")
-    reader = _READERS.get(path.suffix.lower())
+    reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise UserError(f"{path}: tables are {', '.join(_READERS)}: save it as one of them")
+        raise UserError(f"{path}: tables are {', '.join(READERS)}: save it as one of them")
     tables = [table for table in reader(path, header) if table.columns and table.sample]
     if not tables:
         raise UserError(f"{path}: there are no rows in it")
@@ -260,7 +260,7 @@ def _workbook(path: Path, header: bool | None) -> list[Table]:
         raise UserError(f"{path}: not a readable workbook ({error}): save it again as .xlsx or CSV") from None
 
 
-_READERS: Mapping[str, Callable[[Path, bool | None], list[Table]]] = {
+READERS: Mapping[str, Callable[[Path, bool | None], list[Table]]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
     ".txt": _delimited,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from r2med.cost import Cost
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, Message, RawAnswer
@@ -132,6 +132,12 @@ class Estimate:
     dollars: float
     dollars_at_most: float
     """When every answer uses up its token limit."""
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+
+
+NO_CALLS = Estimate(0, 0, 0, 0.0, 0.0)
 
 
 def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> Estimate:

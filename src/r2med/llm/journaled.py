@@ -25,6 +25,7 @@ BACKENDS = {
     "openai": "r2med.llm.openai:OpenAIBackend",
     "vllm": "r2med.llm.vllm:VllmBackend",
     "local": "r2med.llm.llama:LlamaBackend",
+    "scripted": "r2med.llm.scripted:ScriptedBackend",
 }
 """Name -> "module:Class", imported when it is first wanted and called as Class(card, setup)."""
 
@@ -62,6 +63,11 @@ class JournaledChat:
     def name(self) -> str:
         """The LLM's name as one types it."""
         return self.card.spec
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine: no text leaves it."""
+        return self._backend.is_local
 
     def describe(self) -> dict[str, Any]:
         """Return all that an answer depends on besides the request."""

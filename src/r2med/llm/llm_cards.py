@@ -14,6 +14,7 @@ from r2med.llm.chat import Sampling
 from r2med.setup import Setup
 
 GGUF = ".gguf"
+SCRIPT = ".jsonl"
 
 AnswerStyle = Literal["plain", "think", "final-response", "answer-tag"]
 Cleaning = Literal["strict", "published"]
@@ -37,7 +38,7 @@ class LLMCard(BaseModel):
     variant: str = ""
     model: str
     """The provider's name for it."""
-    backend: Literal["openai", "vllm", "local"] = "openai"
+    backend: Literal["openai", "vllm", "local", "scripted"] = "openai"
     base_url: str = ""
     """Empty: OPENAI_BASE_URL, else OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"
@@ -103,7 +104,7 @@ def families(card: LLMCard) -> tuple[str, ...]:
 
 
 def find_llm(name: str, setup: Setup) -> LLMCard | None:
-    """Return the card of an LLM that can be asked: its own, or one for a GGUF file or an endpoint that was named."""
+    """Return the card of an LLM that can be asked: its own, or one for a file or an endpoint that was named."""
     if name in LLMS:
         return LLMS[name]
     if not name.strip() or not name.isprintable():
@@ -112,6 +113,9 @@ def find_llm(name: str, setup: Setup) -> LLMCard | None:
     if path is not None and (path.suffix == GGUF or any(path.glob(f"*{GGUF}"))):
         note = f"Asked for by a GGUF file: {path.name}. Small limits, which a card of its own may raise."
         return LLMCard(name=name, model=name, backend="local", context_length=4096, max_tokens=1024, notes=(note,))
+    if path is not None and path.suffix == SCRIPT:
+        note = f"Scripted answers, written beforehand: {path.name}. No model is asked."
+        return LLMCard(name=name, model=name, backend="scripted", max_tokens=2048, notes=(note,))
     if setup.base_url or os.environ.get("OPENAI_BASE_URL", "").strip():
         note = "Asked for by the address of an endpoint: no card of its own."
         return LLMCard(name=name, model=name, base_url=setup.base_url, notes=(note,))

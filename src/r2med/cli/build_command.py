@@ -1,0 +1,197 @@
+"""`r2med build`: make a benchmark by a plan, and look at what each step kept and left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from r2med.cli import completion
+from r2med.cli import options as flags
+
+if TYPE_CHECKING:
+    from r2med.build.pipeline import Build, Done
+
+LETTERS = 1000
+"""Letters of a field that are shown."""
+
+
+class _PlanFirst(TyperGroup):
+    """A group whose first word may be a plan instead of a command."""
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+        """Return the command; what is none is given to `make`."""
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["make", *args])
+
+
+build = typer.Typer(
+    cls=_PlanFirst,
+    help="Make a benchmark by a plan: r2med build PLAN.toml -o DIR. What was built before is used again.",
+    no_args_is_help=True,
+    context_settings={"ignore_unknown_options": True},
+)
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a build.", show_default=False)]
+OneLLM = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="The LLM of steps that name none, instead of the plan's.",
+        show_default=False,
+        autocompletion=completion.llms,
+        rich_help_panel=flags.LLMS,
+    ),
+]
+
+
+@build.command()
+def make(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where it is built.", show_default=False)],
+    llm: OneLLM = "",
+    base_url: flags.BaseURL = None,
+    llm_backend: flags.LLMBackend = "",
+    model_path: flags.ModelPaths = None,
+    device: flags.Device = "auto",
+    offline: flags.Offline = False,
+    concurrency: flags.Concurrency = 16,
+    ask_again: flags.AskAgain = False,
+    budget: flags.Budget = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print calls, tokens and dollars of every step at most; ask nothing."),
+    ] = False,
+) -> None:
+    """Build a benchmark: `r2med build PLAN.toml -o DIR` is short for it."""
+    from r2med.build.pipeline import Build, Plan
+    from r2med.cli.progress import steps
+
+    read = Plan.read(plan)
+    setup = flags.make_setup(
+        make=read.setup,
+        llm=llm,
+        base_url=base_url,
+        llm_backend=llm_backend,
+        model_path=model_path,
+        device=device,
+        offline=offline,
+        concurrency=concurrency,
+        ask_again=ask_again,
+        budget=budget,
+    )
+    made = Build(read, out)
+    if dry_run:
+        _show_rehearsal(made, setup)
+        return
+    flags.check_writable(out)
+    with steps(len(read.steps)) as announce:
+        done = made.run(setup, announce)
+    _show_steps(made, list(done))
+
+
+@build.command()
+def status(folder: Folder, as_json: flags.AsJSON = False) -> None:
+    """Show what each step kept and left out, and why."""
+    from dataclasses import asdict
+
+    from r2med.build.pipeline import Build
+    from r2med.cli.console import print_json
+
+    made = Build.open(folder)
+    if as_json:
+        print_json([asdict(done) if done else None for done in made.status()])
+        return
+    _show_steps(made, made.status())
+
+
+@build.command()
+def show(
+    folder: Folder,
+    item: Annotated[str, typer.Argument(help="The id of a question, page or chunk.", show_default=False)],
+) -> None:
+    """Show what became of one item, step by step: what changed, and where it was left out."""
+    from r2med.build.pipeline import Build
+    from r2med.errors import UserError
+
+    traced = Build.open(folder).trace(item)
+    if not traced:
+        raise UserError(f"no item {item!r} in {folder}: r2med build sample {folder} shows some")
+    for number, step, (title, fields) in traced:
+        _print_item(f"{number}. {step}: {title}", fields)
+
+
+@build.command()
+def sample(
+    folder: Folder,
+    step: Annotated[int, typer.Option(help="The number of a step (r2med build status). Default: the last.")] = 0,
+    rejected: Annotated[bool, typer.Option("--rejected", help="Those that it left out.")] = False,
+    count: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 5,
+    seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
+) -> None:
+    """Show some items of a step, drawn at random."""
+    from r2med.build.pipeline import Build
+
+    for title, fields in Build.open(folder).sample(step, count, seed, rejected=rejected):
+        _print_item(title, fields)
+
+
+def _show_steps(made: Build, done: list[Done | None]) -> None:
+    from r2med.cli.console import console, plain, table
+
+    rows = []
+    for number, (step, left) in enumerate(zip(made.plan.steps, done, strict=True), 1):
+        if left is None:
+            rows.append((number, step, "not done yet", "", "", "", ""))
+            continue
+        out = sum(left.rejected.values())
+        reasons = [*left.rejected.items(), *((f"failed: {kind}", count) for kind, count in left.failures.items())]
+        why = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
+        rows.append((number, step, left.stream, f"{left.kept:,}", f"{out:,}", f"{left.cost.calls:,}", why))
+    heads = ("#", "step", "stream", "kept", "left out", "calls", "why")
+    output = console()
+    output.print(table(heads, rows, numbers=("#", "kept", "left out", "calls")))
+    output.print(plain(f"r2med build sample {made.out} --step N --rejected shows what a step left out.", "dim"))
+
+
+def _show_rehearsal(made: Build, setup: Any) -> None:
+    from r2med.cli.console import console, plain, table
+    from r2med.llm.costs import NO_CALLS
+
+    rows = []
+    total = NO_CALLS
+    for number, (step, work) in enumerate(made.rehearse(setup), 1):
+        about = work.estimate
+        total += about
+        rows.append((number, step, *_figures(about, work.answered, work.unpriced)))
+    rows.append(("", "together", *_figures(total, None, False)))
+    heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
+    output = console()
+    output.print(table(heads, rows, numbers=tuple(head for head in heads if head != "step")))
+    output.print(plain("At most: no step leaves anything out before it has asked. Nothing was asked.", "dim"))
+
+
+def _figures(about: Any, answered: int | None, unpriced: bool) -> tuple[str, ...]:
+    if not about.calls and not answered:
+        return ("", "", "", "", "", "")
+    dollars = ("unknown", "unknown") if unpriced else (f"{about.dollars:.2f}", f"{about.dollars_at_most:.2f}")
+    counts = (about.calls, answered, about.prompt_tokens, about.completion_tokens)
+    return (*("" if count is None else f"{count:,}" for count in counts), *dollars)
+
+
+def _print_item(title: str, fields: dict[str, Any]) -> None:
+    from r2med.cli.console import console, plain
+
+    output = console()
+    output.print(plain(title, "bold"))
+    for name, value in fields.items():
+        text = (
+            value if isinstance(value, str) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        )
+        short = f"{text[: LETTERS - 1]}…" if len(text) > LETTERS else text
+        first, *others = short.split("\n")
+        output.print(plain(f"  {name}: ", "dim") + plain(first), soft_wrap=True)
+        for line in others:
+            output.print(plain(f"    {line}"), soft_wrap=True)
+    output.print()

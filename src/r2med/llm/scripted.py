@@ -1,0 +1,58 @@
+"""Answers that a person wrote beforehand, by rules: for examples that run offline, and for tests. No model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from r2med.data.problems import Problems
+from r2med.data.source_rows import read_jsonl
+from r2med.errors import UserError
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer
+from r2med.llm.costs import approximate_tokens, request_tokens
+from r2med.llm.llm_cards import LLMCard
+from r2med.setup import Setup
+from r2med.store.files import sha256
+
+
+class ScriptedBackend:
+    """Gives the answer of the first rule whose texts all occur in the prompt.
+
+    A rule is a JSON line {"when": [TEXT, …], "answer": TEXT}; one with nothing in `when` fits every prompt.
+    """
+
+    is_local = True
+
+    def __init__(self, card: LLMCard, setup: Setup) -> None:
+        path = setup.path_of(card.name)
+        if path is None or not path.is_file():
+            raise UserError(
+                f"{card.name} has no scripted answers: name their file with --model-path {card.name}=FILE.jsonl"
+            )
+        self._path: Path = path
+        self._rules: list[tuple[list[str], str]] = []
+
+    def describe(self) -> dict[str, Any]:
+        """Return the answers by their hash."""
+        return {"backend": "scripted", "fingerprint": sha256(self._path)}
+
+    def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
+        """Answer all requests in their order."""
+        self._rules = self._rules or self._read()
+        for number, request in enumerate(requests):
+            prompt = request.prompt or "\n".join(message.content for message in request.messages)
+            text = next((answer for when, answer in self._rules if all(part in prompt for part in when)), None)
+            if text is None:
+                done(
+                    number,
+                    Failure("invalid", f"{self._path.name} has no answer for a prompt that ends …{prompt[-80:]}"),
+                )
+            else:
+                done(number, RawAnswer(text, "", "stop", request_tokens(request), approximate_tokens(text)))
+
+    def _read(self) -> list[tuple[list[str], str]]:
+        problems = Problems()
+        rows = [row for _, row in read_jsonl(self._path, {"when": list, "answer": str}, problems)]
+        problems.raise_first(str(self._path))
+        return [(list(map(str, row["when"])), row["answer"]) for row in rows]
