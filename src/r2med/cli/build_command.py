@@ -21,7 +21,7 @@ LETTERS = 1000
 class _PlanFirst(TyperGroup):
     """A group whose first word may be a plan instead of a command."""
 
-    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command; what is none is given to `make`."""
         return super().resolve_command(ctx, args if args[0] in self.commands else ["make", *args])
 
