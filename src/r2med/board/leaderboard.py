@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from r2med.board.system_facts import parts_of_published, parts_of_record
+from r2med.board.system_facts import judged_by_kin, parts_of_published, parts_of_record
 from r2med.cost import total
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.measure import HEADLINE
@@ -103,6 +103,7 @@ def _systems(
             "classes": [each.get(system) for each in levels],
             "cost": _cost(records),
             "failures": sum(record.failures + record.unordered for record in records),
+            "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
         }
 
 

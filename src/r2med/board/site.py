@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -24,7 +22,7 @@ from r2med.errors import UserError
 from r2med.results.collection import MAX_FAILURES, Collection, checked, collect
 from r2med.results.submission import read_entries
 from r2med.store import default_store
-from r2med.store.owners import process_name, stale
+from r2med.store.folders import replaced
 from r2med.version import __version__
 
 log = logging.getLogger("r2med")
@@ -107,34 +105,11 @@ def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
 
     Raises UserError if the folder holds anything but a board.
     """
-    folder = folder.resolve()
-    if folder.exists() and not (folder / MARK).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is not a board of r2med, and is not overwritten: choose another folder with -o")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    hidden = f".{folder.name}."
-    new = folder.with_name(f"{hidden}{process_name()}.tmp")
-    old = folder.with_name(f"{hidden}{process_name()}.old.tmp")
-    try:
-        new.mkdir()
+    with replaced(folder, MARK, "a board") as new:
         for name, content in _contents(files):
             path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        _swap(new, folder, old)
-    finally:
-        for rest in (new, old, *stale(folder.parent, hidden)):
-            shutil.rmtree(rest, ignore_errors=True)
-
-
-def _swap(new: Path, folder: Path, old: Path) -> None:
-    if folder.exists():
-        folder.rename(old)
-    try:
-        new.rename(folder)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            old.rename(folder)
-        raise
 
 
 def _contents(files: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.encoders.model_cards import MODELS
-from r2med.llm.llm_cards import LLMS
+from r2med.llm.llm_cards import LLMS, LLMCard, families
 from r2med.results.published import PublishedRow
 from r2med.results.record import Record
 from r2med.spec import ARROW
@@ -24,9 +24,18 @@ _SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+) × )?(\d+(?:\.\d+)?)([MB])(?![A-Z
 def parts_of_record(record: Record) -> dict[str, Any]:
     """Return the parts of a system that was run."""
     names = {kind: ARROW.join(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
+    return _parts(names["retrieve"], names["expand"], names["rerank"], _llms(record))
+
+
+def _llms(record: Record) -> list[str]:
     stages = [record.settings.get("expand"), *record.settings.get("rerank", ())]
-    llms = dict.fromkeys(str(stage["llm"]) for stage in stages if stage and stage.get("llm"))
-    return _parts(names["retrieve"], names["expand"], names["rerank"], list(llms))
+    return list(dict.fromkeys(str(stage["llm"]) for stage in stages if stage and stage.get("llm")))
+
+
+def judged_by_kin(record: Record) -> bool:
+    """Tell whether the system asks an LLM of the family that judged the dataset's documents."""
+    asked = [LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in _llms(record)]
+    return any(family in record.dataset.judges for card in asked for family in families(card))
 
 
 KINDS = ("expand", "retrieve", "rerank")

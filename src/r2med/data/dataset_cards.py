@@ -78,6 +78,8 @@ class DatasetCard(_Part):
     scenario: str = ""
     kind: str = ""
     licence: str = ""
+    judges: tuple[str, ...] = ()
+    """The families of the LLMs that judged its documents: systems that use one of them are flagged."""
     notes: tuple[str, ...] = ()
     order: int = 1000
     groups: tuple[str, ...] = ()

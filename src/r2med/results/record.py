@@ -50,6 +50,8 @@ class DatasetFacts(_Part):
     task: str = ""
     scenario: str = ""
     source: str = ""
+    judges: tuple[str, ...] = ()
+    """The families of the LLMs that judged its documents."""
 
 
 class QueryFacts(_Part):
@@ -243,6 +245,7 @@ def dataset_facts(dataset: Dataset) -> DatasetFacts:
         task=dataset.card.task if dataset.card else "",
         scenario=dataset.card.scenario if dataset.card else "",
         source=dataset.source,
+        judges=dataset.card.judges if dataset.card else (),
     )
 
 

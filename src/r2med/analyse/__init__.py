@@ -1,0 +1,1 @@
+"""Looking into a benchmark and its results: what its queries share with their gold documents."""

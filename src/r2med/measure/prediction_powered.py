@@ -1,0 +1,57 @@
+"""Prediction-powered estimates: a share among many items, from what people said of some and a score that all have.
+
+After Angelopoulos et al. (2023), with the weight of the scores tuned, for the items at hand: the mean score of all of
+them is known exactly, so only the part that scores do not explain is uncertain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.measure.scores import Floats
+from r2med.measure.significance import LEVEL
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its interval at the level of `significance.LEVEL`."""
+
+    value: float
+    low: float
+    high: float
+    reviewed: int
+    items: int
+
+
+def share(scores: Floats, reviewed: Floats, said: Floats) -> Share | None:
+    """Return the share of items that people would accept; None if they saw fewer than two.
+
+    `scores` of all items; `reviewed` are the positions of those that people saw, drawn at random, and `said` what they
+    said: 1 accepted, 0 rejected. The interval is Wilson's, at the size of a sample of people alone that would be as
+    sure: near 0 and 1 it keeps its level where a normal interval does not.
+    """
+    seen, items = len(said), len(scores)
+    if seen < 2:
+        return None
+    known = scores[reviewed]
+    spread = float(np.var(known))
+    weight = float(np.clip(np.mean((known - known.mean()) * (said - said.mean())) / spread, 0, 1)) if spread else 0.0
+    value = float(np.clip(weight * scores.mean() + (said - weight * known).mean(), 0, 1))
+    alone = float(np.var(said))
+    # What scores leave unexplained, against what people alone would leave; what people saw is no longer open.
+    left = (float(np.var(said - weight * known)) / alone if alone else 1.0) * (1 - seen / items)
+    low, high = wilson(value, seen / left) if left else (value, value)
+    return Share(value, low, high, seen, items)
+
+
+def wilson(value: float, size: float) -> tuple[float, float]:
+    """Return Wilson's interval of a share that was seen in a sample of this size."""
+    from scipy.stats import norm
+
+    z = float(norm.ppf(0.5 + LEVEL / 2))
+    centre = (value + z * z / (2 * size)) / (1 + z * z / size)
+    reach = z / (1 + z * z / size) * math.sqrt(value * (1 - value) / size + z * z / (4 * size * size))
+    return max(0.0, centre - reach), min(1.0, centre + reach)

@@ -1,0 +1,44 @@
+"""Folders that are either the old one or the new one, whole."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from r2med.errors import UserError
+from r2med.store.owners import process_name, stale
+
+
+@contextlib.contextmanager
+def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
+    """Yield a new, empty folder that takes the place of `folder` when the work is done; if it fails nothing changes.
+
+    Raises UserError if the folder holds anything but what was written so before, which the file `mark` in it tells.
+    """
+    folder = folder.resolve()
+    if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder} is not {noun} of r2med, and is not overwritten: choose another folder with -o")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    hidden = f".{folder.name}."
+    new = folder.with_name(f"{hidden}{process_name()}.tmp")
+    old = folder.with_name(f"{hidden}{process_name()}.old.tmp")
+    try:
+        new.mkdir()
+        yield new
+        _swap(new, folder, old)
+    finally:
+        for rest in (new, old, *stale(folder.parent, hidden)):
+            shutil.rmtree(rest, ignore_errors=True)
+
+
+def _swap(new: Path, folder: Path, old: Path) -> None:
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            old.rename(folder)
+        raise
