@@ -39,6 +39,8 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
     },
     "build": {
         "read-table": "r2med.build.question_table:ReadTable",
+        "chunk": "r2med.build.chunking:ChunkPages",
+        "drop-duplicates": "r2med.build.duplicates:DropDuplicates",
     },
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""

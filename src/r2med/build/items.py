@@ -74,6 +74,8 @@ class Chunk(Item):
     start: int = 0
     end: int = 0
     """Where it stands in the page's text, in characters."""
+    copies: tuple[str, ...] = ()
+    """Ids of other pages that hold the same text, or nearly."""
     title: str = ""
     url: str = ""
     source: str = ""
