@@ -41,6 +41,8 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "read-table": "r2med.build.question_table:ReadTable",
         "chunk": "r2med.build.chunking:ChunkPages",
         "drop-duplicates": "r2med.build.duplicates:DropDuplicates",
+        "plant-controls": "r2med.build.controls:PlantControls",
+        "judge": "r2med.build.judging:Judge",
     },
 }
 """Stages that need code: name -> "module:Class", imported when it is first used."""

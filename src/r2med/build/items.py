@@ -122,7 +122,7 @@ class Judgement(Item):
     question: str
     chunk: str
     judge: str
-    """An LLM, or person:NAME."""
+    """An LLM; what people say is a `Review`."""
     relevance: int
     """How far it answers the question, 0 to 5."""
     support: int

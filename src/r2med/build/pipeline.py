@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.build.items import ITEMS, NOT_READ, Item, Rejected, Stream
+from r2med.build.labels import Labelling
 from r2med.build.step import Step, Streams, Work
 from r2med.cards import read_toml, validated
 from r2med.cost import Cost
@@ -54,6 +55,8 @@ class PlanFile(BaseModel):
     """The LLM of steps that name none."""
     answers: str = ""
     """A file of scripted answers (see `llm.scripted`) that stands in for that LLM, so that the plan runs offline."""
+    labels: Labelling = Labelling()
+    """When judges' scores make a positive, and when a candidate is discarded."""
     limits: tuple[str, ...] = ()
     """What is known to be wrong with it, for the datasheet."""
     sensitive: str = ""

@@ -1,0 +1,57 @@
+"""Streams of a build made by hand, and steps that ask a scripted LLM."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from r2med.build import asking
+from r2med.build.items import Candidate, Chunk, Found, Item, Question, Rejected
+from r2med.build.step import Step, Streams, Work
+from r2med.setup import Setup
+from r2med.store import Store
+from support.scripted_chat import Reply, ScriptedChat
+
+QUESTIONS = [
+    Question(
+        id="q1", text="A child with fever and a strawberry tongue?", answer="Kawasaki disease", reasoning="Fever."
+    ),
+    Question(id="q2", text="A child with fever and Koplik spots?", answer="Measles", reasoning="Spots."),
+    Question(id="q3", text="Polyuria after a head injury?", answer="Diabetes insipidus", reasoning="ADH."),
+]
+CHUNKS = [
+    Chunk(id="c1", text="Kawasaki disease inflames the vessels of children.", page="p1", title="Vessels"),
+    Chunk(id="c2", text="Measles begins with cough, then Koplik spots.", page="p2", url="https://example.org/measles"),
+    Chunk(id="c3", text="Diabetes insipidus follows an injury of the pituitary.", page="p3", source="book.jsonl:3"),
+    *(Chunk(id=f"c{n}", text=f"Text number {n} is about bones. " * (n - 3), page=f"p{n}") for n in range(4, 14)),
+]
+CANDIDATES = [
+    Candidate(question=f"q{n}", chunk=f"c{n}", found=(Found(member="bm25", view="answer", rank=1),)) for n in (1, 2, 3)
+]
+
+
+def streams(folder: Path, questions=QUESTIONS, chunks=CHUNKS, candidates=CANDIDATES, judgements=()) -> Streams:
+    """Return streams of these items, in files of a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {}
+    items: dict[str, Sequence[Item]]
+    items = {"questions": questions, "chunks": chunks, "candidates": candidates, "judgements": judgements}
+    for name, these in items.items():
+        files[name] = (folder / f"{name}.jsonl",)
+        files[name][0].write_text("".join(item.model_dump_json(exclude_defaults=True) + "\n" for item in these))
+    return Streams(files, folder)  # type: ignore[arg-type]
+
+
+def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
+    """Let every step ask a scripted LLM, and return it."""
+    llm = ScriptedChat(reply)
+    monkeypatch.setattr(asking, "open_chat", lambda card, setup: llm)
+    return llm
+
+
+def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[Item], list[Rejected], Work]:
+    """Return what a step lets pass, what it leaves out, and the work."""
+    done = Work(Setup(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
+    made = list(step.run(given, done))
+    kept = [item for item in made if isinstance(item, Item)]
+    return kept, [item for item in made if isinstance(item, Rejected)], done
