@@ -39,6 +39,9 @@ class Labelling(BaseModel):
         return "discarded" if max(relevance, support) >= self.middle else "negative"
 
 
+LABELLING = Labelling()
+
+
 @dataclass(frozen=True)
 class Label:
     """What a candidate counts as in the benchmark, and who says so."""
@@ -55,7 +58,7 @@ class Label:
 
 
 def labels(
-    judgements: Iterable[Judgement], reviews: Iterable[Review] = (), labelling: Labelling = Labelling()
+    judgements: Iterable[Judgement], reviews: Iterable[Review] = (), labelling: Labelling = LABELLING
 ) -> list[Label]:
     """Return the label of each candidate: people's where there is one, else that of the judges' mean scores.
 
@@ -99,7 +102,7 @@ class Overrating:
     """Mean scores."""
 
 
-def overrating(judgements: Iterable[Judgement], labelling: Labelling = Labelling()) -> list[Overrating]:
+def overrating(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> list[Overrating]:
     """Return how each judge scores each kind of control, by name."""
     scores: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for judgement in judgements:
