@@ -45,6 +45,7 @@ def streams(folder: Path, questions=QUESTIONS, chunks=CHUNKS, candidates=CANDIDA
 def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
     """Let every step ask a scripted LLM, and return it."""
     llm = ScriptedChat(reply)
+    llm.is_local = True  # type: ignore[attr-defined]
     monkeypatch.setattr(asking, "open_chat", lambda card, setup: llm)
     return llm
 

@@ -153,4 +153,3 @@ def _standing(candidate: Candidate) -> tuple[bool, int]:
 
 def _names(text: str, answer: str) -> bool:
     return bool(answer) and answer.casefold() in text.casefold()
-
