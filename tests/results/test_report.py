@@ -11,7 +11,7 @@ import pytest
 from r2med.errors import UserError
 from r2med.results import Record
 from r2med.results.comparison import comparison
-from r2med.results.report import _bands, _flows, report
+from r2med.results.report import rank_bands, rank_flows, report
 from r2med.results.report_tables import score_table
 from support.records import collection, record, records, write_records
 
@@ -68,9 +68,9 @@ def test_gold_documents_are_counted_by_their_bands_before_and_after() -> None:
     positives = {"q0": before.queries["q0"].model_copy(update={"positives": 5})}
     before = with_gold(before.model_copy(update={"queries": positives}), x=200, y=5)
     after = with_gold(after, x=3, y=7, z=1000)
-    bands = _bands(collection([before, after]))
+    bands = rank_bands(collection([before, after]))
     assert bands == [10, 100, 1000]
-    assert _flows(before, after, bands).tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 2]]
+    assert rank_flows(before, after, bands).tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 2]]
 
 
 def test_what_cannot_be_reported_is_one_line(tmp_path: Path) -> None:

@@ -1,1 +1,12 @@
-"""Looking into a benchmark and its results: what its queries share with their gold documents."""
+"""Looking into a benchmark and its results: overlap, reliability, what systems share, answers against retrieval."""
+
+from typing import TYPE_CHECKING
+
+from r2med.lazy import lazily
+
+if TYPE_CHECKING:
+    from r2med.analyse.analysis import analyse
+
+__all__ = ["analyse"]
+
+__getattr__ = lazily(__name__, {"analyse": "r2med.analyse.analysis"})

@@ -55,7 +55,7 @@ def make_site(collection: Collection, folder: Path, data: Sequence[str] = ()) ->
     dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
     anything but a board.
     """
-    write_site(folder, _site_files(collection, _datasets(collection, data)))
+    write_site(folder, _site_files(collection, local_datasets(collection, data)))
 
 
 def _site_files(collection: Collection, datasets: Mapping[str, Dataset]) -> Iterator[tuple[str, Any]]:
@@ -71,7 +71,7 @@ def _site_files(collection: Collection, datasets: Mapping[str, Dataset]) -> Iter
     yield from explorer_files(collection, names, datasets)
 
 
-def _datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
+def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
     """Return the datasets that are on this machine and have not changed since the records were made."""
     words = {Path(word).resolve().name: word for entry in data for word in dataset_words(entry)}
     datasets, missing = {}, []

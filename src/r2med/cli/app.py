@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from r2med.cli.advise_command import advise
+from r2med.cli.analyse_command import analyse
 from r2med.cli.board import board
 from r2med.cli.build_command import build
 from r2med.cli.cache import cache
@@ -71,6 +72,7 @@ app.command()(advise)
 app.command()(score)
 app.command()(board)
 app.command()(compare)
+app.command()(analyse)
 app.command()(reproduce)
 app.command()(submit)
 app.command()(verify)

@@ -142,9 +142,9 @@ def _pair_figures(
     pair = Collection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
     compared = comparison(pair, measure, before, ["body-system"], resamples)
     figures: dict[str, Callable[[], Figure]] = {}
-    bands = _bands(pair)
+    bands = rank_bands(pair)
     flows = sum(
-        (_flows(pair.records(before)[name], pair.records(after)[name], bands) for name in compared.datasets),
+        (rank_flows(pair.records(before)[name], pair.records(after)[name], bands) for name in compared.datasets),
         np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp),
     )
     if flows.sum():
@@ -158,13 +158,13 @@ def _pair_figures(
     return figures
 
 
-def _bands(collection: Collection) -> list[int]:
+def rank_bands(collection: Collection) -> list[int]:
     """Return where bands of ranks end; the last ends with the depth of the rankings."""
     depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
     return [*(end for end in BANDS if end < depth), depth]
 
 
-def _flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
+def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
     """Count gold documents by their band in both rankings; the last band is of those that were not retrieved."""
     flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
     beyond = bands[-1] + 1

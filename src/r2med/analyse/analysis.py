@@ -1,0 +1,92 @@
+"""Run analyses, and write the page and the CSV files of what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from r2med.analyse.findings import Section
+from r2med.analyse.html_report import page
+from r2med.analyse.material import Material
+from r2med.errors import UserError, unknown
+from r2med.setup import Setup
+from r2med.store.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis by name."""
+
+    function: str
+    """MODULE:NAME of a function Material -> Section."""
+    summary: str
+    asks: bool = False
+    """Whether it may ask an LLM: then it runs only if it is named."""
+
+
+ANALYSES = {
+    "overlap": Analysis("overlap:overlap", "what queries share with gold documents: words, BM25's score, cosine"),
+}
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What was found, and the files that say it; the page is the first."""
+
+    sections: tuple[Section, ...]
+    files: tuple[Path, ...]
+
+
+def analyse(
+    *names: str,
+    out: str | Path = "analysis",
+    setup: Setup | None = None,
+    announce: Callable[[str], None] = lambda name: None,
+    **material: Any,
+) -> Analysed:
+    """Run analyses by name, all that ask no LLM without any, and write the report: what `r2med analyse` does.
+
+    `material` are fields of `Material`: data, systems, results, model, …
+    """
+    wanted = checked_names(names)
+    given = Material(setup or Setup(), **material)
+    sections = []
+    for name in wanted:
+        announce(name)
+        try:
+            sections.append(function(name)(given))
+        except UserError as error:
+            if names:
+                raise
+            sections.append(Section(name, name, f"Not analysed: {error}", ()))
+    return Analysed(tuple(sections), tuple(_write(Path(out), sections, given)))
+
+
+def checked_names(names: Sequence[str]) -> list[str]:
+    """Return the analyses that are wanted. Raises UserError for a name that is none."""
+    for name in names:
+        if name not in ANALYSES:
+            raise unknown("analysis", name, ANALYSES)
+    return list(dict.fromkeys(names)) or [name for name, each in ANALYSES.items() if not each.asks]
+
+
+def function(name: str) -> Callable[[Material], Section]:
+    """Return the function of an analysis, imported when it is first wanted."""
+    module, _, attribute = ANALYSES[name].function.partition(":")
+    found: Callable[[Material], Section] = getattr(import_module(f"r2med.analyse.{module}"), attribute)
+    return found
+
+
+def _write(folder: Path, sections: Sequence[Section], material: Material) -> list[Path]:
+    """Write the CSV files, then the page that names them."""
+    content = {f"{table.name}.csv": table.csv() for section in sections for table in section.tables}
+    content["index.html"] = page(sections, f"{', '.join(material.datasets)} · {material.measure}")
+    try:
+        for name, text in content.items():
+            write_atomically(folder / name, text.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise UserError(f"cannot write to {folder} ({error.strerror}): choose another folder with -o") from None
+    return [folder / name for name in reversed(content)]

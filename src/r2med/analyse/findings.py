@@ -1,0 +1,97 @@
+"""What an analysis returns: a section of tables. A table is a CSV file, a part of the page, and maybe a chart."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA, bootstrap, interval
+from r2med.results.comparison import Interval
+
+RESAMPLES = 2000
+"""Draws of the bootstrap for a figure's interval: bounds of 95 % are steady to a hundredth of their width or two."""
+
+Cell = str | int | float | Interval | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures with their heads; a cell may be a figure with its interval."""
+
+    name: str
+    """What its CSV file is called."""
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    digits: int = 2
+    chart: str = ""
+    """An SVG."""
+
+    def csv(self) -> str:
+        """Return all figures at full precision; one with an interval takes three columns."""
+        wide = [any(isinstance(row[column], Interval) for row in self.rows) for column in range(len(self.heads))]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        heads = zip(self.heads, wide, strict=True)
+        suffixes = {False: ("",), True: ("", " low", " high")}
+        writer.writerow([f"{head}{suffix}" for head, three in heads for suffix in suffixes[three]])
+        for row in self.rows:
+            writer.writerow([each for cell, three in zip(row, wide, strict=True) for each in _flat(cell, three)])
+        return out.getvalue()
+
+
+def _flat(cell: Cell, three: bool) -> Iterator[object]:
+    if isinstance(cell, Interval):
+        yield from (cell.value, cell.low, cell.high)
+    else:
+        yield "" if cell is None else cell
+        yield from ("", "") if three else ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """The answer of one analysis."""
+
+    name: str
+    title: str
+    lead: str
+    """What was found, in a sentence or two."""
+    tables: Sequence[Table]
+    notes: Sequence[str] = ()
+    """What was left out, failed, or has to be known to read the figures."""
+
+
+def mean_interval(values: Floats, seed: int = 0) -> Interval | None:
+    """Return the mean with its bootstrap interval over queries; queries without a value (NaN) do not count."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None
+    low, high = interval(bootstrap({"": known[None]}, RESAMPLES, seed)[""])
+    return Interval(float(known.mean()), float(low[0]), float(high[0]))
+
+
+def correlation_interval(first: Floats, second: Floats, seed: int = 0) -> Interval | None:
+    """Return Spearman's correlation with its bootstrap interval; None where one of the two does not vary."""
+    known = ~(np.isnan(first) | np.isnan(second))
+    pair = np.array([first[known], second[known]])
+    value = _spearman(pair)
+    if np.isnan(value):
+        return None
+    random = np.random.default_rng(seed)
+    draws = [_spearman(pair[:, random.integers(0, pair.shape[1], pair.shape[1])]) for _ in range(RESAMPLES)]
+    low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
+    return Interval(value, float(low), float(high))
+
+
+def _spearman(pair: Floats) -> float:
+    from scipy.stats import rankdata
+
+    if pair.shape[1] < 3 or (np.ptp(pair, axis=1) == 0).any():
+        return float("nan")
+    return float(np.corrcoef(rankdata(pair, axis=1))[0, 1])

@@ -1,0 +1,125 @@
+"""The page of an analysis: one file in the board's look, without scripts, in which nothing of the data is markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib import resources
+
+from r2med.analyse.findings import Cell, Section, Table
+from r2med.analyse.svg_charts import glyph
+from r2med.results.comparison import Interval
+from r2med.version import __version__
+
+SHOWN = 60
+"""Rows of a table on the page; its CSV file has all."""
+
+_OWN = """
+.plot { overflow-x: auto; } .plot svg.chart { min-width: 32rem; max-width: 46rem; }
+td svg.glyph { display: inline-block; vertical-align: middle; margin-left: 0.5rem; }
+td .range { color: var(--ink-3); font-size: var(--t-xs); margin-left: 0.35rem; }
+.block { display: grid; gap: var(--s3); grid-template-columns: minmax(0, 1fr); }
+.lead { font-family: var(--serif); font-size: var(--t-l); color: var(--ink); }
+ul.notes { margin: 0; padding-left: 1.2rem; color: var(--ink-2); font-size: var(--t-s); max-width: 90ch; }
+"""
+
+
+def page(sections: Sequence[Section], about: str) -> str:
+    """Return the page; `about` says what was looked at."""
+    style = _style()
+    seal = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{seal}'; base-uri 'none'; form-action 'none'"
+    links = "".join(f'<a href="#{escape(each.name, quote=True)}">{escape(each.title)}</a>' for each in sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>r2med analyses</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to content</a>
+<header class="top"><div class="top-inner">
+<span class="wordmark">r2med <span class="wordmark-word">analyses</span></span>
+<nav id="nav" aria-label="Analyses">{links}</nav></div></header>
+<main id="main" tabindex="-1">
+<div class="lede"><p class="eyebrow">{escape(about)}</p><h1>What the benchmark and its results show</h1>
+<p>Figures stand with their 95 % intervals: where they would lie if other queries of the same kind had been asked.
+Every table is a CSV file beside this page.</p></div>
+{"".join(map(_section, sections))}
+</main>
+<footer class="foot"><p>r2med {escape(__version__)}</p></footer>
+</body>
+</html>
+"""
+
+
+def _style() -> str:
+    """Return the board's style; without a script, the reader's system says whether it is dark."""
+    css = (resources.files("r2med.board") / "assets" / "base.css").read_text(encoding="utf-8")
+    dark = re.compile(r'\[data-theme="dark"\] (\{.*?\n\})', re.DOTALL)
+    return dark.sub(r"@media (prefers-color-scheme: dark) { :root \1 }", css, count=1) + _OWN
+
+
+def _section(section: Section) -> str:
+    notes = "".join(f"<li>{escape(note)}</li>" for note in section.notes)
+    return (
+        f'<section class="section" id="{escape(section.name, quote=True)}"><h2>{escape(section.title)}</h2>'
+        f'<p class="lead">{escape(section.lead)}</p>{"".join(map(_block, section.tables))}'
+        f"{f'<ul class=notes>{notes}</ul>' if notes else ''}</section>\n"
+    )
+
+
+def _block(table: Table) -> str:
+    chart = f'<div class="plot panel">{table.chart}</div>' if table.chart else ""
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    more = f"{len(table.rows) - SHOWN:,} more rows in " if len(table.rows) > SHOWN else ""
+    file = escape(f"{table.name}.csv", quote=True)
+    return (
+        f'<div class="block"><h3>{escape(table.title)}</h3>{chart}{_table(table)}'
+        f'<p class="muted"><small>{more}<a href="{file}">{file}</a></small></p>{note}</div>'
+    )
+
+
+def _table(table: Table) -> str:
+    columns = list(zip(*table.rows, strict=True)) if table.rows else [() for _ in table.heads]
+    spans = [_span(column) for column in columns]
+    numeric = [bool(column) and not any(isinstance(cell, str) for cell in column) for column in columns]
+    heads = "".join(f"<th{_class(n)}>{escape(head)}</th>" for head, n in zip(table.heads, numeric, strict=True))
+    lines = []
+    for row in table.rows[:SHOWN]:
+        cells = zip(row, spans, numeric, strict=True)
+        lines.append(
+            "".join(f"<td{_class(n)}>{''.join(_cell(cell, span, table.digits))}</td>" for cell, span, n in cells)
+        )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="table-wrap"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _class(numeric: bool) -> str:
+    return ' class="num"' if numeric else ""
+
+
+def _span(column: Sequence[Cell]) -> tuple[float, float]:
+    known = [cell for cell in column if isinstance(cell, Interval)]
+    return min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=1.0)
+
+
+def _cell(cell: Cell, span: tuple[float, float], digits: int) -> Iterator[str]:
+    if isinstance(cell, Interval):
+        yield f"{cell.value:.{digits}f}"
+        yield f'<span class="range">{cell.low:.{digits}f} to {cell.high:.{digits}f}</span>{glyph(cell, *span)}'
+    elif isinstance(cell, float):
+        yield f"{cell:.{digits}f}"
+    elif isinstance(cell, int):
+        yield f"{cell:,}"
+    elif cell is None:
+        yield "–"
+    else:
+        yield f'<bdi class="name">{escape(cell)}</bdi>'

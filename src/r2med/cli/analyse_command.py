@@ -1,0 +1,75 @@
+"""`r2med analyse`: what a benchmark and its results show beyond scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from r2med.cli import options as flags
+
+
+def analyse(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Analyses. Default: all that ask no LLM.", show_default=False),
+    ] = None,
+    data: flags.Data = None,
+    systems: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system",
+            metavar="SYSTEM|RECORD|FOLDER",
+            help="Look at these records only; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    results: flags.Results = Path("results"),
+    measure: flags.OneMeasure = "nDCG@10",
+    max_failures: flags.MaxFailures = 0.1,
+    by: Annotated[
+        str,
+        typer.Option(metavar="MODEL", help="Overlap by the vectors of this model too.", rich_help_panel=flags.MODELS),
+    ] = "",
+    model_path: flags.ModelPaths = None,
+    device: flags.Device = "auto",
+    offline: flags.Offline = False,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Where the page and the CSV files go.", rich_help_panel=flags.OUTPUT)
+    ] = Path("analysis"),
+    listed: Annotated[bool, typer.Option("--list", help="Say what analyses there are.")] = False,
+) -> None:
+    """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
+    from r2med.analyse.analysis import ANALYSES, checked_names
+    from r2med.analyse.analysis import analyse as run
+    from r2med.cli.console import console, plain, table
+    from r2med.cli.progress import steps
+
+    output = console()
+    if listed:
+        asks = {True: "an LLM", False: ""}
+        rows = [(name, each.summary, asks[each.asks]) for name, each in ANALYSES.items()]
+        output.print(table(("analysis", "what it tells", "asks"), rows, whole=("analysis",)))
+        return
+    wanted = checked_names(names or [])
+    flags.check_writable(out)
+    with steps(len(wanted)) as step:
+        done = run(
+            *(names or ()),
+            out=out,
+            setup=flags.make_setup(model_path=model_path, device=device, offline=offline),
+            announce=step,
+            data=flags.dataset_names(data) if data else (),
+            systems=systems or (),
+            results=results,
+            measure=measure,
+            max_failures=max_failures,
+            model=by,
+        )
+    for section in done.sections:
+        output.print(plain(section.title, "bold"))
+        output.print(plain(section.lead))
+        for note in section.notes:
+            output.print(plain(f"Note: {note}", "yellow"))
+    output.print(plain(f"{done.files[0]}, with {len(done.files) - 1} CSV files beside it"))
