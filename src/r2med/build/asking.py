@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from r2med.build.items import Item, Rejected
+from r2med.build.items import Item, Question, Rejected
 from r2med.build.step import Step, Streams, Work
+from r2med.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import answers_cost, estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
@@ -94,13 +95,17 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Ask about each item; items keep their order."""
+        self.announce(streams, work)
+        yield from self.about(self.asked(streams), streams, work)
+
+    def announce(self, streams: Streams, work: Work) -> None:
+        """Keep the prompt for the datasheet, and warn of personal data that is about to be sent to others."""
         chat = self.chat(work.setup)
         work.facts["prompt"] = self.prompt(streams).text
         if not (chat.is_local or work.rehearsal):
             texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
             if warning := identifier_warning(f"{self.name} sends to {chat.name}", texts):
                 log.warning("%s; Ctrl-C stops, --local-only refuses", warning)
-        yield from self.about(self.asked(streams), streams, work)
 
     def about(self, items: Iterator[Asked], streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Ask about these items; each that is asked about or settled gives one, unless it failed without a trace."""
@@ -175,7 +180,11 @@ def _fitted(fitter: Fitter, template: Template, values: Mapping[str, str]) -> Fi
     text = values.get("text", "")
 
     def render(size: int) -> str:
-        return template.render({**values, "text": text[:size]})
+        try:
+            return template.render({**values, "text": text[:size]})
+        except KeyError as error:
+            known = ", ".join(f"{{{name}}}" for name in values)
+            raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
 
     return fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
 
@@ -183,6 +192,26 @@ def _fitted(fitter: Fitter, template: Template, values: Mapping[str, str]) -> Fi
 def _request(prompt: Fitted | Failure, card: LLMCard, sample: int) -> ChatRequest:
     assert isinstance(prompt, Fitted)
     return ChatRequest(prompt.messages, sampling_of(card), sample)
+
+
+class AskingQuestions(Asking[Question], kind="build", needs="llm"):
+    """A step that asks an LLM about each question."""
+
+    reads = ("questions",)
+    writes = "questions"
+
+    def asked(self, streams: Streams) -> Iterator[Question]:
+        """Yield the questions."""
+        return streams.questions()
+
+    def fields(self, item: Question) -> Mapping[str, str]:
+        """Return the question and its answer."""
+        return {"text": item.text, "answer": item.answer or "not known"}
+
+
+def truth(answer: Mapping[str, Any], field: str) -> bool:
+    """Return a field that must be true or false. Raises ValueError if it is not."""
+    return answer[field] if isinstance(answer[field], bool) else choice(answer, field, ("true", "false")) == "true"
 
 
 def choice(answer: Mapping[str, Any], field: str, choices: Iterable[str]) -> str:

@@ -1,0 +1,88 @@
+"""Questions that small models answer right are too easy for a benchmark of reasoning."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from r2med.build.asking import AT_ONCE, AskingQuestions, choice
+from r2med.build.items import Item, Question, Rejected
+from r2med.build.step import Step, Streams, Work
+from r2med.setup import Setup
+from r2med.stages import Words
+
+RIGHT, WRONG = "right", "wrong"
+
+
+class _Attempt(AskingQuestions, kind="build", needs="llm"):
+    """One model's answers: a question goes on if it was answered wrong."""
+
+    template = "drop-easy"
+
+    name: str = "drop-easy"
+
+    def settled(self, item: Question) -> Question | None:
+        """Return a question without options: nobody can say whether an answer of one's own words is right."""
+        return None if item.options else item
+
+    def fields(self, item: Question) -> Mapping[str, str]:
+        """Return the question and its options by letter."""
+        options = (f"{letter}. {option}" for letter, option in _lettered(item).items())
+        return {"text": item.text, "options": "\n".join(options)}
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+        """Return the question, or as left out if the choice is right."""
+        chosen = _lettered(item)[choice(answer, "choice", _lettered(item))]
+        return Rejected.of(item, RIGHT) if chosen == item.answer else item
+
+
+class DropEasy(Step, kind="build"):
+    """Let several small LLMs answer multiple-choice questions, and leave out what most of them get right."""
+
+    reads = ("questions",)
+    writes = "questions"
+
+    name: str = "drop-easy"
+    llms: Words = Field((), description="the small LLMs; without any, the LLM of the plan")
+    share: float = Field(0.5, ge=0, le=1, description="a question is left out if more than this share answers right")
+    prompts: str = Field("", description="a folder with templates of your own, beside the plan")
+    tries: int = Field(3, ge=1, le=10, description="how often an LLM is asked before it counts as wrong")
+
+    @property
+    def attempts(self) -> list[_Attempt]:
+        """One step for each LLM."""
+        return [_Attempt(llm=llm, prompts=self.prompts, tries=self.tries) for llm in self.llms or ("",)]
+
+    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+        """Return the settings, the prompt and the LLMs."""
+        attempts = [attempt.describe(streams, setup) for attempt in self.attempts]
+        return {**super().describe(streams, setup), "attempts": attempts}
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        """Ask every LLM about a block of questions before the next block."""
+        right = Counter[str]()
+        for attempt in self.attempts:
+            attempt.announce(streams, work)
+        questions = streams.questions()
+        while block := list(itertools.islice(questions, AT_ONCE)):
+            rounds = [list(attempt.about(iter(block), streams, work)) for attempt in self.attempts]
+            for question, *outcomes in zip(block, *rounds, strict=True):
+                solvers = [
+                    attempt.llm or work.setup.llm
+                    for attempt, outcome in zip(self.attempts, outcomes, strict=True)
+                    if isinstance(outcome, Rejected) and outcome.reason == RIGHT
+                ]
+                right.update(solvers)
+                if len(solvers) > self.share * len(self.attempts):
+                    yield Rejected.of(question, "Answered By Small Models", ", ".join(solvers))
+                else:
+                    yield question
+        work.facts["answered right"] = dict(right)
+
+
+def _lettered(item: Question) -> dict[str, str]:
+    return {chr(ord("A") + number): option for number, option in enumerate(item.options)}

@@ -1,0 +1,97 @@
+"""What an LLM says of a question: what it asks for, whether it obeys the rules of the benchmark, its body system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from r2med.build.asking import AskingQuestions, choice, truth
+from r2med.build.items import Question, Rejected
+from r2med.stages import Words
+
+ANSWER_KINDS: Mapping[str, tuple[str, ...]] = {
+    "EXM": ("laboratory", "imaging", "endoscopy", "other"),
+    "DIA": ("disease", "syndrome", "aetiology", "functional disorder"),
+    "TRT": ("drug", "surgery", "other therapy", "prevention"),
+}
+"""Examination, diagnosis and treatment, and what the answer to each may be."""
+
+RULES: Mapping[str, str] = {
+    "depth": "Too Simple",
+    "one_answer": "Ambiguous Answer",
+    "open": "Not Reformulatable",
+    "entity": "Non-Medical Entity",
+}
+"""The rules that a question has to obey, and the label of one that does not."""
+
+BODY_SYSTEMS = (
+    "Cardiovascular",
+    "Digestive",
+    "Endocrine",
+    "Integumentary",
+    "Lymphatic",
+    "Muscular",
+    "Nervous",
+    "Reproductive",
+    "Respiratory",
+    "Skeletal",
+    "Urinary",
+    "Other / NA",
+)
+
+
+class LabelKind(AskingQuestions, kind="build", needs="llm"):
+    """Let an LLM say whether a question asks for an examination, a diagnosis or a treatment; leave out all others."""
+
+    template = "label-kind"
+
+    name: str = "label-kind"
+    keep: Words = Field(("EXM", "DIA", "TRT"), description="the kinds that go on")
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+        """Return the question with its kind."""
+        kind = choice(answer, "kind", (*ANSWER_KINDS, "none"))
+        if kind not in self.keep:
+            return Rejected.of(item, "Other Kind", kind)
+        return item.model_copy(update={"kind": f"{kind}/{choice(answer, 'answer_kind', ANSWER_KINDS[kind])}"})
+
+
+class CheckRules(AskingQuestions, kind="build", needs="llm"):
+    """Let an LLM check four rules: it takes reasoning, has one answer, can be asked openly, its answer is medical."""
+
+    template = "check-rules"
+
+    name: str = "check-rules"
+
+    def fields(self, item: Question) -> Mapping[str, str]:
+        """Return question, answer and options."""
+        return {**super().fields(item), "options": "; ".join(item.options) or "none"}
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+        """Return the question, or the label of the first rule that it breaks."""
+        broken = [label for field, label in RULES.items() if not truth(answer, field)]
+        if not broken:
+            return item
+        return Rejected.of(item, broken[0], "; ".join(filter(None, (*broken[1:], str(answer.get("why") or "")))))
+
+
+class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
+    """Let an LLM say which of twelve body systems a question is about; those whose source says it are not asked."""
+
+    template = "label-body-system"
+
+    name: str = "label-body-system"
+
+    def settled(self, item: Question) -> Question | None:
+        """Return a question whose body system is one of ours already."""
+        return item if item.body_system in BODY_SYSTEMS else None
+
+    def fields(self, item: Question) -> Mapping[str, str]:
+        """Return question, answer and the systems."""
+        return {**super().fields(item), "systems": "\n".join(BODY_SYSTEMS)}
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
+        """Return the question with its body system."""
+        return item.model_copy(update={"body_system": choice(answer, "body_system", BODY_SYSTEMS)})

@@ -1,0 +1,83 @@
+"""Rewriting by an LLM with minimal edits: exam questions without options, cases without their diagnosis, and the path
+of reasoning from a question to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from r2med.build.asking import AskingQuestions, truth, words
+from r2med.build.items import Question, Rejected
+from r2med.text.english import english
+
+NO_DIAGNOSIS = "No Confirmed Diagnosis"
+
+
+class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
+    """Let an LLM ask a multiple-choice question openly, with minimal edits; one without options stays as it is."""
+
+    template = "open-question"
+
+    name: str = "open-question"
+    new: float = Field(
+        0.2, ge=0, le=1, description="the share of words that may come or go; with more it is asked again"
+    )
+
+    def settled(self, item: Question) -> Question | None:
+        """Return a question that has no options."""
+        return None if item.options else item
+
+    def fields(self, item: Question) -> Mapping[str, str]:
+        """Return the question and its options."""
+        return {"text": item.text, "options": "; ".join(item.options)}
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
+        """Return the open question; what it was is kept. Raises ValueError if it is more than a rewording."""
+        text = words(answer, "question")
+        if max(share_of_new(text, item.text), share_of_new(item.text, text)) > self.new:
+            raise ValueError("it is more than a rewording")
+        return item.model_copy(update={"text": text, "original": item.original or item.text, "options": ()})
+
+
+class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
+    """Let an LLM reduce a case report to its presentation, its diagnosis hidden and nothing added."""
+
+    template = "hide-diagnosis"
+
+    name: str = "hide-diagnosis"
+    new: float = Field(0.1, ge=0, le=1, description="the share of words that may be new; with more it is asked again")
+
+    def fields(self, item: Question) -> Mapping[str, str]:
+        """Return the case and its diagnosis."""
+        return {"text": item.text, "answer": item.answer or "not known"}
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+        """Return the presentation; the report is kept. Raises ValueError if words were added."""
+        if not truth(answer, "confirmed"):
+            return Rejected.of(item, NO_DIAGNOSIS)
+        text = words(answer, "presentation")
+        if share_of_new(text, item.text) > self.new:
+            raise ValueError("words were added")
+        diagnosis = item.answer or words(answer, "diagnosis")
+        return item.model_copy(update={"text": text, "original": item.original or item.text, "answer": diagnosis})
+
+
+class Reason(AskingQuestions, kind="build", needs="llm"):
+    """Let an LLM write the path of reasoning from a question to its answer: a view that candidates come from."""
+
+    template = "reason"
+
+    name: str = "reason"
+
+    def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
+        """Return the question with its path."""
+        return item.model_copy(update={"reasoning": words(answer, "reasoning")})
+
+
+def share_of_new(text: str, original: str) -> float:
+    """Return the share of a text's words that the original does not have."""
+    known = set(english(original))
+    here = english(text)
+    return sum(word not in known for word in here) / max(len(here), 1)

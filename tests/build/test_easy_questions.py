@@ -1,0 +1,27 @@
+import pytest
+
+from r2med.build.pipeline import Build, Plan
+from support.builds import lines, plan_file
+
+EXAM = lines(
+    *(
+        {"id": name, "question": f"{name}?", "options": ["yes", "no"], "answer": "yes"}
+        for name in ("easy", "hard", "odd")
+    )
+)
+
+
+@pytest.mark.parametrize(("share", "left_out"), [(0.5, ["easy"]), (0.3, ["easy", "odd"]), (1, [])])
+def test_what_most_small_models_answer_right_is_left_out(tmp_path, share, left_out):
+    for name, right in {"one": ["easy", "odd"], "two": ["easy"], "three": ["easy"]}.items():
+        rules = [{"when": [f"{word}?"], "answer": '{"choice": "A"}'} for word in right]
+        wrong = {"when": [], "answer": '{"choice": "b"}'}
+        (tmp_path / f"{name}.jsonl").write_text(lines(*rules, wrong))
+    steps = ["read-exam(e.jsonl)", f"drop-easy(llms=one:two:three, share={share})"]
+    plan = Plan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM}))
+    build = Build(plan, tmp_path / "out")
+    paths = tuple((name, tmp_path / f"{name}.jsonl") for name in ("one", "two", "three"))
+    done = build.run(plan.setup(model_paths=paths))
+    assert [left.key for left in build.rejected(2)] == left_out
+    assert done[1].facts["answered right"] == {"one": 2, "two": 1, "three": 1}
+    assert done[1].cost.calls == 9
