@@ -29,6 +29,15 @@ class Analysis:
 
 ANALYSES = {
     "overlap": Analysis("overlap:overlap", "what queries share with gold documents: words, BM25's score, cosine"),
+    "reliability": Analysis(
+        "reliability:reliability", "what gap is seen, whether ranks stand, unjudged documents, copies"
+    ),
+    "slices": Analysis("query_slices:query_slices", "figures by task, scenario, body system, length, positives"),
+    "rank-shift": Analysis("system_pairs:rank_shift", "how gold documents move between systems"),
+    "complementarity": Analysis(
+        "system_pairs:complementarity", "what two systems reach together, what one alone finds"
+    ),
+    "scaling": Analysis("scaling:scaling", "quality against the size of the LLM and the length of what it writes"),
 }
 
 

@@ -1,0 +1,35 @@
+"""How systems do on parts of the queries: by task, scenario, body system, length, number of positives."""
+
+from __future__ import annotations
+
+from r2med.analyse.findings import RESAMPLES, Cell, Section, Table
+from r2med.analyse.material import Material
+from r2med.analyse.svg_charts import dots
+from r2med.measure.slices import KINDS
+from r2med.results.comparison import Interval, slice_figures
+
+
+def query_slices(material: Material) -> Section:
+    """Return every system's figure on every slice."""
+    systems = material.collection.systems
+    tables = []
+    hardest: tuple[float, str] | None = None
+    for kind in KINDS:
+        rows: list[list[Cell]] = []
+        chart: list[tuple[str, dict[str, Interval | None]]] = []
+        for part, figures in slice_figures(material.collection, kind, material.measure, RESAMPLES):
+            rows.append([part.label, len(part), *figures])
+            chart.append((part.label, dict(zip(systems[:6], figures, strict=False))))
+            known = [figure.value for figure in figures if figure]
+            if known and len(part) >= 5:
+                hardest = min(filter(None, (hardest, (max(known), f"{part.label} ({kind}, {len(part):,} queries)"))))
+        if len(rows) > 1:
+            drawn = dots(chart, f"{material.measure} × 100") if len(systems) <= 6 else ""
+            heads = ("slice", "queries", *systems)
+            tables.append(Table(f"slices-{kind}", f"By {kind.replace('-', ' ')}", heads, rows, digits=1, chart=drawn))
+    lead = (
+        f"Hardest for the best system: {hardest[1]}, with {hardest[0]:.1f} points."
+        if hardest
+        else "There is one slice only."
+    )
+    return Section("slices", "Slices", lead, tables)
