@@ -21,7 +21,8 @@ _OWN = """
 .plot { overflow-x: auto; max-width: 50rem; } .plot svg.chart { min-width: 32rem; }
 .block table { width: auto; min-width: min(100%, 40rem); } td .name { display: inline-block; min-width: 7.5rem; }
 #nav a { white-space: nowrap; }
-svg.glyph { display: inline-block; vertical-align: middle; margin-left: 0.5rem; } svg.glyph .axis { stroke: var(--line); }
+svg.glyph { display: inline-block; vertical-align: middle; margin-left: 0.5rem; }
+svg.glyph .axis { stroke: var(--line); }
 td .range { color: var(--ink-3); font-size: var(--t-xs); margin-left: 0.35rem; }
 .block { display: grid; gap: var(--s3); grid-template-columns: minmax(0, 1fr); }
 .lead { font-family: var(--serif); font-size: var(--t-l); color: var(--ink); }
