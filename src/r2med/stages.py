@@ -58,6 +58,7 @@ TABLE: Mapping[Kind, Mapping[str, str]] = {
         "read-text": "r2med.build.page_readers:ReadText",
         "chunk": "r2med.build.chunking:ChunkPages",
         "drop-duplicates": "r2med.build.duplicates:DropDuplicates",
+        "mine": "r2med.build.mining:Mine",
         "plant-controls": "r2med.build.controls:PlantControls",
         "judge": "r2med.build.judging:Judge",
     },

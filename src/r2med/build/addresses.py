@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 _SAME = (
@@ -16,6 +17,7 @@ _SAME = (
 """Ways to write one address."""
 
 
+@lru_cache(4096)  # the chunks of a page have one address
 def normalised(address: str) -> str:
     """Return an address without scheme, fragment and what else makes no other page; empty if it is none."""
     try:

@@ -50,7 +50,8 @@ class DropDuplicates(Step, kind="build"):
             repeated = self._repeated(rows)
             pages: dict[int, list[str]] = {}
             for row, (kept, _) in repeated.items():
-                pages.setdefault(kept, []).append(rows.fields(row)["page"])
+                copy = rows.fields(row)
+                pages.setdefault(kept, []).extend((copy["page"], copy.get("url", "")))
             for row, chunk in enumerate(streams.chunks()):
                 if row in repeated:
                     kept, likeness = repeated[row]
@@ -58,7 +59,7 @@ class DropDuplicates(Step, kind="build"):
                     note = f"of {rows.fields(kept)['id']}" + (f", {likeness:.3f} of their shingles" if likeness else "")
                     yield Rejected.of(chunk, reason, note)
                 else:
-                    copies = [page for page in pages.get(row, ()) if page != chunk.page]
+                    copies = [page for page in pages.get(row, ()) if page not in ("", chunk.page, chunk.url)]
                     yield chunk.model_copy(update={"copies": tuple(dict.fromkeys(copies))}) if copies else chunk
 
     def _repeated(self, rows: _Rows) -> Mapping[int, tuple[int, float]]:

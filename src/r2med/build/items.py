@@ -75,7 +75,7 @@ class Chunk(Item):
     end: int = 0
     """Where it stands in the page's text, in characters."""
     copies: tuple[str, ...] = ()
-    """Ids of other pages that hold the same text, or nearly."""
+    """Ids and addresses of other pages that hold the same text, or nearly."""
     title: str = ""
     url: str = ""
     source: str = ""
