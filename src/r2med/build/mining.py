@@ -75,9 +75,7 @@ class Mine(Step, kind="build"):
             corpus = chunk_corpus(streams, work.setup.store)
             for system, view in itertools.product(systems, self.views):
                 self._search(system, view, questions, corpus, pool, work)
-        for question in questions:
-            if question.id not in pool:
-                yield Rejected.of(question, "no candidates")
+        yield from (Rejected.of(question, "no candidates") for question in questions if question.id not in pool)
         yield from _candidates(questions, pool)
         work.facts["pool"] = {
             kind: {name: asdict(each) for name, each in by_name.items()}
