@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib import resources
 
 from r2med.analyse.findings import Cell, Section, Table
 from r2med.analyse.svg_charts import glyph
+from r2med.board.static_page import static_page
 from r2med.results.comparison import Interval
 from r2med.version import __version__
 
@@ -32,42 +29,13 @@ ul.notes { margin: 0; padding-left: 1.2rem; color: var(--ink-2); font-size: var(
 
 def page(sections: Sequence[Section], about: str) -> str:
     """Return the page; `about` says what was looked at."""
-    style = _style()
-    seal = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{seal}'; base-uri 'none'; form-action 'none'"
     links = "".join(f'<a href="#{escape(each.name, quote=True)}">{escape(each.title)}</a>' for each in sections)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>r2med analyses</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to content</a>
-<header class="top"><div class="top-inner">
-<span class="wordmark">r2med <span class="wordmark-word">analyses</span></span>
-<nav id="nav" aria-label="Analyses">{links}</nav></div></header>
-<main id="main" tabindex="-1">
-<div class="lede"><p class="eyebrow">{escape(about)}</p><h1>What the benchmark and its results show</h1>
+    lede = f"""<div class="lede"><p class="eyebrow">{escape(about)}</p><h1>What the benchmark and its results show</h1>
 <p>Figures stand with their 95 % intervals: where they would lie if other queries of the same kind had been asked.
 Every table is a CSV file beside this page.</p></div>
-{"".join(map(_section, sections))}
-</main>
-<footer class="foot"><p>r2med {escape(__version__)}</p></footer>
-</body>
-</html>
 """
-
-
-def _style() -> str:
-    """Return the board's style; without a script, the reader's system says whether it is dark."""
-    css = (resources.files("r2med.board") / "assets" / "base.css").read_text(encoding="utf-8")
-    dark = re.compile(r'\[data-theme="dark"\] (\{.*?\n\})', re.DOTALL)
-    return dark.sub(r"@media (prefers-color-scheme: dark) { :root \1 }", css, count=1) + _OWN
+    main = lede + "".join(map(_section, sections))
+    return static_page("r2med analyses", "analyses", main, f"r2med {__version__}", _OWN, links)
 
 
 def _section(section: Section) -> str:

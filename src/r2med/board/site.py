@@ -18,6 +18,7 @@ from r2med.data import Dataset, load
 from r2med.data import names as dataset_words
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
+from r2med.data.loading import name_of
 from r2med.errors import UserError
 from r2med.results.collection import MAX_FAILURES, Collection, checked, collect
 from r2med.results.submission import read_entries
@@ -73,7 +74,7 @@ def _site_files(collection: Collection, datasets: Mapping[str, Dataset]) -> Iter
 
 def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
     """Return the datasets that are on this machine and have not changed since the records were made."""
-    words = {Path(word).resolve().name: word for entry in data for word in dataset_words(entry)}
+    words = {name_of(word): word for entry in data for word in dataset_words(entry)}
     datasets, missing = {}, []
     for name in collection.datasets:
         try:

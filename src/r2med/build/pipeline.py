@@ -57,6 +57,10 @@ class PlanFile(BaseModel):
     """A file of scripted answers (see `llm.scripted`) that stands in for that LLM, so that the plan runs offline."""
     labels: Labelling = Labelling()
     """When judges' scores make a positive, and when a candidate is discarded."""
+    version: str = "1.0.0"
+    """Of the dataset: counted up when it is published anew."""
+    biases: tuple[str, ...] = ()
+    """Whom or what it represents too much or too little."""
     limits: tuple[str, ...] = ()
     """What is known to be wrong with it, for the datasheet."""
     sensitive: str = ""

@@ -80,8 +80,7 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
             raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
     folder = _path(word)
     if folder.is_dir():
-        name = folder.resolve().name or "dataset"
-        return name, folder, _card_of(folder, name)
+        return name_of(folder), folder, _card_of(folder)
     if folder.exists():
         raise UserError(f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
@@ -191,8 +190,20 @@ def _path(word: str) -> Path:
     return path
 
 
-def _card_of(folder: Path, name: str) -> DatasetCard | None:
+def name_of(word: str | Path) -> str:
+    """Return what a dataset is called in records; the card in a folder may say another name than the folder's."""
+    folder = _path(str(word))
+    if not folder.is_dir():
+        return str(word)
+    own = _card_of(folder)
+    return own.name if own else _folder_name(folder)
+
+
+def _card_of(folder: Path, name: str = "") -> DatasetCard | None:
     own = folder / "card.toml"
-    if own.is_file():
-        return read_card(own, name)
-    return cards().get(name)
+    name = name or _folder_name(folder)
+    return read_card(own, name) if own.is_file() else cards().get(name)
+
+
+def _folder_name(folder: Path) -> str:
+    return folder.resolve().name or "dataset"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from r2med.measure.scores import Floats
-from r2med.measure.significance import LEVEL
+from r2med.measure.significance import LEVEL, Integers
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Share:
     items: int
 
 
-def share(scores: Floats, reviewed: Floats, said: Floats) -> Share | None:
+def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:
     """Return the share of items that people would accept; None if they saw fewer than two.
 
     `scores` of all items; `reviewed` are the positions of those that people saw, drawn at random, and `said` what they

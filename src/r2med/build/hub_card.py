@@ -1,0 +1,38 @@
+"""The head of a README by which the hub knows a dataset: configs, splits, licence. JSON values, which are YAML too."""
+
+from __future__ import annotations
+
+import json
+
+from r2med.build.croissant import CONFIGS
+from r2med.build.outcome import Outcome
+
+LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by")
+"""Those of the hub's own list that data have; any other has its name beside it."""
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10**9, "n>1M"))
+
+
+def hub_card(made: Outcome) -> str:
+    """Return the head."""
+    plan = made.plan
+    licence = plan.licence.lower()
+    documents = sum(count for (kind, *_), count in made.sources.items() if kind == "documents")
+    facts = {
+        "pretty_name": plan.title or plan.name,
+        "license": licence if licence in LICENCES else "other",
+        **({} if licence in LICENCES else {"license_name": plan.licence or "not stated"}),
+        "language": ["en"],
+        "task_categories": ["text-retrieval"],
+        "tags": ["medical", "reasoning", "retrieval", "r2med"],
+        "size_categories": [next(name for most, name in SIZES if documents < most)],
+        "configs": [
+            {"config_name": name, "data_files": [{"split": name, "path": f"{name}.jsonl"}], **_default(name)}
+            for name in CONFIGS
+        ],
+    }
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _default(name: str) -> dict[str, bool]:
+    return {"default": True} if name == "query" else {}
