@@ -12,15 +12,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import Field
 
 from r2med.build.items import Item, Question, Rejected
+from r2med.build.json_answers import ask_json, json_prompt, json_request
 from r2med.build.step import Step, Streams, Work
-from r2med.errors import UserError
-from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import answers_cost, estimate, is_priced
+from r2med.llm.chat import Failure
+from r2med.llm.costs import estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
-from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
+from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import Template
-from r2med.rerank.json_in_text import json_objects
 from r2med.setup import Setup
 from r2med.stages import argument
 from r2med.store import digest
@@ -114,12 +113,12 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         while block := list(itertools.islice(items, AT_ONCE)):
             settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}
             prompts = {
-                number: _fitted(fitter, template, self.fields(item))
+                number: json_prompt(fitter, template, self.fields(item))
                 for number, item in enumerate(block)
                 if number not in settled
             }
             if work.rehearsal:
-                requests = [_request(prompt, card, 0) for prompt in prompts.values() if isinstance(prompt, Fitted)]
+                requests = [json_request(prompt, card) for prompt in prompts.values() if isinstance(prompt, Fitted)]
                 unanswered = chat.unanswered(requests)
                 work.estimate += estimate(unanswered, card)
                 work.answered += len(set(requests)) - len(unanswered)
@@ -138,60 +137,17 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         work: Work,
     ) -> Iterator[Item | Rejected]:
         """Yield a block's items, asked up to `tries` times each."""
-        outcomes = dict(settled)
-        kinds: dict[int, str] = {
-            number: prompt.kind for number, prompt in prompts.items() if isinstance(prompt, Failure)
-        }
-        waiting = [number for number in prompts if number not in kinds]
-        for sample in range(self.tries if waiting else 0):
-            requests = [_request(prompts[number], card, sample) for number in waiting]
-            answers = chat.complete(requests)
-            work.cost += answers_cost(answers, card)
-            for number, answer in zip(waiting, answers, strict=True):
-                outcome = self._outcome(block[number], answer)
-                if isinstance(outcome, str):
-                    kinds[number] = outcome
-                else:
-                    outcomes[number] = outcome
-            waiting = [number for number in waiting if number not in outcomes]
+        asked = ask_json(prompts, lambda number, answer: self.read(block[number], answer), chat, card, self.tries)
+        work.cost += asked.cost
+        outcomes = {**settled, **asked.outcomes}
         for number, item in enumerate(block):
             if number in outcomes:
                 yield outcomes[number]
                 continue
-            kind = kinds[number]
+            kind = asked.failures[number]
             work.failures[kind] = work.failures.get(kind, 0) + 1
             if (rejected := self.failed(item, kind)) is not None:
                 yield rejected
-
-    def _outcome(self, item: Asked, answer: Generation | Failure) -> Item | Rejected | str:
-        """Return what an answer makes of an item, or the kind of its failure."""
-        if isinstance(answer, Failure):
-            return answer.kind
-        for found in json_objects(answer.text):
-            try:
-                return self.read(item, found)
-            except (ValueError, KeyError, TypeError, OverflowError):  # the last: int() of 1e999
-                continue
-        return "unreadable"
-
-
-def _fitted(fitter: Fitter, template: Template, values: Mapping[str, str]) -> Fitted | Failure:
-    """Return a prompt; the field `text` gives way where all is too long."""
-    text = values.get("text", "")
-
-    def render(size: int) -> str:
-        try:
-            return template.render({**values, "text": text[:size]})
-        except KeyError as error:
-            known = ", ".join(f"{{{name}}}" for name in values)
-            raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
-
-    return fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
-
-
-def _request(prompt: Fitted | Failure, card: LLMCard, sample: int) -> ChatRequest:
-    assert isinstance(prompt, Fitted)
-    return ChatRequest(prompt.messages, sampling_of(card), sample)
 
 
 class AskingQuestions(Asking[Question], kind="build", needs="llm"):

@@ -62,6 +62,11 @@ def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store
     previews = {
         name: reduce(add, [stage.preview(dataset, store) for dataset in datasets]) for name, stage in stages.items()
     }
+    show_previews(previews)
+
+
+def show_previews(previews: Mapping[str, Preview]) -> None:
+    """Print calls, tokens and cost of what would be asked, by name, and the first prompts."""
     for name, preview in previews.items():
         _show(name, preview)
     # One of each stage first: three of the first would show nothing of the others.

@@ -71,7 +71,7 @@ def slice_figures(
     """Yield each slice of a kind with the figure of every system; None for one that lacks some of the queries."""
     known = collection.values(measure)
     values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
-    for each in slices(kind, _slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
+    for each in slices(kind, slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
         part = each.cut(values)
         draws = significance.stratified(significance.bootstrap(part, resamples, seed))
         yield each, _intervals(significance.means(part), draws)
@@ -252,7 +252,7 @@ def comparison(
     student = significance.paired_t(values, pairs)
     moved = significance.movements(values, pairs)
     spread = student.detectable[student.detectable > 0]
-    cut = [each for kind in slice_by for each in slices(kind, _slice_facts(collection, queries))]
+    cut = [each for kind in slice_by for each in slices(kind, slice_facts(collection, queries))]
     return Comparison(
         measure=measure,
         systems=tuple(_standings(names, values, draws)),
@@ -332,7 +332,8 @@ def _slice_pairs(
     return [replace(each, p_adjusted=p) for each, p in zip(tested, adjusted, strict=True)]
 
 
-def _slice_facts(collection: Collection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
+def slice_facts(collection: Collection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
+    """Return what the slices of some queries of each dataset depend on."""
     facts = {}
     for dataset, ids in queries.items():
         record = next(cell.record for system in collection.systems if (cell := collection.cell(system, dataset)))

@@ -1,0 +1,83 @@
+"""Asking an LLM in JSON: what cannot be read is asked anew, then counted as failed; nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from r2med.cost import NOTHING, Cost
+from r2med.errors import UserError
+from r2med.llm.chat import ChatRequest, Failure, Generation
+from r2med.llm.costs import answers_cost
+from r2med.llm.journaled import JournaledChat
+from r2med.llm.llm_cards import LLMCard, sampling_of
+from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.templates import Template
+from r2med.rerank.json_in_text import json_objects
+
+Outcome = TypeVar("Outcome")
+Prompts = Mapping[int, Fitted | Failure]
+"""Prompts by the number of what they ask about."""
+
+
+@dataclass
+class JsonAnswers(Generic[Outcome]):
+    """What was read, by number; the kind of failure of all others; what asking took."""
+
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    cost: Cost = NOTHING
+
+
+def ask_json(
+    prompts: Prompts, read: Callable[[int, Mapping[str, Any]], Outcome], chat: JournaledChat, card: LLMCard, tries: int
+) -> JsonAnswers[Outcome]:
+    """Ask up to `tries` times each; `read` raises ValueError or KeyError if an answer does not say what was asked."""
+    asked: JsonAnswers[Outcome] = JsonAnswers()
+    asked.failures = {number: prompt.kind for number, prompt in prompts.items() if isinstance(prompt, Failure)}
+    waiting = [number for number in prompts if number not in asked.failures]
+    for sample in range(tries if waiting else 0):
+        requests = [json_request(prompts[number], card, sample) for number in waiting]
+        answers = chat.complete(requests)
+        asked.cost += answers_cost(answers, card)
+        for number, answer in zip(waiting, answers, strict=True):
+            _take_in(asked, number, answer, read)
+        waiting = [number for number in waiting if number not in asked.outcomes]
+    return asked
+
+
+def _take_in(
+    asked: JsonAnswers[Outcome],
+    number: int,
+    answer: Generation | Failure,
+    read: Callable[[int, Mapping[str, Any]], Outcome],
+) -> None:
+    asked.failures[number] = answer.kind if isinstance(answer, Failure) else "unreadable"
+    for value in json_objects(answer.text) if isinstance(answer, Generation) else ():
+        try:
+            asked.outcomes[number] = read(number, value)
+        except (ValueError, KeyError, TypeError, OverflowError):  # the last: int() of 1e999
+            continue
+        del asked.failures[number]
+        return
+
+
+def json_prompt(fitter: Fitter, template: Template, values: Mapping[str, str]) -> Fitted | Failure:
+    """Return a prompt; the field `text` gives way where all is too long."""
+    text = values.get("text", "")
+
+    def render(size: int) -> str:
+        try:
+            return template.render({**values, "text": text[:size]})
+        except KeyError as error:
+            known = ", ".join(f"{{{name}}}" for name in values)
+            raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
+
+    return fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
+
+
+def json_request(prompt: Fitted | Failure, card: LLMCard, sample: int = 0) -> ChatRequest:
+    """Return the request of a prompt that fits."""
+    assert isinstance(prompt, Fitted)
+    return ChatRequest(prompt.messages, sampling_of(card), sample)
