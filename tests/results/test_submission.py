@@ -13,7 +13,8 @@ import r2med
 from r2med import UserError
 from r2med.results.collection import checked
 from r2med.results.record import Record
-from r2med.results.submission import Entry, _without_places, read_entries, read_entry, submit
+from r2med.results.submission import Entry, read_entries, read_entry, submit
+from r2med.results.without_places import without_places
 from r2med.store import Store, digest
 
 
@@ -80,11 +81,11 @@ def test_an_entry_has_no_text_of_queries_documents_or_expansions(entry: Path) ->
     ],
 )
 def test_paths_are_cut_to_their_last_part(name: str, public: str) -> None:
-    assert _without_places({"model": [name]}) == {"model": [public]}
+    assert without_places({"model": [name]}) == {"model": [public]}
 
 
 def test_addresses_become_digests() -> None:
-    public = _without_places("search-r1(x, remote=http://10.0.0.3:8000/retrieve) → bm25")
+    public = without_places("search-r1(x, remote=http://10.0.0.3:8000/retrieve) → bm25")
     assert public.startswith("search-r1(x, remote=address-") and "10.0" not in public
 
 

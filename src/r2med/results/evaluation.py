@@ -11,6 +11,7 @@ from r2med.data import Dataset, load
 from r2med.errors import UserError
 from r2med.expand.expansion import Expansion
 from r2med.net.offline import is_offline
+from r2med.results.ir_metadata import run_header
 from r2med.results.record import FORMAT, FileFacts, Record, RunFacts
 from r2med.retrieve import write_run
 from r2med.setup import Setup
@@ -71,7 +72,8 @@ def evaluated(
     files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)
-        write_run(outcome.run, run_file, tag=slug(system.name))
+        tag = slug(system.name)
+        write_run(outcome.run, run_file, tag, run_header(system, dataset, settings, tag))
         files["run"] = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
         files["traces"] = _write_text(_json(expansion.traces), traces_path(path)) if expansion.traces else None
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]

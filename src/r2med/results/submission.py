@@ -17,6 +17,7 @@ from r2med.results.collection import MAX_FAILURES, Kept, collect
 from r2med.results.evaluation import slug
 from r2med.results.record import FORMAT as RECORD_FORMAT
 from r2med.results.record import Record, StageFacts
+from r2med.results.without_places import without_places
 from r2med.store import digest
 from r2med.store.files import write_atomically
 
@@ -29,13 +30,6 @@ LARGEST = 1e15
 """The largest number of an entry: beyond it sums lose digits, and nobody has that many documents or tokens."""
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
-_PATHS = (
-    re.compile(r"(?P<before>path:|run:)(?P<path>[^(),+=@→]*[^(),+=@→\s])"),
-    re.compile(r"(?P<before>prompts=)(?P<path>[^\s(),+=@→]+)"),
-    re.compile(r"(?P<before>)(?<![\w.:/%~-])(?P<path>(?:~|\.{1,2})?/[^\s(),+=@→]+)"),
-    re.compile(r"(?P<before>)(?<!\w)(?P<path>[A-Za-z]:\\[^(),+=@→]+)"),
-)
-_URL = re.compile(r"https?://[^\s(),+=@→]+")
 
 
 class Entry(BaseModel):
@@ -112,24 +106,11 @@ def read_entries(folder: Path) -> list[Kept]:
 def _public(record: Record) -> Record:
     """Return a record without paths and addresses of the machine, and without the files that are not submitted."""
     body = record.model_dump(mode="json", exclude={"traces", "generated"})
-    body |= _without_places({"system": body["system"], "settings": body["settings"]})
+    body |= without_places({"system": body["system"], "settings": body["settings"]})
     for stage in body["stages"]:
-        stage["name"] = _without_places(stage["name"])
+        stage["name"] = without_places(stage["name"])
     body["run"]["file"] = f"{slug(body['system'])[:100]}-{record.key[:10]}.trec.gz"
     return Record(**body)
-
-
-def _without_places(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_places(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_without_places(part) for part in value]
-    if not isinstance(value, str):
-        return value
-    value = _URL.sub(lambda url: f"address-{digest(url[0])[:12]}", value)
-    for pattern in _PATHS:
-        value = pattern.sub(lambda match: match["before"] + re.split(r"[/\\]", match["path"].rstrip("/\\"))[-1], value)
-    return value
 
 
 def _check_secrets(text: str) -> None:

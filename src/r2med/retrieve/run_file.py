@@ -1,4 +1,4 @@
-"""Reading TREC run files: any, gzipped or not, with every fault named by its line."""
+"""Reading TREC run files: any, gzipped or not, every fault named by its line. Lines that begin with # are comments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             file.seek(0)
             source = io.BufferedReader(_Limited(path)) if packed else file
             for number, line in enumerate(io.TextIOWrapper(source, encoding="utf-8-sig", newline="\n"), 1):
-                if line.strip():
+                if line.strip() and not line.startswith("#"):
                     yield number, line
     except FileNotFoundError:
         raise UserError(f"{path}: no such run file") from None

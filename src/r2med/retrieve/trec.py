@@ -1,7 +1,7 @@
 """TREC run files of ours: what is written reads back.
 
 The format separates columns by white space, so an id that holds some (or a percent sign that would look like
-an escape) is written percent-encoded.
+an escape, or a number sign at its start that would make the line a comment) is written percent-encoded.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from r2med.errors import UserError
 from r2med.retrieve.run import Run
 
 _GZIP = 31  # zlib's window size for the gzip format
-_AWKWARD = re.compile(r"\s|%(?=[0-9A-Fa-f]{2})|[\x00-\x20\x7f-\xa0]")
+_AWKWARD = re.compile(r"^#|\s|%(?=[0-9A-Fa-f]{2})|[\x00-\x20\x7f-\xa0]")
 
 
 def encode_id(identifier: str) -> str:
@@ -42,11 +43,14 @@ def format_run(run: Run, tag: str) -> Iterator[bytes]:
         yield "".join(lines).encode()
 
 
-def write_run(run: Run, path: Path, tag: str = "r2med") -> None:
-    """Write a TREC run, gzipped if the name ends in .gz; the same run gives the same bytes."""
+def write_run(run: Run, path: Path, tag: str = "r2med", header: Iterable[str] = ()) -> None:
+    """Write a TREC run, gzipped if the name ends in .gz; the same run gives the same bytes.
+
+    The lines of `header` come first, and begin with a number sign each.
+    """
     from r2med.store.files import write_atomically
 
-    content = format_run(run, tag)
+    content = chain((f"{line}\n".encode() for line in header), format_run(run, tag))
     write_atomically(path, _zipped(content) if path.suffix == ".gz" else content)
 
 

@@ -1,0 +1,103 @@
+"""The head of a run file in the form of ir_metadata: how it was made, by the parts of PRIMAD, as YAML comments.
+
+It has no times, host names or paths: the same run has the same bytes wherever it is made.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from r2med.data.dataset import Dataset
+from r2med.measure import HEADLINE
+from r2med.results.record import installed_versions
+from r2med.results.without_places import without_places
+from r2med.retrieve.fusion import Fusion
+from r2med.stages import Stage
+from r2med.system import System
+from r2med.version import source_digest
+
+
+def run_header(system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> Iterator[str]:
+    """Yield the lines that stand before a ranking; every one begins with a number sign."""
+    yield "# ir_metadata.start"
+    for line in _yaml(without_places(_facts(system, dataset, settings, tag))):
+        yield f"# {line}"
+    yield "# ir_metadata.end"
+
+
+def _facts(system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> dict[str, Any]:
+    versions = installed_versions()
+    libraries = [f"{name}=={version}" for name, version in versions.items() if name not in ("r2med", "python")]
+    command = shlex.join(["r2med", "run", system.name, "--data", dataset.name, "--k", str(settings["k"])])
+    return {
+        "tag": tag,
+        "actor": {},
+        "platform": {
+            "hardware": {"cpu": {"architecture": platform.machine()}},
+            "operating system": {"platform": platform.system()},
+            "software": {
+                "libraries": {"python": libraries},
+                "retrieval toolkit": [f"r2med=={versions['r2med']}"],
+            },
+        },
+        "implementation": {
+            "executable": {"cmd": command, "version": versions["r2med"]},
+            "source": {"lang": [f"python {versions['python']}"], "digest": source_digest()},
+        },
+        "research goal": {"evaluation": {"reported measures": [str(HEADLINE)]}},
+        "method": {
+            "automatic": True,
+            "score ties": "document id, descending",
+            "retrieval": list(_components(system, settings)),
+        },
+        "data": {
+            "test collection": {
+                "name": dataset.name,
+                **({"source": dataset.source} if dataset.source else {}),
+                "fingerprint": dataset.fingerprint,
+            }
+        },
+    }
+
+
+def _components(system: System, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the stages in their order; one that works on what others ranked names them."""
+    if system.expander is not None:
+        yield {"name": str(system.expander), "method": "query expansion", "params": settings["expand"]}
+    yield from _retrieval(system.retriever, settings["retrieve"])
+    before = system.retriever
+    for stage, params in zip(system.rerankers, settings["rerank"], strict=True):
+        yield {"name": str(stage), "method": "reranking", "reranks": str(before), "params": params}
+        before = stage
+
+
+def _retrieval(stage: Stage, params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if not isinstance(stage, Fusion):
+        yield {"name": str(stage), "method": "retrieval", "params": params}
+        return
+    for part, of_part in zip(stage.parts, params["parts"], strict=True):
+        yield from _retrieval(part, of_part)
+    own = {key: value for key, value in params.items() if key != "parts"}
+    yield {"name": str(stage), "method": "fusion", "interpolates": list(map(str, stage.parts)), "params": own}
+
+
+def _yaml(value: Any) -> Iterator[str]:
+    """Yield the lines of a value as YAML; scalars and what is empty are JSON, which YAML reads."""
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            if part and isinstance(part, dict | list):
+                yield f"{key}:"
+                yield from (f"  {line}" for line in _yaml(part))
+            else:
+                yield f"{key}: {json.dumps(part, ensure_ascii=False)}"
+    elif isinstance(value, list) and value:
+        for part in value:
+            first, *more = _yaml(part)
+            yield f"- {first}"
+            yield from (f"  {line}" for line in more)
+    else:
+        yield json.dumps(value, ensure_ascii=False)

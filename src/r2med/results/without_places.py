@@ -1,0 +1,30 @@
+"""Texts without paths and addresses of the machine: what others may read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from r2med.store import digest
+
+_PATHS = (
+    re.compile(r"(?P<before>path:|run:)(?P<path>[^(),+=@→]*[^(),+=@→\s])"),
+    re.compile(r"(?P<before>prompts=)(?P<path>[^\s(),+=@→]+)"),
+    re.compile(r"(?P<before>)(?<![\w.:/%~-])(?P<path>(?:~|\.{1,2})?/[^\s(),+=@→]+)"),
+    re.compile(r"(?P<before>)(?<!\w)(?P<path>[A-Za-z]:\\[^(),+=@→]+)"),
+)
+_URL = re.compile(r"https?://[^\s(),+=@→]+")
+
+
+def without_places(value: Any) -> Any:
+    """Return a value of JSON whose paths are cut to their last part, and whose addresses to a digest."""
+    if isinstance(value, dict):
+        return {key: without_places(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [without_places(part) for part in value]
+    if not isinstance(value, str):
+        return value
+    value = _URL.sub(lambda url: f"address-{digest(url[0])[:12]}", value)
+    for pattern in _PATHS:
+        value = pattern.sub(lambda match: match["before"] + re.split(r"[/\\]", match["path"].rstrip("/\\"))[-1], value)
+    return value
