@@ -38,7 +38,8 @@ def test_a_run_file_says_how_it_was_made(tmp_path: Path) -> None:
     facts = head(run)
     assert {*facts} == {"tag", "actor", "platform", "implementation", "research goal", "method", "data"}
     assert facts["platform"]["software"]["retrieval toolkit"] == [f"r2med=={r2med.__version__}"]
-    assert facts["implementation"]["executable"]["cmd"].startswith(f"r2med run '{record.system}' --data demo/MedQA-Diag")
+    command = facts["implementation"]["executable"]["cmd"]
+    assert command == f"r2med run '{record.system}' --data demo/MedQA-Diag --k 1000"
     expansion, first, second, fused = facts["method"]["retrieval"]
     assert expansion["name"] == "rm3" and expansion["params"] == record.settings["expand"]
     assert (first["name"], second["name"], second["params"]["b"]) == ("bm25", "bm25(b=0.7)", 0.7)
