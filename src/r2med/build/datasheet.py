@@ -23,6 +23,8 @@ from r2med.version import __version__
 
 NOT_STATED = "not stated"
 WORDS: tuple[Word, ...] = ("positive", "discarded", "negative")
+SHOWN = 30
+"""Sources that are told one by one."""
 BINS = 7
 """Bars of a distribution, about."""
 
@@ -92,28 +94,30 @@ def _making(made: Outcome) -> Iterator[Part]:
         ("step", "of", "kept", "left out", "why", "LLM calls"),
         rows,
     )
-    yield Bars("Questions after each step", [(str(row[0]), int(row[2])) for row in rows if row[1] == "questions"])
+    after = [(str(row[0]).partition("(")[0], int(row[2])) for row in rows if row[1] == "questions"]
+    yield Bars("Questions after each step", after)
 
 
 def _sources(made: Outcome) -> Table:
     rows = [
         (kind, source or NOT_STATED, licence or NOT_STATED, count)
-        for (kind, source, licence), count in sorted(made.sources.items())
+        for (kind, source, licence), count in made.sources.most_common()
     ]
+    if rest := rows[SHOWN:]:
+        rows = [*rows[:SHOWN], (f"{len(rest)} more", "", "see provenance.jsonl", sum(row[3] for row in rest))]
     return Table("Where queries and documents come from", ("what", "source", "licence", "how many"), rows)
 
 
 def _pool(made: Outcome) -> Iterator[Part]:
     """Yield who proposed the candidates and the positives among them, and how many positives nobody proposed."""
     positive = {(query, chunk) for query, chunks in made.positives.items() for chunk in chunks}
-    real = [each for each in made.streams.candidates() if not each.control]
-    kept = [each for each in real if (each.question, each.chunk) in positive]
+    kept = [each for each in made.candidates() if (each.question, each.chunk) in positive]
     rows = []
     among = contributions(kept)
-    for kind, by_name in contributions(real).items():
+    for kind, by_name in contributions(made.candidates()).items():
         for name, each in by_name.items():
             found = among[kind].get(name, Contribution(0, 0))
-            rows.append((name, kind, each.proposed, each.alone, found.proposed, found.alone))
+            rows.append((name, kind.removesuffix("s"), each.proposed, each.alone, found.proposed, found.alone))
     heads = ("proposed by", "of", "candidates", "alone", "positives", "alone")
     yield Table("Who proposed the candidates, and what nobody else did", heads, rows)
     coverage = Coverage.of(kept)

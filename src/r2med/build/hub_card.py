@@ -9,14 +9,14 @@ from r2med.build.outcome import Outcome
 
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by")
 """Those of the hub's own list that data have; any other has its name beside it."""
+SHORT = {"cc0": "cc0-1.0", "cc-by": "cc-by-4.0", "cc-by-sa": "cc-by-sa-4.0"}
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10**9, "n>1M"))
 
 
 def hub_card(made: Outcome) -> str:
     """Return the head."""
     plan = made.plan
-    licence = plan.licence.lower()
-    documents = sum(count for (kind, *_), count in made.sources.items() if kind == "documents")
+    licence = SHORT.get(plan.licence.lower(), plan.licence.lower())
     facts = {
         "pretty_name": plan.title or plan.name,
         "license": licence if licence in LICENCES else "other",
@@ -24,7 +24,7 @@ def hub_card(made: Outcome) -> str:
         "language": ["en"],
         "task_categories": ["text-retrieval"],
         "tags": ["medical", "reasoning", "retrieval", "r2med"],
-        "size_categories": [next(name for most, name in SIZES if documents < most)],
+        "size_categories": [next(name for most, name in SIZES if made.documents < most)],
         "configs": [
             {"config_name": name, "data_files": [{"split": name, "path": f"{name}.jsonl"}], **_default(name)}
             for name in CONFIGS

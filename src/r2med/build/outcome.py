@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from r2med.build.items import Question
+from r2med.build.items import Candidate, Question
 from r2med.build.labels import Label, Word, labels
 from r2med.build.pipeline import Build, Done, PlanFile
 from r2med.build.reviews import Review, Verdict, by_candidate, decision
@@ -87,6 +87,15 @@ class Outcome:
                 chunks[label.question].append(label.chunk)
         return chunks
 
+    @property
+    def documents(self) -> int:
+        """How many documents were written."""
+        return sum(count for (kind, *_), count in self.sources.items() if kind == "documents")
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Yield the candidates without those that were planted."""
+        return (candidate for candidate in self.streams.candidates() if not candidate.control)
+
     @cached_property
     def asked(self) -> Sequence[Asked]:
         """The LLMs of all steps."""
@@ -123,15 +132,16 @@ class Outcome:
 
 
 def _asked(done: Done) -> Iterator[Asked]:
+    """Yield who was asked: a step says it of itself, or of each of several judges or attempts."""
     described: Mapping[str, Any] = done.described
-    for each in described.get("judges", [described]):
+    for each in described.get("judges") or described.get("attempts") or [described]:
         if isinstance(each, Mapping) and isinstance(each.get("llm"), Mapping):
             yield Asked(done.step, str(each["llm"]["model"]), str(done.facts.get("prompt", "")), str(each["prompt"]))
 
 
 def origin(source: str) -> str:
-    """Return where an item comes from without its line or page: a file, or the site of an address."""
+    """Return where an item comes from without its page or line: the site of an address, a file, folder or archive."""
     if "://" in source:
         return urlsplit(source).netloc
     name, _, line = source.rpartition(":")
-    return name if name and line.strip().isdigit() else source
+    return (name if name and line.isdigit() else source).partition("/")[0]

@@ -80,22 +80,19 @@ def _queries(made: Outcome) -> Iterator[Row]:
 
 def _provenance(made: Outcome) -> Iterator[Row]:
     for chunk in made.streams.chunks():
-        made.sources["documents", origin(chunk.source or chunk.url), chunk.licence] += 1
+        made.sources["documents", origin(chunk.url or chunk.source), chunk.licence] += 1
         yield chunk.model_dump(exclude={"text"})
 
 
 def _candidates(made: Outcome) -> Iterator[Row]:
-    proposed = {
-        (candidate.question, candidate.chunk): [hit.model_dump() for hit in candidate.found]
-        for candidate in made.streams.candidates()
-    }
-    for label in made.labels:
-        pair = label.question, label.chunk
-        yield {
-            **{"q_id": label.question, "p_id": label.chunk, "label": label.label, "by": label.by},
-            **{"judged": label.judged, "relevance": label.relevance, "support": label.support},
-            "proposed": json.dumps(proposed.get(pair, [])),
-        }
+    labels = {(label.question, label.chunk): label for label in made.labels}
+    for candidate in made.candidates():
+        if label := labels.get((candidate.question, candidate.chunk)):
+            yield {
+                **{"q_id": label.question, "p_id": label.chunk, "label": label.label, "by": label.by},
+                **{"judged": label.judged, "relevance": label.relevance, "support": label.support},
+                "proposed": json.dumps([hit.model_dump() for hit in candidate.found]),
+            }
 
 
 def _opinions(made: Outcome) -> Iterator[Row]:
@@ -133,8 +130,7 @@ def _card(made: Outcome) -> str:
     facts: dict[str, Any] = {"name": plan.name, "task": plan.task, "scenario": plan.scenario, "kind": plan.kind}
     facts |= {"licence": plan.licence, "judges": families}
     per_query = Counter({query: len(chunks) for query, chunks in made.positives.items()})
-    documents = next(done.kept for done in reversed(made.steps) if done.stream == "chunks")
-    counts = {"queries": len(made.questions), "documents": documents}
+    counts = {"queries": len(made.questions), "documents": made.documents}
     counts |= {"positives": per_query.total(), "most_positives": max(per_query.values())}
     lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items() if value]
     return "\n".join([*lines, "", "[counts]", *(f"{name} = {count}" for name, count in counts.items()), ""])

@@ -14,6 +14,7 @@ from r2med.build.sheet_parts import Bars, Cell, Part, Points, Section, Sheet, Sp
 
 _HASH = re.compile("[0-9a-f]{16,64}")
 
+TOGETHER = {Bars: "columns", Verbatim: "texts"}
 LONG = 10
 """Letters of a figure from which on it is set smaller."""
 
@@ -34,11 +35,11 @@ def _figure(label: str, figure: str, note: str) -> str:
 
 
 def _section(section: Section) -> str:
-    """Return a section; charts that follow each other stand side by side where there is room."""
+    """Return a section; charts that follow each other stand side by side where there is room, texts close together."""
     parts = []
-    for drawn, group in itertools.groupby(section.parts, key=lambda part: isinstance(part, Bars)):
+    for kind, group in itertools.groupby(section.parts, key=type):
         inner = "".join(map(_part, group))
-        parts.append(f'<div class="columns">{inner}</div>' if drawn else inner)
+        parts.append(f'<div class="{TOGETHER[kind]}">{inner}</div>' if kind in TOGETHER else inner)
     return f'<section class="section"><h2>{escape(section.title)}</h2>{"".join(parts)}</section>\n'
 
 

@@ -48,7 +48,7 @@ class SourceFile:
     name: str
     """Its path inside the source, with slashes."""
     where: str
-    """What messages call it."""
+    """What messages and provenance call it: from the name of the source on, since it is published."""
     stream: IO[bytes]
 
     def read(self) -> bytes:
@@ -123,13 +123,14 @@ def source_files(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | 
     """Yield the files of a source in a fixed order. Raises UserError if an archive cannot be opened at all."""
     if path.is_dir():
         for each in _inside(path, endings):
-            yield from _plain(each, each.relative_to(path).as_posix())
+            inside = each.relative_to(path).as_posix()
+            yield from _plain(each, inside, f"{path.resolve().name}/{inside}")
     elif path.name.lower().endswith(_TARS):
         yield from _of_tar(path, endings)
     elif path.suffix.lower() == ".zip":
         yield from _of_zip(path, endings)
     else:
-        yield from _plain(path, path.name)
+        yield from _plain(path, path.name, path.name)
 
 
 def _inside(folder: Path, endings: tuple[str, ...]) -> list[Path]:
@@ -141,12 +142,12 @@ def _wanted(name: str, endings: tuple[str, ...]) -> bool:
     return not base.startswith(".") and base.removesuffix(packed).endswith(endings)
 
 
-def _plain(path: Path, name: str) -> Iterator[SourceFile | Rejected]:
+def _plain(path: Path, name: str, where: str) -> Iterator[SourceFile | Rejected]:
     try:
         with closing(_PACKED.get(path.suffix.lower(), Path.open)(path, "rb")) as stream:
-            yield SourceFile(name, str(path), stream)
+            yield SourceFile(name, where, stream)
     except OSError as error:
-        yield unreadable(str(path), error.strerror or str(error))
+        yield unreadable(where, error.strerror or str(error))
 
 
 def _of_zip(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejected]:
@@ -158,7 +159,7 @@ def _of_zip(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejec
         for member in archive.infolist():
             if member.is_dir() or not _wanted(PurePosixPath(member.filename).name, endings):
                 continue
-            where = f"{path}/{member.filename}"
+            where = f"{path.name}/{member.filename}"
             if _leads_outside(member.filename):
                 yield unreadable(where, "its path leads outside of the archive")
                 continue
@@ -179,13 +180,13 @@ def _of_tar(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejec
                     continue
                 stream = archive.extractfile(member)
                 if _leads_outside(last) or stream is None:
-                    yield unreadable(f"{path}/{last}", "its path leads outside of the archive")
+                    yield unreadable(f"{path.name}/{last}", "its path leads outside of the archive")
                 else:
-                    yield SourceFile(last, f"{path}/{last}", stream)
+                    yield SourceFile(last, f"{path.name}/{last}", stream)
     except UNREADABLE as error:
         if not last:
             raise UserError(f"{path} is no tar, or was cut: {error}") from None
-        yield unreadable(str(path), f"the archive is cut or damaged after {last}: {error}")
+        yield unreadable(path.name, f"the archive is cut or damaged after {last}: {error}")
 
 
 def _leads_outside(name: str) -> bool:
