@@ -12,6 +12,7 @@ from r2med.analyse.findings import Section
 from r2med.analyse.html_report import page
 from r2med.analyse.material import Material
 from r2med.errors import UserError, unknown
+from r2med.llm.costs import Preview
 from r2med.setup import Setup
 from r2med.store.files import write_atomically
 
@@ -38,6 +39,11 @@ ANALYSES = {
         "system_pairs:complementarity", "what two systems reach together, what one alone finds"
     ),
     "scaling": Analysis("scaling:scaling", "quality against the size of the LLM and the length of what it writes"),
+    "answers": Analysis(
+        "answer_accuracy:answers", "accuracy of generated answers beside what they gain; --llm judges", asks=True
+    ),
+    "downstream": Analysis("downstream:downstream", "answers of an LLM by what it reads before", asks=True),
+    "contamination": Analysis("contamination:contamination", "what an LLM completes verbatim", asks=True),
 }
 
 
@@ -72,6 +78,17 @@ def analyse(
                 raise
             sections.append(Section(name, name, f"Not analysed: {error}", ()))
     return Analysed(tuple(sections), tuple(_write(Path(out), sections, given)))
+
+
+def rehearse(*names: str, setup: Setup | None = None, **material: Any) -> dict[str, Preview]:
+    """Return what analyses would ask, by the name of the question; nothing is asked or written.
+
+    Questions about answers that are not there yet, as a judge's, are not among them.
+    """
+    given = Material(setup or Setup(), rehearsal=True, **material)
+    for name in checked_names(names):
+        function(name)(given)
+    return given.questions.previews
 
 
 def checked_names(names: Sequence[str]) -> list[str]:

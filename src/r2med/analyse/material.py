@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from r2med.analyse.llm_questions import Questions
 from r2med.board.site import local_datasets
 from r2med.data import Dataset, load
 from r2med.errors import UserError
@@ -36,6 +37,14 @@ class Material:
     """Queries, or documents, of each dataset that an LLM is asked about; 0: all."""
     depths: Sequence[int] = (1, 3, 10)
     """How many passages of a system's ranking an LLM reads."""
+
+    rehearsal: bool = False
+    """Whether nothing may be asked."""
+
+    @cached_property
+    def questions(self) -> Questions:
+        """The LLM, and what was asked of it so far."""
+        return Questions(self.setup, self.rehearsal)
 
     @cached_property
     def collection(self) -> Collection:

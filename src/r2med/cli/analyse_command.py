@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from r2med.cli import completion
 from r2med.cli import options as flags
 
 
@@ -32,18 +33,50 @@ def analyse(
         str,
         typer.Option(metavar="MODEL", help="Overlap by the vectors of this model too.", rich_help_panel=flags.MODELS),
     ] = "",
+    llm: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The LLM that answers and judges.",
+            autocompletion=completion.llms,
+            rich_help_panel=flags.LLMS,
+        ),
+    ] = "",
+    queries: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Queries, or documents, of a dataset that it is asked about; 0: all.",
+            rich_help_panel=flags.LLMS,
+        ),
+    ] = 0,
+    base_url: flags.BaseURL = None,
+    llm_backend: flags.LLMBackend = "",
+    concurrency: flags.Concurrency = 16,
+    ask_again: flags.AskAgain = False,
+    budget: flags.Budget = None,
     model_path: flags.ModelPaths = None,
     device: flags.Device = "auto",
     offline: flags.Offline = False,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Where the page and the CSV files go.", rich_help_panel=flags.OUTPUT)
     ] = Path("analysis"),
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            "--plan",
+            help="Print calls, cost and three prompts; ask nothing.",
+            rich_help_panel=flags.OUTPUT,
+        ),
+    ] = False,
     listed: Annotated[bool, typer.Option("--list", help="Say what analyses there are.")] = False,
 ) -> None:
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
-    from r2med.analyse.analysis import ANALYSES, checked_names
+    from r2med.analyse.analysis import ANALYSES, checked_names, rehearse
     from r2med.analyse.analysis import analyse as run
     from r2med.cli.console import console, plain, table
+    from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
 
     output = console()
@@ -53,20 +86,32 @@ def analyse(
         output.print(table(("analysis", "what it tells", "asks"), rows, whole=("analysis",)))
         return
     wanted = checked_names(names or [])
+    setup = flags.make_setup(
+        model_path=model_path,
+        device=device,
+        offline=offline,
+        llm=llm,
+        base_url=base_url,
+        llm_backend=llm_backend,
+        concurrency=concurrency,
+        ask_again=ask_again,
+        budget=budget,
+    )
+    material: dict[str, Any] = {
+        "data": flags.dataset_names(data) if data else (),
+        "systems": systems or (),
+        "results": results,
+        "measure": measure,
+        "max_failures": max_failures,
+        "model": by,
+        "queries": queries,
+    }
+    if dry_run:
+        show_previews(rehearse(*wanted, setup=setup, **material))
+        return
     flags.check_writable(out)
     with steps(len(wanted)) as step:
-        done = run(
-            *(names or ()),
-            out=out,
-            setup=flags.make_setup(model_path=model_path, device=device, offline=offline),
-            announce=step,
-            data=flags.dataset_names(data) if data else (),
-            systems=systems or (),
-            results=results,
-            measure=measure,
-            max_failures=max_failures,
-            model=by,
-        )
+        done = run(*(names or ()), out=out, setup=setup, announce=step, **material)
     for section in done.sections:
         output.print(plain(section.title, "bold"))
         output.print(plain(section.lead))

@@ -1,0 +1,73 @@
+"""Whether a generation's answer is right, and what right and wrong ones gain."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.analyse.analysis import analyse, rehearse
+from r2med.analyse.answer_accuracy import by_rule
+from r2med.store import Store
+from support.scripted_llm import scripted
+
+DIAG = "demo/MedQA-Diag"
+
+
+@pytest.mark.parametrize(
+    ("text", "gold", "verdict"),
+    [
+        ("This is acute intermittent porphyria.", "Acute intermittent porphyria", True),
+        ("Oncogenic: a tumor-induced osteomalacia.", "Tumor-induced (oncogenic) osteomalacia", True),
+        ("Porphyria was ruled out. Final answer: lead poisoning", "Acute intermittent porphyria", None),
+        ("It may be acute intermittent porphyria.\nAnswer: gout", "Acute intermittent porphyria", None),
+        ("Gout.", "Acute intermittent porphyria", False),
+        ("Gout.", "a long explanation of many words that no rule could ever look for in any text", None),
+        ("Gout.", "", None),
+    ],
+)
+def test_a_rule_decides_where_it_can(text: str, gold: str, verdict: bool | None) -> None:
+    assert by_rule(text, gold) is verdict
+
+
+def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path, store: Store, results: Path) -> None:
+    setup = scripted(
+        tmp_path,
+        store,
+        (["Expected answer", "oncogenic"], {"final_answer": "gout", "verdict": "wrong"}),
+        (["Expected answer", "Lambert"], "I would rather not say."),
+        (["Expected answer"], {"final_answer": "that", "verdict": "right"}),
+    )
+    done = analyse("answers", setup=setup, results=results, data=[DIAG], out=tmp_path / "out")
+    (section,) = done.sections
+    tables = {table.name: table for table in section.tables}
+    (row,) = tables["answers"].rows
+    assert row[:3] == ["hyde(author) → bm25", "author", 8]
+    (agreement,) = tables["answers-agreement"].rows
+    assert agreement[0] == 8
+    assert agreement[2] == 7  # one could not be read, however often it was asked
+    assert any("1 brought nothing usable (1 unreadable)" in note for note in section.notes)
+    assert any("written by hand" in note for note in section.notes)
+    assert {row[1] for row in tables["answers-slices"].rows} >= {"body-system", "length"}
+    said = {row[2]: row[6] for row in tables["answers-queries"].rows}
+    assert (said["0"], said["1"], said["2"]) == ("wrong", "undecided", "right")
+
+
+def test_a_rehearsal_asks_nothing_and_says_what_would_be_asked(tmp_path: Path, store: Store, results: Path) -> None:
+    setup = scripted(tmp_path, store, ([], {"verdict": "right"}))
+    previews = rehearse("answers", "downstream", "contamination", setup=setup, results=results, data=[DIAG], queries=2)
+    calls = {name: len(preview.unanswered) for name, preview in previews.items()}
+    assert calls == {"judge-answer": 2, "answer-choice": 12, "answer-open": 12, "continue": 2}
+
+
+def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
+    tmp_path: Path, store: Store, results: Path
+) -> None:
+    setup = scripted(tmp_path, store, ([], {"continuation": "and so on", "verdict": "right"}))
+    first, second = (
+        analyse("answers", "contamination", setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
+        for name in ("a", "b")
+    )
+    assert [file.read_bytes() for file in first.files] == [file.read_bytes() for file in second.files]
+    assert not any(
+        preview.unanswered
+        for preview in rehearse("contamination", setup=setup, results=results, data=[DIAG], queries=3).values()
+    )

@@ -1,0 +1,19 @@
+"""What an LLM knows by heart."""
+
+from pathlib import Path
+
+import pytest
+
+from r2med.analyse.analysis import analyse
+from r2med.analyse.contamination import longest_run, same_words
+from r2med.errors import UserError
+
+
+def test_words_of_the_original_are_looked_for_in_their_order() -> None:
+    assert longest_run("one two three four", "and Two, three; five") == 2
+    assert same_words("one two three four", "one four") == 0.5
+
+
+def test_an_analysis_that_needs_an_llm_says_so(results: Path) -> None:
+    with pytest.raises(UserError, match="--llm"):
+        analyse("contamination", results=results, data=["demo/MedQA-Diag"])

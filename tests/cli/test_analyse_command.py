@@ -1,0 +1,29 @@
+"""`r2med analyse`."""
+
+from pathlib import Path
+
+from support.fork_server import Command
+
+
+def test_records_are_analysed_and_the_page_is_named(r2med: Command, tmp_path: Path) -> None:
+    r2med("run", "bm25", "rm3 → bm25", "--data", "demo/Biology")
+    done = r2med("analyse", "reliability", "rank-shift", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert "Kendall" in done.stdout
+    assert "out/index.html, with" in done.stdout
+    assert (tmp_path / "out/rank-shift.csv").is_file()
+
+
+def test_a_dry_run_asks_nothing_and_writes_nothing(r2med: Command, tmp_path: Path) -> None:
+    done = r2med("analyse", "contamination", "--llm", "gpt4", "--data", "demo/Biology", "--queries", "3", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "continue: 3 calls" in done.stdout
+    assert not (tmp_path / "analysis").exists()
+
+
+def test_analyses_are_listed_and_a_wrong_name_is_one_line(r2med: Command) -> None:
+    assert "complementarity" in r2med("analyse", "--list").stdout
+    wrong = r2med("analyse", "overlop")
+    assert wrong.returncode == 2
+    assert "overlap" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
