@@ -61,11 +61,11 @@ def _pieces(text: str, size: Callable[[str], int], most: int) -> Iterator[Span]:
 def _cut(text: str, start: int, end: int, size: Callable[[str], int], most: int) -> Iterator[Span]:
     first, held = start, 0
     for part in re.compile(rf"\S{{1,{min(80, most)}}}\s*").finditer(text, start, end):
-        bare = part[0].rstrip()
-        if part.start() > first and held + size(bare) > most:
+        more = size(part[0].rstrip())
+        if part.start() > first and held + more > most:
             yield first, first + len(text[first : part.start()].rstrip())
             first, held = part.start(), 0
-        held += len(part[0]) if size is len else size(bare)
+        held += len(part[0]) if size is len else more
     yield first, end
 
 
