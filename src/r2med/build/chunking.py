@@ -35,38 +35,39 @@ def chunk_spans(text: str, tokens: int = 128, characters: int = 0) -> list[Span]
     size, most = (len, characters) if characters else (count_tokens, tokens)
     grouped: list[Span] = []
     held = 0
-    for start, end in _pieces(text, size, most):
-        more = end - grouped[-1][1] if characters and grouped else size(text[start:end])
-        if grouped and held + more <= most:
+    for start, end, more in _pieces(text, size, most):
+        gap = start - grouped[-1][1] if characters and grouped else 0
+        if grouped and held + gap + more <= most:
             grouped[-1] = (grouped[-1][0], end)
-            held += more
+            held += gap + more
         else:
             grouped.append((start, end))
-            held = size(text[start:end])
+            held = more
     if not characters and len(grouped) > 1 and held < most / _TAIL:
         _, end = grouped.pop()
         grouped[-1] = (grouped[-1][0], end)
     return grouped
 
 
-def _pieces(text: str, size: Callable[[str], int], most: int) -> Iterator[Span]:
-    """Yield sentences, and the parts of those that are longer than a chunk."""
+def _pieces(text: str, size: Callable[[str], int], most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, end, size) of sentences, and of the parts of those that are longer than a chunk."""
     for start, end in sentence_spans(text):
-        if end - start <= most or size(text[start:end]) <= most:
-            yield start, end
+        if (held := size(text[start:end])) <= most:
+            yield start, end, held
         else:
-            yield from _cut(text, start, end, size, most)
+            yield from _parts(text, start, end, size, most)
 
 
-def _cut(text: str, start: int, end: int, size: Callable[[str], int], most: int) -> Iterator[Span]:
+def _parts(text: str, start: int, end: int, size: Callable[[str], int], most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the parts of a sentence, each as large as may be."""
     first, held = start, 0
-    for part in re.compile(rf"\S{{1,{min(80, most)}}}\s*").finditer(text, start, end):
-        more = size(part[0].rstrip())
-        if part.start() > first and held + more > most:
-            yield first, first + len(text[first : part.start()].rstrip())
-            first, held = part.start(), 0
-        held += len(part[0]) if size is len else more
-    yield first, end
+    for word in re.compile(rf"\S{{1,{min(80, most)}}}\s*").finditer(text, start, end):
+        more = size(word[0].rstrip())
+        if word.start() > first and held + more > most:
+            yield first, first + len(text[first : word.start()].rstrip()), held
+            first, held = word.start(), 0
+        held += len(word[0]) if size is len else more
+    yield first, end, held
 
 
 class ChunkPages(Step, kind="build"):
