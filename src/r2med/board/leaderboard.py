@@ -20,12 +20,13 @@ DEMO = "demo"
 OWN = "own data"
 
 
-def site_value(collection: Collection) -> dict[str, Any]:
+def site_value(collection: Collection, advice: bool = False) -> dict[str, Any]:
     """Return what every page needs at once; all that is larger lies in files of its own."""
     names = dataset_names(collection)
     sets = dataset_sets(names)
     return {
         "foot": _foot(collection),
+        "advice": advice,
         "measure": str(HEADLINE),
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [{"name": name, "datasets": [names.index(each) for each in members]} for name, members in sets.items()],
@@ -130,5 +131,5 @@ def _cost(records: Sequence[Record]) -> dict[str, float | None]:
 
 def _foot(collection: Collection) -> str:
     newest = max((kept.record.created[:10] for kept in collection), default="")
-    records = len(collection.cells)
-    return f"r2med {__version__} · {records} records, the newest of {newest} · {len(published())} published rows"
+    records = f"{len(collection.cells)} records, the newest of {newest}" if newest else "no records"
+    return f"r2med {__version__} · {records} · {len(published())} published rows"

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from r2med.board.advice_page import advice_value, read_advice
 from r2med.board.explorer import explorer_files
 from r2med.board.gold_ranks import gold_value
 from r2med.board.leaderboard import dataset_names, site_value
@@ -20,7 +21,8 @@ from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
 from r2med.data.loading import name_of
 from r2med.errors import UserError
-from r2med.results.collection import MAX_FAILURES, Collection, checked, collect
+from r2med.results.advice import Advice
+from r2med.results.collection import MAX_FAILURES, Collection, checked, collect, record_files
 from r2med.results.submission import read_entries
 from r2med.store import default_store
 from r2med.store.folders import replaced
@@ -41,28 +43,37 @@ def make_board(
 ) -> Path:
     """Make a board of records and return the page to open: what `r2med board` does.
 
-    Without any source the records of `results` are shown, or the entries alone if there is a folder of them.
+    Without any source the records and the advice of `results` are shown, or the entries alone if there is a folder of
+    them.
     """
-    kept = [] if entries and not sources else list(collect(sources, max_failures=max_failures))
+    folders = sources or ([] if entries else ["results"])
+    advice = read_advice(folders)
+    if advice:  # a folder may hold advice alone
+        folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
+    kept = list(collect(folders, max_failures=max_failures)) if folders else []
     kept += read_entries(entries) if entries else []
-    make_site(checked(kept, max_failures), Path(out), data)
+    make_site(checked(kept, max_failures), Path(out), data, advice)
     return Path(out) / "index.html"
 
 
-def make_site(collection: Collection, folder: Path, data: Sequence[str] = ()) -> None:
+def make_site(collection: Collection, folder: Path, data: Sequence[str] = (), advice: Sequence[Advice] = ()) -> None:
     """Make the board of records in a folder, in the place of the board that was there.
 
     `data` says where datasets of one's own lie; those of the benchmark and of the demo are known by their names. A
     dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
     anything but a board.
     """
-    write_site(folder, _site_files(collection, local_datasets(collection, data)))
+    write_site(folder, _site_files(collection, local_datasets(collection, data), advice))
 
 
-def _site_files(collection: Collection, datasets: Mapping[str, Dataset]) -> Iterator[tuple[str, Any]]:
+def _site_files(
+    collection: Collection, datasets: Mapping[str, Dataset], advice: Sequence[Advice]
+) -> Iterator[tuple[str, Any]]:
     names = dataset_names(collection)
-    yield "site", site_value(collection)
+    yield "site", site_value(collection, bool(advice))
     yield "reproduce", reproduce_value(collection)
+    if advice:
+        yield "advice", [advice_value(each) for each in advice]
     for number, value in enumerate(system_values(collection, names)):
         yield f"system/{number}", value
     for number, name in enumerate(names):

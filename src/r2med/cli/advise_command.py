@@ -53,7 +53,8 @@ def advise(
     from r2med.cli.console import print_json
     from r2med.cli.progress import steps
     from r2med.data import load
-    from r2med.results import advice
+    from r2med.results import ladder
+    from r2med.results.advice import SUFFIX
     from r2med.results.evaluation import slug
 
     setup = flags.make_setup(
@@ -73,7 +74,7 @@ def advise(
     flags.check_writable(out)
     loaded = load(dataset, setup.store)
     with ExitStack() as stack:
-        made = advice.advise(
+        made = ladder.advise(
             loaded,
             setup,
             llms=llm or [],
@@ -81,15 +82,15 @@ def advise(
             rerankers=rerank,
             announce=lambda total: stack.enter_context(steps(total)),
         )
-    path = out / f"{slug(loaded.name)}.advice.json"
+    path = out / f"{slug(loaded.name)}{SUFFIX}"
     made.write(path)
     if as_json:
         print_json(asdict(made))
     else:
-        _show(made, dataset, path)
+        _show(made, path)
 
 
-def _show(advice: Advice, dataset: str, path: Path) -> None:
+def _show(advice: Advice, path: Path) -> None:
     from r2med.cli.console import console, plain
     from r2med.cli.figures import Figures, labelled
 
@@ -105,7 +106,8 @@ def _show(advice: Advice, dataset: str, path: Path) -> None:
     for line in (
         *_notes(advice),
         "",
-        *_verdict(advice, dataset),
+        *advice.verdict(),
+        f"Use it: {advice.serve}",
         f"The ladder as a picture: r2med board {path.parent}",
     ):
         output.print(plain(line), soft_wrap=True)
@@ -138,29 +140,3 @@ def _notes(advice: Advice) -> list[str]:
             "those that all questions together prefer."
         )
     return [*lines, *(f"left out: {line}" for line in advice.left_out)]
-
-
-def _verdict(advice: Advice, dataset: str) -> list[str]:
-    """Return the verdict, a sentence a line, and the commands that follow from it."""
-    best, cheap, fast = (advice.rung(name) for name in (advice.best, advice.cheapest, advice.fastest))
-    lines = [f"Best: {best.system}, nDCG@10 {best.value:.1f} ({best.low:.1f} to {best.high:.1f})."]
-    if cheap.system == best.system:
-        lines.append("Nothing cheaper is as good: the others are behind by more than chance.")
-    else:
-        lines.append(
-            f"Cheapest that cannot be told from it: {cheap.system}, {cheap.behind:.1f} points behind "
-            f"(p = {cheap.p:.2f}), {_price(cheap)}."
-        )
-    lines.append(f"Fastest: {fast.system}, p50 {1000 * fast.p50:.0f} ms, {fast.behind:.1f} points behind the best.")
-    if advice.detectable_gap:
-        lines.append(
-            f"With these {advice.questions} questions a difference below {advice.detectable_gap:.1f} points cannot be "
-            "told from noise: more judged questions tell more."
-        )
-    lines.append(f"Use it: r2med serve {dataset} --system '{cheap.system}'")
-    return lines
-
-
-def _price(rung: Rung) -> str:
-    dollars = "at an unknown price" if rung.dollars is None else f"${rung.dollars:.2f} for 1,000 questions"
-    return f"{dollars}, p95 {1000 * rung.p95:.0f} ms"

@@ -155,10 +155,15 @@ def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Coll
 def _read_all(source: Path) -> list[Kept]:
     if source.is_file():
         return [Kept(Record.read(source), source)]
-    files = [path for path in sorted(source.rglob("*.json")) if _may_be_record(path)]
+    files = record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
     return [Kept(Record.read(path), path) for path in files]
+
+
+def record_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that have a record's name."""
+    return [path for path in sorted(folder.rglob("*.json")) if _may_be_record(path)]
 
 
 def _may_be_record(path: Path) -> bool:

@@ -6,6 +6,7 @@ const board = (() => {
   const pages = new Map();
   const files = new Map(); // name of a data file -> {promise, resolve, reject}
   let current = null;
+  let home = "leaderboard"; // where one is without an address
 
   /* --- elements ------------------------------------------------------------------------------------------------ */
 
@@ -66,7 +67,7 @@ const board = (() => {
 
   function address() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-    return { page: pages.has(path) ? path : "leaderboard", params: new URLSearchParams(query) };
+    return { page: pages.has(path) ? path : home, params: new URLSearchParams(query) };
   }
 
   /* Return the address of a page; what is null, undefined or "" is left out. */
@@ -84,15 +85,15 @@ const board = (() => {
     history.replaceState(null, "", link(page, { ...Object.fromEntries(params), ...changes }));
   }
 
-  /* page("name", {title, label?, hidden?, keys?, show(main, params)}): label stands in the navigation. */
+  /* page("name", {title, label?, when?(site), keys?, show(main, params, site)}): label stands in the navigation. */
   const page = (name, description) => { pages.set(name, description); };
 
   async function show() {
+    const site = await file("site").promise;
     const { page: name, params } = address();
     const main = document.getElementById("main");
     const moved = current !== name;
     current = name;
-    const site = await file("site").promise;
     for (const anchor of document.querySelectorAll("#nav a")) {
       if (anchor.dataset.page === name) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
@@ -220,11 +221,11 @@ const board = (() => {
   /* A value between 0 and 1 as points, "27.59"; nothing known is a dash. */
   const points = (value, digits = 2) => (value === null || value === undefined ? "–" : (100 * value).toFixed(digits));
 
+  const seconds = (value) => (value === null ? "–" : value < 0.0005 ? "< 1 ms" : value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(value < 10 ? 2 : 0)} s`);
+
   /* --- the start ----------------------------------------------------------------------------------------------- */
 
   function start() {
-    document.getElementById("nav").append(...[...pages].filter(([, made]) => made.label)
-      .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)));
     document.getElementById("theme-switch").addEventListener("click", switchTheme);
     document.getElementById("help-switch").addEventListener("click", help);
     document.addEventListener("keydown", press);
@@ -232,7 +233,12 @@ const board = (() => {
       event.preventDefault(); // the address is the page's
       document.getElementById("main").focus();
     });
-    file("site").promise.then((site) => { document.getElementById("foot").textContent = site.foot; });
+    file("site").promise.then((site) => {
+      if (site.advice && !site.systems.length) home = "advice";
+      document.getElementById("nav").append(...[...pages].filter(([, made]) => made.label && (!made.when || made.when(site)))
+        .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)));
+      document.getElementById("foot").textContent = site.foot;
+    });
     window.addEventListener("hashchange", show);
     show();
   }
@@ -241,5 +247,5 @@ const board = (() => {
   dark.addEventListener("change", () => applyTheme());
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, download, copy, toast, points };
+  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, download, copy, toast, points, seconds };
 })();

@@ -4,11 +4,12 @@
 board.chart = (() => {
   const { h, svg, points } = board;
 
+  const spoken = ({ value, low, high }) => (low === null ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`);
+
   /* A dot on a line from low to high, on a scale shared by its column: `span` is [least, most]. */
   function interval({ value, low, high }, span, width = 84) {
     const x = (at) => (4 + ((at - span[0]) / (span[1] - span[0] || 1)) * (width - 8)).toFixed(1);
-    const label = low === null ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`;
-    return svg("svg", { class: "glyph", viewBox: `0 0 ${width} 14`, width, height: 14, role: "img", "aria-label": label },
+    return svg("svg", { class: "glyph", viewBox: `0 0 ${width} 14`, width, height: 14, role: "img", "aria-label": spoken({ value, low, high }) },
       svg("line", { class: "glyph-rail", x1: 4, x2: width - 4, y1: 7, y2: 7 }),
       low === null ? null : svg("line", { class: "glyph-range", x1: x(low), x2: x(high), y1: 7, y2: 7 }),
       svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 3.2 }));
@@ -25,6 +26,22 @@ board.chart = (() => {
     const values = cells.flatMap(({ value, low, high }) => [value, low, high]).filter((at) => at !== null);
     return [Math.min(...values), Math.max(...values)];
   };
+
+  /* A column of intervals as one picture, as wide as its cells: `cells` share the scale, `best` is a line through all of
+     them. head() is its axis, cell(figures) a row, cell(null) the lines alone. Places are shares, so that only they stretch. */
+  function scale(cells, best) {
+    const [low, high] = span(cells).map((value) => 100 * value);
+    const ticks = linearTicks(low, high);
+    const x = (value) => `${((100 * (100 * value - ticks[0])) / (ticks.at(-1) - ticks[0])).toFixed(2)}%`;
+    const rule = (value, kind) => svg("line", { class: kind, x1: x(value), x2: x(value), y1: -400, y2: 400 });
+    const frame = (attributes, ...content) => svg("svg", { class: "plot-row", height: 14, ...attributes }, ticks.map((tick) => rule(tick / 100, "grid")), rule(best, "plot-best"), content);
+    return {
+      head: () => svg("svg", { class: "plot-row", height: 14, "aria-hidden": "true" }, ticks.map((tick) => svg("text", { x: x(tick / 100), y: 11, "text-anchor": "middle" }, String(tick)))),
+      cell: (figures) => (figures === null ? frame({ "aria-hidden": "true" }) : frame({ role: "img", "aria-label": spoken(figures) },
+        svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
+        svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 4.5 }))),
+    };
+  }
 
   /* --- the scatter ------------------------------------------------------------------------------------------------- */
 
@@ -109,5 +126,5 @@ board.chart = (() => {
     svg("svg", { viewBox: "-8 -8 16 16", width: 14, height: 14, "aria-hidden": "true" }, mark(kind, true)), kind)),
   h("span", { class: "muted" }, "filled: run here or submitted · hollow: published"));
 
-  return { interval, bar, span, scatter, legend, pareto, KINDS };
+  return { interval, scale, bar, span, scatter, legend, pareto, KINDS };
 })();

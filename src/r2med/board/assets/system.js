@@ -2,10 +2,9 @@
 "use strict";
 
 (() => {
-  const { h, named, points, visible } = board;
+  const { h, named, points, seconds, visible } = board;
   let neighbours = []; // the addresses before and after this system's
 
-  const seconds = (value) => (value === null ? "–" : value < 0.0005 ? "< 1 ms" : value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(value < 10 ? 2 : 0)} s`);
   const count = (value) => value.toLocaleString("en");
   const dollars = (value, unpriced) => (unpriced && !value ? "not known" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
   const total = (items, name) => items.reduce((sum, item) => sum + item[name], 0);

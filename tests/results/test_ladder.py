@@ -11,8 +11,9 @@ import pytest
 from r2med.cost import Cost
 from r2med.data import Dataset, load
 from r2med.errors import UserError
-from r2med.results import advice as module
-from r2med.results.advice import BM25, FOLDS, Advice, advise
+from r2med.results import ladder as module
+from r2med.results.advice import Advice
+from r2med.results.ladder import BM25, FOLDS, advise
 from r2med.setup import Setup
 from r2med.store import Store
 from r2med.system import System
@@ -89,6 +90,16 @@ def test_the_verdict_names_the_best_the_cheapest_within_noise_and_the_fastest(da
     assert advice.rung(advice.cheapest).p > 0.05
     assert advice.rung(advice.fastest).p < 0.05
     assert advice.detectable_gap > 0
+
+
+def test_others_are_called_worse_only_if_chance_does_not_explain_it(dataset, store, monkeypatch) -> None:
+    noisy = level(30) + np.resize([8.0, -8.5], QUESTIONS)
+    points = {"rm3": noisy, "minilm": level(1), "bm25": level(30)}
+    advice, _ = climb(dataset, store, monkeypatch, points, seconds={"bm25": 0.001})
+    assert advice.best == advice.cheapest
+    assert "cannot be told from it is cheaper or faster" in advice.reason
+    advice, _ = climb(dataset, store, monkeypatch, points | {"rm3": level(1), "+minilm": level(1)})
+    assert advice.reason == "the best; the others are behind by more than chance"
 
 
 def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkeypatch) -> None:

@@ -1,0 +1,67 @@
+/* Advice: the ladder of pipelines that were tried on a dataset, as climbed, and which of them to use. */
+"use strict";
+
+(() => {
+  const { h, named, points, seconds, visible } = board;
+  const GROUPS = new Map([["words", "Words"], ["feedback", "Feedback"], ["dense", "Dense models"], ["fusion", "Fusion"], ["expansion", "Expansion by an LLM"], ["reranking", "Reranking"]]);
+  const HEADS = ["Behind", "Chance", "Latency", "95 % within", "$ / 1,000"];
+  const CHOICES = [["best", "gold"], ["cheapest", "solid"], ["fastest", ""]];
+
+  const price = ({ dollars }) => (dollars === null ? "not known" : dollars ? `$${dollars.toFixed(2)}` : "free");
+  const chance = (p) => (p < 0.001 ? "< 0.001" : p.toFixed(3));
+  const rungOf = (advice, choice) => advice.rungs.find((rung) => rung.system === advice[choice]);
+
+  async function show(main, params) {
+    const all = await board.load("advice");
+    const advice = all.find((each) => each.dataset === params.get("data")) || all[0];
+    main.append(lede(all, advice), choices(advice), h("div", { class: "section" }, board.command(advice.command)),
+      section("The ladder", h("p", { class: "wide" }, "In the order in which it was climbed, the cheap rungs first. Dots are means, bars their 95 % intervals; the dashed line is the best. Settings were chosen on other questions than those they are judged on."), ladder(advice)),
+      advice.left_out.length ? section("Left out", advice.left_out.map((line) => h("p", { class: "note" }, named(line)))) : "");
+  }
+
+  const section = (title, ...content) => h("section", { class: "section" }, h("h2", null, title), content);
+
+  function lede(all, advice) {
+    return h("div", { class: "lede" },
+      h("p", { class: "eyebrow" }, named(advice.dataset), ` · ${advice.questions.toLocaleString("en")} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`),
+      h("h1", null, "Which pipeline to use"),
+      all.length > 1 ? board.segmented("Dataset", all.map((each) => [each.dataset, visible(each.dataset)]), advice.dataset, (data) => board.go("advice", { data })) : null,
+      h("p", null, h("strong", null, named(advice.cheapest)), `: ${advice.reason}.`),
+      advice.detectable_gap ? h("p", null, `A difference below ${advice.detectable_gap.toFixed(1)} points cannot be told from noise with ${advice.questions} questions: more judged questions tell more.`) : null);
+  }
+
+  function choices(advice) {
+    const behind = (rung) => (rung.system === advice.best ? "the best" : `${points(rung.behind, 1)} points behind`);
+    const choice = (label, rung, figure, note) => h("div", { class: "figure" }, h("dt", null, label), h("dd", null, figure, h("small", null, note), h("small", null, named(rung.system))));
+    const [best, cheapest, fastest] = CHOICES.map(([name]) => rungOf(advice, name));
+    return h("dl", { class: "figures choices" },
+      choice("Best", best, points(best.value, 1), `${points(best.low, 1)} to ${points(best.high, 1)}`),
+      choice("Cheapest within noise of it", cheapest, price(cheapest), behind(cheapest)),
+      choice("Fastest", fastest, seconds(fastest.p50), behind(fastest)));
+  }
+
+  function ladder(advice) {
+    const scale = board.chart.scale(advice.rungs, rungOf(advice, "best").value);
+    const groups = [...GROUPS].map(([group, title]) => [title, advice.rungs.filter((rung) => rung.group === group)]).filter(([, rungs]) => rungs.length);
+    return h("div", { class: "table-wrap" }, h("table", { class: "ladder" },
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Pipeline"), h("th", { class: "plot" }, scale.head()), h("th", { scope: "col", class: "num" }, "nDCG@10"), HEADS.map((text) => h("th", { scope: "col", class: "num aside" }, text)))),
+      groups.map(([title, rungs]) => h("tbody", null,
+        h("tr", { class: "group" }, h("th", { scope: "rowgroup" }, title), h("td", { class: "plot" }, scale.cell(null)), h("td", { colspan: 1 + HEADS.length })),
+        rungs.map((rung) => line(rung, advice, scale))))));
+  }
+
+  function line(rung, advice, scale) {
+    const best = rung.system === advice.best;
+    const note = rung.note ? `${rung.note}, after ${rung.questions} of ${advice.questions} questions` : rung.tuned > 1 ? `${rung.tuned} settings tried` : "";
+    const beside = [best ? "–" : points(rung.behind), best || rung.note ? "–" : `p ${chance(rung.p)}`, seconds(rung.p50), seconds(rung.p95), price(rung)];
+    return h("tr", { class: rung.note ? "stopped" : "rung" },
+      h("th", { scope: "row" }, h("div", { class: "row" }, named(rung.system), CHOICES.map(([name, kind]) => (advice[name] === rung.system ? h("span", { class: `chip ${kind}` }, name) : null))),
+        note ? h("small", null, named(note)) : null,
+        h("small", { class: "beside" }, `${seconds(rung.p50)} · ${price(rung)}`)),
+      h("td", { class: "plot" }, scale.cell(rung)),
+      h("td", { class: best ? "num best" : "num" }, points(rung.value)),
+      beside.map((text) => h("td", { class: "num aside" }, text)));
+  }
+
+  board.page("advice", { title: "Advice", label: "Advice", when: (site) => site.advice, show });
+})();
