@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -39,7 +40,7 @@ class PlanFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"[A-Za-z0-9][A-Za-z0-9._-]*")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     steps: tuple[str, ...] = Field(min_length=1)
     """Steps as they are typed: NAME(ARGUMENT, SETTING=VALUE)."""
     title: str = ""
@@ -238,8 +239,7 @@ class Build:
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
             described = step.describe(streams, setup)
             key = digest([described, [keys.get(stream, "") for stream in inputs]])
-            last = Done.read(folder)
-            if last is not None and last.key == key and last.is_final:
+            if (last := self._kept(key, folder)) is not None:
                 done.append(replace(last, number=number, reused=True))
             else:
                 done.append(_run(step, number, key, described, streams, folder, Work(setup)))
@@ -247,7 +247,26 @@ class Build:
                 raise setup.budget.exceeded(done[-1].failures["budget"])
             keys[step.writes] = key
             _extend(files, step, folder)
+        named = {self.folder(number) for number in range(1, len(done) + 1)}
+        for outdated in set((self.out / "steps").iterdir()) - named:
+            shutil.rmtree(outdated)
         return done
+
+    def _kept(self, key: str, folder: Path) -> Done | None:
+        """Return what the step of a key left. If it stood elsewhere in the plan, it is moved to where it stands now."""
+        for other in (folder, *sorted((self.out / "steps").glob("[0-9]*"))):
+            done = Done.read(other)
+            if done is None or done.key != key or not done.is_final:
+                continue
+            if other != folder:
+                aside = folder.with_name("aside")
+                if folder.exists():
+                    folder.rename(aside)
+                other.rename(folder)
+                if aside.exists():
+                    aside.rename(other)
+            return done
+        return None
 
     def rehearse(self, setup: Setup) -> Iterator[tuple[Step, Work]]:
         """Yield for each step what it would ask, at most: filters by LLM pass everything on. Nothing is asked."""
