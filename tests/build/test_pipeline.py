@@ -1,5 +1,4 @@
 import json
-import os
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -82,7 +81,7 @@ def test_steps_that_moved_within_the_plan_are_known_again(tmp_path):
     cases = lines(*({"id": f"c{number}", "text": "A case.", "diagnosis": "Flu"} for number in range(3)))
     plan_file(tmp_path, ["read-case-pages(c.jsonl)", *STEPS[:2], "reason"], {"c.jsonl": cases}, ANSWERS)
     assert again(tmp_path) == [False, True, True, True]
-    assert sorted(os.listdir(tmp_path / "out/steps")) == [
+    assert sorted(folder.name for folder in (tmp_path / "out/steps").iterdir()) == [
         "01-read-case-pages",
         "02-read-exam",
         "03-label-kind",
