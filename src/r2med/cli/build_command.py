@@ -137,6 +137,23 @@ def sample(
         _print_item(title, fields)
 
 
+@build.command()
+def example(
+    name: Annotated[str, typer.Argument(metavar="forum|exam|cases", help="Which of them.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new folder.", show_default=False)],
+) -> None:
+    """Write a small plan with its sources and scripted answers, to be built offline."""
+    import shlex
+
+    from r2med.build.example_plans import write_example
+    from r2med.cli.terminal_text import printable
+
+    plan = write_example(name, out)
+    built = shlex.quote(str(out / "built"))
+    print(printable(f"{plan} is written. Next: r2med build {shlex.quote(str(plan))} -o {built}"))
+    print("Its answers are scripted by a person, no model is asked; --llm NAME asks one instead.")
+
+
 def _show_steps(made: Build, done: list[Done | None]) -> None:
     from r2med.cli.console import console, plain, table
 
