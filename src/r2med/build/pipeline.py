@@ -8,7 +8,7 @@ import logging
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -230,27 +230,36 @@ class Build:
             return self._run(setup, announce)
 
     def _run(self, setup: Setup, announce: Callable[[str], None]) -> list[Done]:
-        files: dict[Stream, tuple[Path, ...]] = {}
-        keys: dict[Stream, str] = {}
-        done = []
-        for number, step in enumerate(self.plan.steps, 1):
-            announce(str(step))
-            streams, folder = Streams(dict(files), self.plan.file.parent), self.folder(number)
-            inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
-            described = step.describe(streams, setup)
-            key = digest([described, [keys.get(stream, "") for stream in inputs]])
-            if (last := self._kept(key, folder)) is not None:
-                done.append(replace(last, number=number, reused=True))
+        done: list[Done] = []
+        for turn in self._turns(setup):
+            announce(str(turn.step))
+            if (last := self._kept(turn.key, turn.folder)) is not None:
+                done.append(replace(last, number=turn.number, reused=True))
             else:
-                done.append(_run(step, number, key, described, streams, folder, Work(setup)))
+                done.append(_run(turn, Work(setup)))
             if "budget" in done[-1].failures:
                 raise setup.budget.exceeded(done[-1].failures["budget"])
-            keys[step.writes] = key
-            _extend(files, step, folder)
         named = {self.folder(number) for number in range(1, len(done) + 1)}
         for outdated in set((self.out / "steps").iterdir()) - named:
             shutil.rmtree(outdated)
         return done
+
+    def _turns(self, setup: Setup) -> Iterator[_Turn]:
+        """Yield the steps in their order, each with the key of all that its output depends on.
+
+        Whoever takes one may put another folder or key in its place before the next is asked for.
+        """
+        files: dict[Stream, tuple[Path, ...]] = {}
+        keys: dict[Stream, str] = {}
+        for number, step in enumerate(self.plan.steps, 1):
+            streams = Streams(dict(files), self.plan.file.parent)
+            inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
+            described = step.describe(streams, setup)
+            key = digest([described, [keys.get(stream, "") for stream in inputs]])
+            turn = _Turn(number, step, key, described, streams, self.folder(number))
+            yield turn
+            keys[step.writes] = turn.key
+            _extend(files, step, turn.folder)
 
     def _kept(self, key: str, folder: Path) -> Done | None:
         """Return what the step of a key left. If it stood elsewhere in the plan, it is moved to where it stands now."""
@@ -269,14 +278,30 @@ class Build:
         return None
 
     def rehearse(self, setup: Setup) -> Iterator[tuple[Step, Work]]:
-        """Yield for each step what it would ask, at most: filters by LLM pass everything on. Nothing is asked."""
+        """Yield for each step what it would still ask, at most: filters by LLM pass everything on. Nothing is asked."""
         with TemporaryDirectory() as scratch:
-            files: dict[Stream, tuple[Path, ...]] = {}
-            for number, step in enumerate(self.plan.steps, 1):
-                work, folder = Work(setup, rehearsal=True), Path(scratch) / str(number)
-                _run(step, number, "", {}, Streams(dict(files), self.plan.file.parent), folder, work)
-                _extend(files, step, folder)
-                yield step, work
+            for turn in self._turns(setup):
+                work = Work(setup, rehearsal=True)
+                last = Done.read(turn.folder)
+                if last is not None and last.key == turn.key and last.is_final:
+                    work.answered = last.cost.calls
+                else:
+                    turn.key = f"rehearsed {turn.number}"  # what follows depends on something that is not there yet
+                    turn.folder = Path(scratch) / str(turn.number)
+                    _run(turn, work)
+                yield turn.step, work
+
+
+@dataclass
+class _Turn:
+    """A step whose turn it is."""
+
+    number: int
+    step: Step
+    key: str
+    described: Mapping[str, Any]
+    streams: Streams
+    folder: Path
 
 
 def _shown(line: Item | Rejected) -> Shown:
@@ -302,10 +327,9 @@ def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> 
     files[step.writes] = (*before, folder / "items.jsonl")
 
 
-def _run(
-    step: Step, number: int, key: str, described: Mapping[str, Any], streams: Streams, folder: Path, work: Work
-) -> Done:
+def _run(turn: _Turn, work: Work) -> Done:
     """Run a step; its items are written as they come, and count only when `step.json` is there."""
+    step, folder = turn.step, turn.folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
     kept, reasons, seen = 0, Counter[str](), set[bytes]()
@@ -313,7 +337,7 @@ def _run(
         (folder / "items.jsonl").open("w", encoding="utf-8") as items,
         (folder / "rejected.jsonl").open("w", encoding="utf-8") as left_out,
     ):
-        for item in step.run(streams, work):
+        for item in step.run(turn.streams, work):
             if isinstance(item, Rejected):
                 left_out.write(item.model_dump_json(exclude_defaults=True) + "\n")
                 reasons[item.reason] += 1
@@ -331,20 +355,7 @@ def _run(
             seen.add(mark)
             items.write(item.model_dump_json(exclude_defaults=True) + "\n")
             kept += 1
-    result = Done(
-        number, str(step), step.writes, key, kept, dict(reasons), work.failures, work.cost, work.facts, described
-    )
+    took = (work.failures, work.cost, work.facts)
+    result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described)
     result.write(folder)
     return result
-
-
-def build(
-    plan: Plan | Path | str,
-    out: Path | str,
-    setup: Setup | None = None,
-    announce: Callable[[str], None] = lambda step: None,
-    **settings: Any,
-) -> Sequence[Done]:
-    """Build a benchmark by a plan; what was built before is used again. `settings` are fields of `Setup`."""
-    read = plan if isinstance(plan, Plan) else Plan.read(plan)
-    return Build(read, Path(out)).run(setup or read.setup(**settings), announce)

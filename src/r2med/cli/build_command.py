@@ -65,8 +65,12 @@ def make(
     ] = False,
 ) -> None:
     """Build a benchmark: `r2med build PLAN.toml -o DIR` is short for it."""
+    import shlex
+
+    from r2med.build.benchmark import build as build_benchmark
     from r2med.build.pipeline import Build, Plan
     from r2med.cli.progress import steps
+    from r2med.cli.terminal_text import printable
 
     read = Plan.read(plan)
     setup = flags.make_setup(
@@ -81,14 +85,16 @@ def make(
         ask_again=ask_again,
         budget=budget,
     )
-    made = Build(read, out)
     if dry_run:
-        _show_rehearsal(made, setup)
+        _show_rehearsal(Build(read, out), setup)
         return
     flags.check_writable(out)
     with steps(len(read.steps)) as announce:
-        done = made.run(setup, announce)
-    _show_steps(made, list(done))
+        built = build_benchmark(read, out, setup, announce)
+    _show_steps(built.build, list(built.steps))
+    if built.dataset is not None:
+        folder = shlex.quote(str(built.dataset))
+        print(printable(f"{built.dataset}/datasheet.html describes it. Next: r2med run bm25 --data {folder}"))
 
 
 @build.command()

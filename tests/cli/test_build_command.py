@@ -1,0 +1,64 @@
+"""`r2med build`: the shipped examples run end to end, and what they left can be looked at."""
+
+import json
+
+import pytest
+
+
+@pytest.mark.parametrize(("name", "queries"), [("forum", 6), ("exam", 4), ("cases", 5)])
+def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp_path, r2med, name, queries):
+    assert "scripted by a person" in r2med("build", "example", name, "-o", "example").stdout
+    built = r2med("build", "example/plan.toml", "-o", "built", "--offline")
+    assert built.returncode == 0, built.stderr
+    assert "Next: r2med run bm25 --data built/dataset" in built.stdout
+    assert "built/dataset: sound" in r2med("data", "check", "built/dataset").stdout
+    assert f"1 dataset, {queries} queries" in r2med("run", "bm25", "--data", "built/dataset").stdout
+
+
+@pytest.fixture
+def built(r2med):
+    r2med("build", "example", "exam", "-o", "example")
+    r2med("build", "example/plan.toml", "-o", "built")
+
+
+def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
+    status = r2med("build", "status", "built")
+    assert "1 Too Simple, 1 Ambiguous Answer" in status.stdout
+    steps = json.loads(r2med("build", "status", "built", "--json").stdout)
+    assert [step["kept"] for step in steps][:4] == [9, 8, 6, 5]
+    rejected = r2med("build", "sample", "built", "--step", 3, "--rejected").stdout
+    assert "e5: left out, Too Simple (One fact is enough.)" in rejected
+    assert r2med("build", "sample", "built", "--step", 1, "-n", 2).stdout.count("  text: ") == 2
+    trace = r2med("build", "show", "built", "e7").stdout
+    assert "4. drop-easy: e7: left out, Answered By Small Models (scripted)" in trace
+
+
+def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing(tmp_path, r2med):
+    r2med("build", "example", "exam", "-o", "example")
+    plan = r2med("build", "-o", "built", "example/plan.toml", "--dry-run", "--llm", "gpt4")
+    assert plan.returncode == 0, plan.stderr
+    line = next(line for line in plan.stdout.splitlines() if "label-kind" in line)
+    calls, answered, prompt, completion, dollars, most = line.split()[2:]
+    assert (calls, answered, completion) == ("9", "0", "3,600")
+    assert int(prompt.replace(",", "")) > 1000
+    assert 0 < float(dollars) < float(most)
+    assert not (tmp_path / "built").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("no.toml", "-o", "x"), "no plan no.toml"),
+        (("status", "nowhere"), "nowhere is no folder of a build"),
+        (("show", "built", "zz"), "no item 'zz' in built"),
+        (("sample", "built", "--step", "99"), "no step 99: built has 14"),
+        (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
+        (("example", "exam", "-o", "built"), "built is there already"),
+        (("example/plan.toml", "-o", "x", "--local-only", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(built, r2med, words, why):
+    ended = r2med("build", *words)
+    assert ended.returncode == 2
+    assert why in ended.stderr
+    assert "Traceback" not in ended.stderr
