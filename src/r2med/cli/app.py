@@ -20,6 +20,7 @@ from r2med.cli.models import models
 from r2med.cli.prompts import prompts
 from r2med.cli.report_command import report
 from r2med.cli.reproduce_command import reproduce
+from r2med.cli.review_command import review
 from r2med.cli.run_command import run
 from r2med.cli.score import score
 from r2med.cli.search_command import search
@@ -83,6 +84,7 @@ app.command()(generate)
 app.command()(search)
 app.command()(why)
 app.command()(serve)
+app.command()(review)
 app.command("import")(import_)
 app.add_typer(build, name="build")
 app.add_typer(data, name="data")

@@ -83,12 +83,12 @@ def create_app(
 
     @app.exception_handler(HTTPError)
     async def refuse(request: Request, error: HTTPError) -> Response:
-        return _refusal(error)
+        return refusal(error)
 
     @app.post("/retrieve", summary="Search", response_model=None, responses=_RESPONSES, openapi_extra=_REQUEST)
     async def retrieve(request: Request) -> Response:
         """Return the best documents of each query, in the protocol of Search-R1's retrieval server."""
-        asked = read_request(await _read_body(request, limits), limits)
+        asked = read_request(await read_body(request, limits), limits)
         # No query, no search: an agent whose batch has nothing to look up asks so.
         results = await _unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
         return Response(write_response(results, asked.return_scores), media_type="application/json")
@@ -108,10 +108,8 @@ def create_app(
     @app.post("/search", summary="Ask a system", response_model=None, responses=_ANSWERS, openapi_extra=_QUESTION)
     async def search(request: Request) -> Response:
         """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
-        # A form of another site's page can send no JSON: it cannot spend the money of whoever looks at it.
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise HTTPError(415, "send the question as JSON, with the header Content-Type: application/json")
-        asked, system = read_question(await _read_body(request, limits), systems, limits)
+        check_json(request)
+        asked, system = read_question(await read_body(request, limits), systems, limits)
         response = await _unless_gone(request, _answered(answers, system, asked, deadline))
         budget = system.system.setup.budget
         told = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
@@ -133,11 +131,7 @@ def create_app(
     @app.get("/", include_in_schema=False)
     @app.get("/assets/{name}", include_in_schema=False)
     async def page(name: str = "search.html") -> Response:
-        if name not in _ASSETS:
-            raise HTTPError(404, "there is no such page")
-        room, kind = _ASSETS[name]
-        content = (resources.files(room) / "assets" / name).read_bytes()
-        return Response(content, media_type=kind, headers=_PAGE_HEADERS)
+        return page_file(name, _ASSETS)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
@@ -146,6 +140,22 @@ def create_app(
         return HTMLResponse(text, headers={"Content-Security-Policy": docs_page.CSP})
 
     return app
+
+
+def check_json(request: Request) -> None:
+    """Raise HTTPError unless JSON is sent. A form of another site's page can send none: what it cannot do is to spend
+    the money, or to speak in the name, of whoever looks at it."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPError(415, "send JSON, with the header Content-Type: application/json")
+
+
+def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
+    """Return a file of a page; `assets` says in which room each is, and its type."""
+    if name not in assets:
+        raise HTTPError(404, "there is no such page")
+    room, kind = assets[name]
+    content = (resources.files(room) / "assets" / name).read_bytes()
+    return Response(content, media_type=kind, headers=PAGE_HEADERS)
 
 
 async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, deadline: float) -> SearchResponse:
@@ -174,7 +184,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it before its body is read."""
         error = self._check(Headers(scope=scope)) if scope["type"] == "http" else None
-        await (self._app if error is None else _refusal(error))(scope, receive, send)
+        await (self._app if error is None else refusal(error))(scope, receive, send)
 
     def _check(self, headers: Headers) -> HTTPError | None:
         if self._token is None:
@@ -209,11 +219,12 @@ def _host(header: str) -> str:
     return header.partition(":")[0]
 
 
-def _refusal(error: HTTPError) -> Response:
+def refusal(error: HTTPError) -> Response:
+    """Return the response to a request that is not served."""
     return JSONResponse({"detail": error.detail}, error.status, error.headers)
 
 
-async def _read_body(request: Request, limits: Limits) -> bytes:
+async def read_body(request: Request, limits: Limits) -> bytes:
     """Return the body of a request. Raises HTTPError if it is too large, as soon as that is known, or too slow."""
     too_large = HTTPError(413, f"the request is larger than this server takes, {limits.body:,} bytes")
     declared = request.headers.get("content-length", "")
@@ -281,7 +292,7 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
 }
 """The files of the page: the room each is in, and its type. It looks like the board."""
 
-_PAGE_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",

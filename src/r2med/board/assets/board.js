@@ -5,6 +5,7 @@
 const board = (() => {
   const pages = new Map();
   const files = new Map(); // name of a data file -> {promise, resolve, reject}
+  const product = document.title; // what the pages belong to
   let current = null;
   let home = "leaderboard"; // where one is without an address
 
@@ -67,7 +68,8 @@ const board = (() => {
 
   function address() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-    return { page: pages.has(path) ? path : home, params: new URLSearchParams(query) };
+    const start = pages.has(home) ? home : pages.keys().next().value; // other sites have pages of their own
+    return { page: pages.has(path) ? path : start, params: new URLSearchParams(query) };
   }
 
   /* Return the address of a page; what is null, undefined or "" is left out. */
@@ -98,7 +100,7 @@ const board = (() => {
       if (anchor.dataset.page === name) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
     }
-    document.title = `${pages.get(name).title} · r2med board`;
+    document.title = `${pages.get(name).title} · ${product}`;
     main.replaceChildren();
     try {
       await pages.get(name).show(main, params, site);
@@ -118,7 +120,10 @@ const board = (() => {
   ];
 
   /* Keys of the page in view: [key, what it does, action]. */
-  const keysNow = () => [...(pages.get(current)?.keys || []), ...everywhere];
+  const keysNow = () => {
+    const own = pages.get(current)?.keys || [];
+    return [...own, ...everywhere.filter(([key]) => !own.some(([taken]) => taken === key))];
+  };
 
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;

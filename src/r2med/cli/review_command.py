@@ -1,0 +1,56 @@
+"""`r2med review`: a page on which people accept or reject candidates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def review(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="The folder of a build, or a table of candidates.", show_default=False),
+    ],
+    sample: Annotated[int, typer.Option(min=0, help="Candidates to review, of all there are; 0: all.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any that is free.")] = 8070,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the reviews as .csv, or as .json for Label Studio.", show_default=False
+        ),
+    ] = None,
+    import_: Annotated[
+        Path | None,
+        typer.Option("--import", metavar="FILE", help="Add reviews of such a file.", show_default=False),
+    ] = None,
+) -> None:
+    """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""
+    from r2med.build.review_book import ReviewBook, add_reviews, read_reviews
+    from r2med.build.review_desk import ReviewDesk
+    from r2med.build.review_files import export_reviews, import_reviews
+    from r2med.build.review_items import review_items, reviews_file
+    from r2med.cli.terminal_text import printable
+    from r2med.errors import MissingExtraError
+
+    if import_ is not None:
+        print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))
+    if export is not None:
+        reviews = read_reviews(source)
+        export_reviews(export, reviews, review_items(source, sample))
+        print(printable(f"{len(reviews):,} reviews in {export}"))
+    if import_ is not None or export is not None:
+        return
+    try:
+        from r2med.serve.http_server import bind
+        from r2med.serve.review_app import create_review_app, serve_review
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
+            raise
+        raise MissingExtraError("r2med review", "serve") from None
+    items = review_items(source, sample)
+    listener = bind("127.0.0.1", port, None)
+    with ReviewBook(reviews_file(source)) as book:
+        print(printable(f"{listener.url}/ · {source}, {len(items):,} candidates · Ctrl-C stops"), flush=True)
+        serve_review(create_review_app(ReviewDesk(items, book), source.name), listener)

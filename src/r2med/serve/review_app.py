@@ -1,0 +1,131 @@
+"""The review page on this machine: people accept or reject candidates, and settle what they disagree about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from r2med import __version__
+from r2med.board.site import data_script
+from r2med.build.review_book import ConflictError
+from r2med.build.review_desk import ReviewDesk, View
+from r2med.build.reviews import Verdict
+from r2med.serve.http_app import PAGE_HEADERS, Guard, check_json, page_file, read_body, refusal
+from r2med.serve.http_server import Listener
+from r2med.serve.request_limits import HTTPError, Limits
+
+_LIMITS = Limits(body=1 << 16)
+
+_Body = TypeVar("_Body", bound=BaseModel)
+Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")]
+
+
+class Asked(BaseModel):
+    """Which candidate a page wants to show."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    at: str = ""
+    step: int = Field(0, ge=-1, le=1)
+    disputes: bool = False
+
+
+class Decided(BaseModel):
+    """A verdict as a page sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+    item: str
+    verdict: Verdict
+    comment: str = Field("", max_length=5000)
+    seen: str
+    """The revision of the verdict that this one replaces; empty for none."""
+    disputes: bool = False
+
+
+def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
+    """Return the application that serves a desk to people at this machine."""
+    app = FastAPI(title="r2med review", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(Guard, token=None)
+
+    @app.exception_handler(HTTPError)
+    async def refuse(request: Request, error: HTTPError) -> Response:
+        return refusal(error)
+
+    @app.get("/")
+    @app.get("/assets/{name}")
+    async def page(name: str = "review.html") -> Response:
+        return page_file(name, _ASSETS)
+
+    @app.get("/data/site.js")
+    async def site() -> Response:
+        names = await run_in_threadpool(desk.names)
+        script = data_script(
+            "site", {"foot": f"{title}. Every verdict is on the disk before the next is shown.", "names": names}
+        )
+        return Response(script, media_type="text/javascript", headers=PAGE_HEADERS)
+
+    @app.post("/view")
+    async def view(request: Request) -> Response:
+        asked = await _read(request, Asked)
+        show = desk.dispute if asked.disputes else desk.view
+        return _json(await run_in_threadpool(show, asked.name, asked.at, asked.step))
+
+    @app.post("/decide")
+    async def decide(request: Request) -> Response:
+        given = await _read(request, Decided)
+        said = given.name, given.item, given.verdict, given.comment, given.seen, given.disputes
+        try:
+            kept = await run_in_threadpool(desk.decide, *said)
+        except KeyError:
+            raise HTTPError(404, "that passage is no longer here: reload the page") from None
+        except ConflictError as error:
+            current = error.current
+            told = {"verdict": current.review.verdict, "comment": current.review.comment} if current else {}
+            return _json({**told, "revision": current.revision if current else ""}, 409)
+        return _json({"revision": kept.revision})
+
+    return app
+
+
+async def _read(request: Request, kind: type[_Body]) -> _Body:
+    """Return the body of a request. Raises HTTPError if it is not JSON, or says something else than it may."""
+    check_json(request)
+    try:
+        return kind.model_validate_json(await read_body(request, _LIMITS))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise HTTPError(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def _json(value: View, status: int = 200) -> Response:
+    return JSONResponse(value, status, {"Cache-Control": "no-store"})
+
+
+def serve_review(app: FastAPI, listener: Listener) -> None:
+    """Serve until Ctrl-C. A verdict that was answered is on the disk, however this ends."""
+    settings: dict[str, Any] = {"lifespan": "off", "log_config": None, "log_level": "error", "server_header": False}
+    listener.listen()
+    uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listener.socket])
+
+
+_SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+_ASSETS: Mapping[str, tuple[str, str]] = {
+    "review.html": ("r2med.serve", "text/html; charset=utf-8"),
+    "review.css": ("r2med.serve", _STYLE),
+    "review.js": ("r2med.serve", _SCRIPT),
+    "base.css": ("r2med.board", _STYLE),
+    "board.js": ("r2med.board", _SCRIPT),
+    "marks.js": ("r2med.board", _SCRIPT),
+    "icon.svg": ("r2med.board", "image/svg+xml"),
+}
+"""The files of the page: the room each is in, and its type. It is the board's shell with pages of its own."""
