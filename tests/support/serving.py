@@ -69,7 +69,7 @@ def serving(*arguments: str | Path, files: int | None = None, **changes: str | P
     """Yield a server that printed its line, with a limit of open files if there is one; it is killed at the end."""
     program = ["-m", "r2med"] if files is None else ["-c", _LIMITED, str(files)]
     with started([*program, "serve", *arguments, "--port", "0"], **changes) as process:
-        yield Served(process, _first_line(process))
+        yield Served(process, first_line(process))
 
 
 _LIMITED = """
@@ -81,7 +81,8 @@ main()
 """
 
 
-def _first_line(process: subprocess.Popen[str]) -> str:
+def first_line(process: subprocess.Popen[str]) -> str:
+    """Return what a server prints when it is ready."""
     assert process.stdout is not None and process.stderr is not None
     limit = time.monotonic() + PATIENCE
     while time.monotonic() < limit:
