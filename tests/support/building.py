@@ -1,12 +1,13 @@
 """Streams of a build made by hand, and steps that ask a scripted LLM."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from r2med.build import asking
-from r2med.build.items import Candidate, Chunk, Found, Item, Question, Rejected
+from r2med.build.items import Candidate, Chunk, Found, Item, Question, Rejected, Stream
 from r2med.build.step import Step, Streams, Work
 from r2med.setup import Setup
 from r2med.store import Store
@@ -56,3 +57,30 @@ def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[Ite
     made = list(step.run(given, done))
     kept = [item for item in made if isinstance(item, Item)]
     return kept, [item for item in made if isinstance(item, Rejected)], done
+
+
+class _Given(Step, kind="build"):
+    """A step that writes what a test has at hand."""
+
+    items: ClassVar[Sequence[Item]]
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        yield from self.items
+
+
+class GivenQuestions(_Given, kind="build"):
+    name: str = "given-questions"
+    writes: ClassVar[Stream] = "questions"
+    items: ClassVar[Sequence[Item]] = QUESTIONS
+
+
+class GivenChunks(_Given, kind="build"):
+    name: str = "given-chunks"
+    writes: ClassVar[Stream] = "chunks"
+    items: ClassVar[Sequence[Item]] = CHUNKS
+
+
+class GivenCandidates(_Given, kind="build"):
+    name: str = "given-candidates"
+    writes: ClassVar[Stream] = "candidates"
+    items: ClassVar[Sequence[Item]] = CANDIDATES

@@ -50,10 +50,12 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
         sources = _Sources.read(streams, self.seed)
         for question in sources.asked.values():
             chance = random.Random(f"{self.seed} {question.id}")
-            yield from islice(sources.unrelated(question, chance), self.each)
+            near = [] if self.llm else list(islice(sources.near_misses(question, chance), self.each))
+            taken = {candidate.chunk for candidate in near}
+            unrelated = (each for each in sources.unrelated(question, chance) if each.chunk not in taken)
+            yield from near
+            yield from islice(unrelated, self.each)
             yield from islice(sources.stuffed(question, chance), self.each)
-            if not self.llm:
-                yield from islice(sources.near_misses(question, chance), self.each)
         if self.llm:
             yield from super().run(streams, work)
 

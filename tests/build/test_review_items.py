@@ -1,0 +1,73 @@
+"""What is reviewed: candidates of a build or of a table; samples that hold some of each label and grow."""
+
+import json
+
+import pytest
+
+from r2med.build.pipeline import Build, Plan
+from r2med.build.review_items import review_items
+from r2med.errors import UserError
+from r2med.setup import Setup
+from r2med.stages import TABLE
+from r2med.store import Store
+from support.building import asked_of
+
+PLAN = """
+name = "mine"
+llm = "gpt4"
+steps = ["given-questions", "given-chunks", "given-candidates", "plant-controls", "judge"]
+[labels]
+positive = 5
+"""
+
+
+def reply(request):
+    high = "Kawasaki disease inflames" in request.messages[-1].content
+    return json.dumps({"rationale": "x", "relevance": 5 * high, "support": 5 * high})
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    for stream in ("questions", "chunks", "candidates"):
+        monkeypatch.setitem(TABLE["build"], f"given-{stream}", f"support.building:Given{stream.title()}")
+    asked_of(reply, monkeypatch)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    build = Build(Plan.read(tmp_path / "plan.toml"), tmp_path / "out")
+    build.run(Setup(llm="gpt4", store=Store(tmp_path / "store")))
+    return build
+
+
+def test_the_candidates_of_a_build_are_reviewed_but_for_controls_that_have_no_source(built):
+    items = review_items(built.out)
+    assert {item.stratum for item in items} == {"positive", "negative", "control"}
+    assert len(items) == 9  # three real ones, and a near miss and a random one each
+    first = next(item for item in items if item.stratum == "positive")
+    assert (first.query, first.answer, first.title) == (
+        "A child with fever and a strawberry tongue?",
+        "Kawasaki disease",
+        "Vessels",
+    )
+
+
+def test_a_sample_holds_some_of_each_label_and_a_larger_one_holds_the_smaller(built):
+    small, large = review_items(built.out, 3), review_items(built.out, 5)
+    assert {item.stratum for item in small} == {"positive", "negative", "control"}
+    assert large[:3] == small
+
+
+def test_a_build_that_is_not_done_is_told(built):
+    (built.folder(5) / "step.json").unlink()
+    with pytest.raises(UserError, match=r"step 5 .* is not done yet"):
+        review_items(built.out)
+
+
+def test_a_table_needs_questions_and_passages(tmp_path):
+    table = tmp_path / "c.csv"
+    table.write_text("question,passage,title\nwhat?,this,T\nwhat?,that,\n")
+    first, second = review_items(table)
+    assert (first.query, first.passage, first.title) == ("what?", "this", "T")
+    assert first.question == second.question
+    assert first.token != second.token
+    table.write_text("question,text\nwhat?,this\n")
+    with pytest.raises(UserError, match="no column 'passage'"):
+        review_items(table)
