@@ -7,7 +7,7 @@ from pathlib import Path
 from r2med.board.gold_ranks import gold_value
 from r2med.data import load
 from r2med.results.collection import collect
-from r2med.retrieve import read_run
+from r2med.retrieve import Run
 
 
 def test_ranks_are_those_of_the_run_files(records: Path) -> None:
@@ -16,7 +16,7 @@ def test_ranks_are_those_of_the_run_files(records: Path) -> None:
     value = gold_value(collection, "demo/Biology", qrels)
     kept = collection.cell("bm25", "demo/Biology")
     assert kept is not None and kept.run_file is not None
-    run = read_run(kept.run_file, encoded=True)
+    run = Run.read(kept.run_file, encoded=True)
     ranking = dict(zip(run.queries, run.id_lists(), strict=True))
     number = collection.systems.index("bm25")
     for query, gold, grades, ranks in zip(
