@@ -72,7 +72,11 @@ def test_every_view_of_every_member_is_pooled_with_the_first_positives(mined):
     assert [(each.key, each.reason) for each in rejected] == [("q3", "no candidates")]
     assert work.facts["pool"]["members"]["source"] == {"proposed": 5, "alone": 3}
     assert work.facts["pool"]["views"]["reasoning"] == {"proposed": 1, "alone": 1}
-    assert work.facts["first positives"]["shared"]["bm25"] == (2, 2)
+    assert work.facts["first positives"] == {
+        "given": 5,
+        "retrieved": 2,
+        "without": {"bm25": 2, "bm25(scorer=lucene)": 2},
+    }
 
 
 def test_a_member_is_any_system(mined):

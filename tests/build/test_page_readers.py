@@ -42,7 +42,7 @@ def test_wikipedia_has_its_addresses_and_licence(tmp_path, store):
     assert pages[0].licence == "CC BY-SA 4.0"
     assert pages[1].source.endswith("wiki.jsonl:2")
     assert [fault.note.partition("wiki.jsonl")[2] for fault in faults] == [
-        ":3: line 3: no JSON at column 2",
+        ":3: no JSON at column 2",
         ":4: it has no text in one of text, content, contents",
     ]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from r2med.build.items import Candidate, Found
-from r2med.build.pool_coverage import Contribution, Coverage, contributions
+from r2med.build.pool_coverage import Contribution, Coverage, FirstPositives, contributions
 
 
 def candidate(number, *found):
@@ -52,4 +52,15 @@ def test_one_member_tells_nothing_of_what_is_missing():
     assert Coverage.of([]).leave_one_out is Coverage.of([]).at_least is None
     alone = Coverage.of([candidate(1, "bm25/query")])
     assert (alone.leave_one_out, alone.at_least) == (None, None)
-    assert alone.as_dict()["shared"] == {"bm25": (1, 0)}
+    assert alone.shared == {"bm25": (1, 0)}
+
+
+def test_what_the_source_links_tells_what_a_committee_retrieves_and_would_without_a_member():
+    pool = [
+        candidate(1, "source/link", "bm25/query"),
+        candidate(2, "source/link", "bm25/query", "bge/answer"),
+        candidate(3, "source/link"),
+        candidate(4, "bge/query"),
+    ]
+    assert FirstPositives.of(pool) == FirstPositives(3, 2, {"bm25": 1, "bge": 2})
+    assert FirstPositives.of([]) == FirstPositives(0, 0, {})

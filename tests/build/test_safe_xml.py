@@ -58,6 +58,9 @@ def test_elements_too_deep_or_too_large_are_refused(monkeypatch):
     assert "within each other" in read("<row>" * 300)[1]
     monkeypatch.setattr(safe_xml, "MAX_BYTES", 1000)
     assert "larger than" in read(f"<rows><row>{'x' * 2000}</row></rows>")[1]
+    monkeypatch.setattr(safe_xml, "BLOCK", 100)
+    assert "a tag is larger than" in read(f"<rows><row a='{'x' * 2000}'/></rows>")[1]
+    assert not read(f"<rows>{'<row>x</row>' * 2000}</rows>")[1]
 
 
 def test_wrong_encodings_name_the_position():

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from r2med.build.items import Page, Rejected
-from r2med.build.source_files import SourceError, SourceStep, fingerprint, source_files
+from r2med.build.source_files import SourceError, SourceStep, fingerprint, source_files, unreadable
 from r2med.build.step import Streams, Work
 from r2med.errors import UserError
 from r2med.setup import Setup
@@ -24,8 +24,9 @@ class Lines(SourceStep, kind="build"):
     def items(self, file):
         for number, row in file.rows():
             if isinstance(row, SourceError):
-                raise row
-            yield Page(id=f"{file.name}:{number}", text=row["text"])
+                yield unreadable(f"{file.where}:{number}", str(row))
+            else:
+                yield Page(id=f"{file.name}:{number}", text=row["text"])
 
 
 def outcome(path, store):
@@ -87,11 +88,11 @@ def test_what_is_no_archive_is_one_line(tmp_path, store, name):
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (b'{"text": }\n', "line 2: no JSON at column 10"),
-        (b"\xff\xfe\n", "line 2: not UTF-8 at byte 1"),
-        (b"[1]\n", "line 2: no JSON object"),
-        (b'{"text": "cu', "line 2: no JSON at column 10, the file ends in it"),
-        (b"[" * 100_000 + b"\n", "line 2: no JSON"),
+        (b'{"text": }\n', "s.jsonl:2: no JSON at column 10"),
+        (b"\xff\xfe\n", "s.jsonl:2: not UTF-8 at byte 1"),
+        (b"[1]\n", "s.jsonl:2: no JSON object"),
+        (b'{"text": "cu', "s.jsonl:2: no JSON at column 10, the file ends in it"),
+        (b"[" * 100_000 + b"\n", "s.jsonl:2: no JSON"),
     ],
 )
 def test_faults_of_lines_name_the_line(tmp_path, store, line, fault):

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from r2med.build.addresses import normalised
 from r2med.build.items import Candidate, Chunk, Found, Question, Rejected
-from r2med.build.pool_coverage import SOURCE, Coverage, contributions
+from r2med.build.pool_coverage import SOURCE, FirstPositives, contributions
 from r2med.build.step import Step, Streams, Work
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
@@ -81,8 +81,7 @@ class Mine(Step, kind="build"):
             kind: {name: asdict(each) for name, each in by_name.items()}
             for kind, by_name in contributions(_candidates(questions, pool)).items()
         }
-        given = (each for each in _candidates(questions, pool) if any(found.member == SOURCE for found in each.found))
-        work.facts["first positives"] = Coverage.of(given).as_dict()
+        work.facts["first positives"] = asdict(FirstPositives.of(_candidates(questions, pool)))
 
     def _search(
         self, system: System, view: str, questions: Sequence[Question], corpus: Corpus, pool: Pool, work: Work

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from r2med.build.items import Candidate
 
@@ -88,6 +87,25 @@ class Coverage:
             return None
         return (members - 1) / members * self.once * (self.once - 1) / (2 * (self.twice + 1))
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it fit for JSON."""
-        return {**asdict(self), "leave_one_out": self.leave_one_out, "at_least": self.at_least}
+
+@dataclass(frozen=True)
+class FirstPositives:
+    """How many of the chunks that the source links a committee retrieves: known before anything is judged."""
+
+    given: int
+    retrieved: int
+    without: dict[str, int]
+    """For each member, how many would be retrieved if it were not in the committee."""
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate]) -> FirstPositives:
+        """Return it for a pool; what the source does not link has no part in it."""
+        given, sets = 0, Counter[frozenset[str]]()
+        for candidate in candidates:
+            members = frozenset(each.member for each in candidate.found)
+            if SOURCE in members:
+                given += 1
+                sets[members - {SOURCE}] += 1
+        names = sorted(frozenset[str]().union(*sets))
+        without = {name: sum(count for found, count in sets.items() if found - {name}) for name in names}
+        return cls(given, given - sets[frozenset()], without)

@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from r2med.build.source_files import MAX_BYTES, SourceError, SourceFile
 
-BLOCK = 1 << 16
+BLOCK = 1 << 20
 DEEPEST = 256
 """Elements within elements: articles have some twenty."""
 
@@ -39,7 +39,7 @@ class _Elements:
         self.finished: list[tuple[int, Element]] = []
         self._tag = tag
         self._builder: TreeBuilder | None = None
-        self._line, self._depth, self._outside, self._size = 0, 0, 0, 0
+        self._line, self._depth, self._outside, self._size, self._fed = 0, 0, 0, 0, 0
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -52,6 +52,9 @@ class _Elements:
         """Take in some bytes, none at the end; return what is wrong with them, if anything is."""
         try:
             self._parser.Parse(block, not block)
+            self._fed += len(block)
+            if self._fed - self._parser.CurrentByteIndex > MAX_BYTES:  # a value whose end does not come
+                raise SourceError(f"a tag is larger than {MAX_BYTES >> 20} MB")
         except expat.ExpatError as error:
             cut = "" if block else ": the file ends in the middle"
             return f"line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}{cut}"

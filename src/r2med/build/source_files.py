@@ -66,21 +66,21 @@ class SourceFile:
             if len(line) > MAX_BYTES:
                 while line and not line.endswith(b"\n"):
                     line = self.stream.readline(MAX_BYTES)
-                yield number, SourceError(f"line {number} is longer than {MAX_BYTES >> 20} MB")
+                yield number, SourceError(f"longer than {MAX_BYTES >> 20} MB")
             elif line.strip():
-                yield number, _row(line.removeprefix(b"\xef\xbb\xbf"), number)
+                yield number, _row(line.removeprefix(b"\xef\xbb\xbf"))
 
 
-def _row(line: bytes, number: int) -> dict[str, Any] | SourceError:
+def _row(line: bytes) -> dict[str, Any] | SourceError:
     try:
         row = json.loads(to_unicode(line.decode("utf-8")))
     except UnicodeDecodeError as error:
-        return SourceError(f"line {number}: not UTF-8 at byte {error.start + 1} of the line")
+        return SourceError(f"not UTF-8 at byte {error.start + 1} of the line")
     except (ValueError, RecursionError) as error:
         at = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         cut = "" if line.endswith(b"\n") else ", the file ends in it"
-        return SourceError(f"line {number}: no JSON{at}{cut}")
-    return row if isinstance(row, dict) else SourceError(f"line {number}: no JSON object")
+        return SourceError(f"no JSON{at}{cut}")
+    return row if isinstance(row, dict) else SourceError("no JSON object")
 
 
 class SourceStep(Step, kind="build"):

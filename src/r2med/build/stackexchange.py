@@ -145,7 +145,7 @@ def _of_api(file: SourceFile) -> Iterator[Post | Rejected]:
     if ".jsonl" in file.name.lower():
         for line, row in file.rows():
             if isinstance(row, SourceError):
-                yield unreadable(file.where, str(row))
+                yield unreadable(f"{file.where}:{line}", str(row))
             else:
                 yield from _of_items(row, f"{file.name}:{line}")
         return

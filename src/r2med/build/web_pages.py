@@ -82,4 +82,4 @@ def decoded(body: bytes) -> str:
             return body.decode(encoding)
         except UnicodeDecodeError as error:
             fault = error
-    raise SourceError(f"wrong encoding: byte {fault.start + 1} is neither UTF-8 nor {fault.encoding}")
+    raise SourceError(f"wrong encoding: byte {fault.start + 1} is neither UTF-8 nor windows-1252")
