@@ -209,3 +209,11 @@ def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server
     chat_server.otherwise = api.answer('{"reasoning": "x"}')
     made.run(made.plan.setup("any", base_url=chat_server.address, **settings))
     assert "personal data" not in caplog.text
+
+
+def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):
+    file = plan_file(tmp_path, STEPS[:2], {"e.jsonl": EXAM})
+    file.write_text(f'name = "x"\nsteps = {json.dumps(STEPS[:2])}\n')
+    plan = Plan.read(file)
+    with pytest.raises(UserError, match="label-kind asks an LLM: name one with --llm NAME"):
+        Build(plan, tmp_path / "out").run(plan.setup())

@@ -14,12 +14,13 @@ from pydantic import Field
 from r2med.build.items import Item, Question, Rejected
 from r2med.build.json_answers import ask_json, json_prompt, json_request
 from r2med.build.step import Step, Streams, Work
+from r2med.errors import UserError
 from r2med.llm.chat import Failure
 from r2med.llm.costs import estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitted, Fitter
-from r2med.prompts.templates import Template
+from r2med.prompts.templates import Template, read_template
 from r2med.setup import Setup
 from r2med.stages import argument
 from r2med.store import digest
@@ -79,13 +80,13 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         """Return the template: the user's, if there is one."""
         name = f"{self.template}.txt"
         own = streams.path(self.prompts) / name if self.prompts else None
-        if own is not None and own.is_file():
-            return Template(str(own), own.read_text("utf-8"))
-        ours = files("r2med.build") / "prompts" / name
-        return Template(str(ours), ours.read_text("utf-8"))
+        file = own if own is not None and own.is_file() else files("r2med.build") / "prompts" / name
+        return Template(str(file), read_template(file))
 
     def card(self, setup: Setup) -> LLMCard:
-        """Return the card of the LLM."""
+        """Return the card of the LLM. Raises UserError if there is none."""
+        if not (self.llm or setup.llm):
+            raise UserError(f'{self.name} asks an LLM: name one with --llm NAME, or with llm = "NAME" in the plan')
         return resolve_llm(self.llm or setup.llm, setup)
 
     def chat(self, setup: Setup) -> JournaledChat:

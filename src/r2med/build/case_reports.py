@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 from pydantic import Field
 
 from r2med.build.items import Item, Page, Question, Rejected
+from r2med.build.page_readers import ReadJats, words
 from r2med.build.safe_xml import xml_elements
 from r2med.build.source_files import UNREADABLE, SourceError, SourceFile, SourceStep, source_files, unreadable
 from r2med.build.step import Streams, Work
@@ -135,24 +136,13 @@ def _first(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
 def _of_jats(file: SourceFile) -> Iterator[Case]:
     """Yield the case of each article: the sections that present it, or the whole body."""
     for line, article in xml_elements(file, "article"):
-        ids = {each.get("pub-id-type", ""): _words(each) for each in article.iter("article-id")}
-        identifier = next((ids[kind] for kind in ("pmc", "pmcid", "pmid", "doi") if kind in ids), f"{file.name}:{line}")
-        title = next((_words(each) for each in article.iter("article-title")), "")
+        page = ReadJats(path=file.name).page(article, f"{file.name}:{line}", file.name)
         sections = [each for each in article.iterfind("./body/sec") if _presents_case(each)]
-        text = "\n".join(_words(paragraph) for each in sections or [article] for paragraph in _paragraphs(each))
+        text = "\n".join(words(paragraph) for section in sections for paragraph in section.iter("p")) or page.text
         if text:
-            yield Case(identifier, text, title, "", identifier, f"{file.name}:{line}")
+            yield Case(page.id, text, page.title, "", page.id, page.source)
 
 
 def _presents_case(section: Element) -> bool:
-    title = _words(section.find("title")).lower()
+    title = words(section.find("title")).lower()
     return section.get("sec-type") == "cases" or any(word in title for word in _CASE_TITLES)
-
-
-def _paragraphs(part: Element) -> Iterator[Element]:
-    body = part.find("body") if part.tag == "article" else part
-    return body.iter("p") if body is not None else iter(())
-
-
-def _words(element: Element | None) -> str:
-    return " ".join("".join(element.itertext()).split()) if element is not None else ""

@@ -100,10 +100,11 @@ class ReadJats(SourceStep, kind="build"):
     def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
         """Yield a page for each article."""
         for line, article in xml_elements(file, "article"):
-            page = self._page(article, f"{file.where}:{line}", PurePosixPath(file.name).stem)
+            page = self.page(article, f"{file.where}:{line}", PurePosixPath(file.name).stem)
             yield page if page.text else Rejected.of(page, "no text")
 
-    def _page(self, article: Element, where: str, name: str) -> Page:
+    def page(self, article: Element, where: str, name: str) -> Page:
+        """Return the page of an article; `name` is its id if it has no other."""
         ids = {each.get("pub-id-type", ""): words(each) for each in article.iterfind("./front//article-id")}
         number, doi = (ids.get("pmc") or ids.get("pmcid", "")).removeprefix("PMC"), ids.get("doi", "")
         pmc = f"PMC{number}" if number else ""

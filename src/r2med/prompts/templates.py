@@ -78,7 +78,7 @@ class Templates:
         if name not in self.files:
             hint = nearest(name, self.files)
             raise UserError(f"no template {name}.txt{hint}: write one and give its folder, as in prompts=DIR")
-        self.texts[name] = _read(self.files[name])
+        self.texts[name] = read_template(self.files[name])
         return str(self.files[name]), self.texts[name]
 
     def name_of(self, method: str, kind: str = "") -> str:
@@ -114,7 +114,7 @@ def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (
     _check_names(own, files, kinds, every)
     for name, path in own.items():
         if (method := name.partition(".")[0]) in FIELDS:
-            _check_fields(str(path), _read(path), method, FIELDS[method])
+            _check_fields(str(path), read_template(path), method, FIELDS[method])
     # METHOD.txt of a set is for all kinds: ours for single kinds would be more special, and go before it.
     ours = {name: file for name, file in files.items() if name.partition(".")[0] not in own}
     return Templates({**ours, **own}, frozenset(own))
@@ -173,7 +173,8 @@ class Prompted(Opened[StageType]):
         raise NotImplementedError(f"{type(self).__name__} has no describe()")
 
 
-def _read(file: Traversable) -> str:
+def read_template(file: Traversable) -> str:
+    """Return the text of a template. Raises UserError if it cannot be read."""
     try:
         # Some editors put a mark before the first letter, which the model would be shown.
         return file.read_text(encoding="utf-8-sig").strip()
