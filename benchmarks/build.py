@@ -95,12 +95,13 @@ def duplicates(chunks: int, folder: Path) -> None:
                 earlier = [*earlier[-5000:], text] if number % 5000 == 0 else earlier
                 earlier.append(text)
             rows.write(json.dumps({"id": str(number), "text": text, "page": str(number)}) + "\n")
-    before, started = megabytes(), time.perf_counter()
+    before, started, cores = megabytes(), time.perf_counter(), time.process_time()
     outcomes: Counter[str] = Counter()
     streams = Streams({"chunks": (folder / "chunks.jsonl",)}, folder)
     for item in DropDuplicates().run(streams, Work(Setup(store=Store(folder / "store")))):
         outcomes[item.reason if isinstance(item, Rejected) else "kept"] += 1
-    print(f"{chunks:,} chunks: {time.perf_counter() - started:.1f} s, {before:,} MB before, {megabytes():,} MB at most")
+    took = f"{time.perf_counter() - started:.1f} s, {time.process_time() - cores:.1f} s of cores"
+    print(f"{chunks:,} chunks: {took}, {before:,} MB before, {megabytes():,} MB at most")
     print(f"planted {dict(planted)}, outcome {dict(outcomes)}")
 
 
