@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from r2med.build.output import write_output
 from r2med.build.pipeline import Build, Plan
+from r2med.build.review_book import add_reviews
 from r2med.build.review_items import review_items
+from r2med.build.reviews import Review
 from r2med.errors import UserError
 from r2med.setup import Setup
 from r2med.stages import TABLE
@@ -59,6 +62,23 @@ def test_a_build_that_is_not_done_is_told(built):
     (built.folder(5) / "step.json").unlink()
     with pytest.raises(UserError, match=r"step 5 .* is not done yet"):
         review_items(built.out)
+
+
+def test_what_people_say_is_in_the_dataset_that_is_written(built, tmp_path):
+    setup = Setup(store=Store(tmp_path / "store"))
+
+    def positives():
+        folder = write_output(built, setup)
+        rows = map(json.loads, (folder / "qrels.jsonl").read_text().splitlines())
+        return {(row["q_id"], row["p_id"]) for row in rows}
+
+    assert positives() == {("q1", "c1")}
+    said = {("q1", "c1"): "reject", ("q2", "c2"): "accept"}
+    add_reviews(
+        built.out,
+        [Review(question=q, chunk=c, annotator="Ann", verdict=verdict) for (q, c), verdict in said.items()],
+    )
+    assert positives() == {("q2", "c2")}
 
 
 def test_a_table_needs_questions_and_passages(tmp_path):

@@ -14,6 +14,7 @@ from r2med.build.datasheet import datasheet
 from r2med.build.hub_card import hub_card
 from r2med.build.outcome import Outcome, origin
 from r2med.build.pipeline import Build
+from r2med.build.review_book import read_reviews
 from r2med.build.sheet_html import page
 from r2med.build.sheet_markdown import markdown
 from r2med.data.loading import load
@@ -31,7 +32,7 @@ def write_output(build: Build, setup: Setup) -> Path | None:
 
     Raises UserError if no question has a positive.
     """
-    made = Outcome.read(build)
+    made = Outcome.read(build, read_reviews(build.out))
     if not made.labels:
         return None
     if not made.questions:

@@ -53,4 +53,4 @@ def review(
     listener = bind("127.0.0.1", port, None)
     with ReviewBook(reviews_file(source)) as book:
         print(printable(f"{listener.url}/ · {source}, {len(items):,} candidates · Ctrl-C stops"), flush=True)
-        serve_review(create_review_app(ReviewDesk(items, book), source.name), listener)
+        serve_review(create_review_app(ReviewDesk(items, book), source.resolve().name), listener)

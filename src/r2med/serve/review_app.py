@@ -69,9 +69,8 @@ def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
     @app.get("/data/site.js")
     async def site() -> Response:
         names = await run_in_threadpool(desk.names)
-        script = data_script(
-            "site", {"foot": f"{title}. Every verdict is on the disk before the next is shown.", "names": names}
-        )
+        foot = f"{title} · Every verdict is on the disk before the next passage is shown."
+        script = data_script("site", {"foot": foot, "names": names})
         return Response(script, media_type="text/javascript", headers=PAGE_HEADERS)
 
     @app.post("/view")
