@@ -1,12 +1,15 @@
 """What queries share with their gold documents."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from r2med.analyse.overlap import GOLD, HARDEST, RANDOM, chance_overlap, dataset_overlap, gold_overlap
+from r2med.analyse.overlap import GOLD, HARDEST, RANDOM, chance_overlap, cosines, dataset_overlap, gold_overlap
 from r2med.data import Dataset, load
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
+from r2med.setup import Setup
 from r2med.store import Store
 
 MINE = Dataset.of(
@@ -50,3 +53,23 @@ def test_bm25_scores_of_pairs_are_those_of_a_search(store: Store) -> None:
 def test_a_dataset_without_judgements_has_no_pairs(store: Store) -> None:
     unjudged = Dataset.of({"q": "x"}, {"d": "x"})
     assert gold_overlap(unjudged, store).jaccard.shape == chance_overlap(unjudged, store).jaccard.shape == (0,)
+
+
+MODEL = """
+import numpy as np
+
+class Model:
+    def encode(self, texts):
+        return np.array([["bread" in text.lower(), "skin" in text] for text in texts], dtype=np.float32)
+"""
+
+
+def test_the_hardest_negative_of_a_model_is_its_nearest_and_a_vector_of_zeros_is_like_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "two_words.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    scored = cosines(MINE, "py:two_words:Model", Setup(store=store))
+    assert scored[GOLD][1].tolist() == [1.0, 1.0]
+    assert scored[HARDEST][1] == pytest.approx([0.5**0.5] * 2)
+    assert set(scored[RANDOM][1].round(3).tolist()) <= {0.0, 0.707}

@@ -109,7 +109,7 @@ def function(name: str) -> Callable[[Material], Section]:
 def _write(folder: Path, sections: Sequence[Section], material: Material) -> list[Path]:
     """Write the CSV files, then the page that names them."""
     content = {f"{table.name}.csv": table.csv() for section in sections for table in section.tables}
-    content["index.html"] = page(sections, f"{', '.join(material.datasets)} · {material.measure}")
+    content["index.html"] = page(sections, f"{material.scope} · {material.measure}")
     try:
         for name, text in content.items():
             write_atomically(folder / name, text.encode(errors="backslashreplace"))

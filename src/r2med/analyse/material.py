@@ -41,6 +41,12 @@ class Material:
     rehearsal: bool = False
     """Whether nothing may be asked."""
 
+    @property
+    def scope(self) -> str:
+        """What is looked at, in words."""
+        records = [str(source) for source in self.systems] or [f"records of {self.results}"]
+        return ", ".join([*self.data, *records])
+
     @cached_property
     def questions(self) -> Questions:
         """The LLM, and what was asked of it so far."""

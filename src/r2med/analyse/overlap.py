@@ -39,6 +39,9 @@ DRAWN = 20
 AT_ONCE = 1 << 16
 """Pairs that are held against each other together: bounds the memory, whatever the number of queries."""
 
+TINY = 1e-12
+"""A vector of zeros has a cosine of 0 with all others."""
+
 SCORER = SCORERS["published"]
 
 
@@ -236,7 +239,7 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
     encoder = open_encoder(resolve_card(model), dataset.instruction, setup, setup.store)
     embeddings = embed_corpus(dataset.corpus, encoder, setup.store)
     asked = query_vectors([SearchQuery(query) for query in queries], encoder, setup.store).vectors
-    asked = asked / np.linalg.norm(asked, axis=1, keepdims=True)
+    asked = asked / np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), TINY)
     ranks = dataset.corpus.id_ranks()
     hits = search_exact(asked, embeddings.blocks(), depth, ranks, cosine=True, memory=setup.memory)
     nearest = [rows[np.argsort(-scores, kind="stable")] for rows, scores in hits]
@@ -247,7 +250,7 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
             here = np.flatnonzero((each.rows >= start) & (each.rows < start + len(vectors)))
             found = vectors[each.rows[here] - start].astype(np.float64)
             products = np.einsum("ij,ij->i", found, asked[each.queries[here]])
-            values[kind][here] = products / np.linalg.norm(found, axis=1)
+            values[kind][here] = products / np.maximum(np.linalg.norm(found, axis=1), TINY)
     return {kind: (each, values[kind]) for kind, each in pairs.items()}
 
 

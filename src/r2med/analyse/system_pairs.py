@@ -13,6 +13,7 @@ from r2med.analyse.unjudged import over_datasets
 from r2med.errors import UserError
 from r2med.measure.measures import HEADLINE
 from r2med.measure.scores import Floats
+from r2med.measure.significance import means
 from r2med.results.record import Record
 from r2med.results.report import rank_bands, rank_flows
 
@@ -61,23 +62,20 @@ def rank_shift(material: Material) -> Section:
 
 def complementarity(material: Material) -> Section:
     """Return what pairs of systems could reach together, and what only one system finds."""
-    values, systems = material.values, material.collection.systems
-    pairs = _pairs(material)
-    position = {system: number for number, system in enumerate(systems)}
+    values, pairs = material.values, _pairs(material)
+    records = {system: material.collection.records(system) for system in material.collection.systems}
+    position = {system: number for number, system in enumerate(records)}
+    figures = means(values)
+    places = np.array([[position[a], position[b]] for a, b in pairs])
+    oracles = over_datasets({name: each[places].max(axis=1) for name, each in values.items()})
+    fusions = over_datasets(
+        {name: np.array([_fused(records[a][name], records[b][name]) for a, b in pairs]) for name in values}
+    )
     rows: list[list[Cell]] = []
-    for a, b in pairs:
-        better = [rows_[[position[a], position[b]]].max(axis=0) for rows_ in values.values()]
-        best = max(float(np.mean([each[position[name]].mean() for each in values.values()])) for name in (a, b))
-        oracle = over_datasets(tuple(better))
-        counts = [0, 0, 0, 0]
-        fused = []
-        for name in values:
-            records = [material.collection.records(each)[name] for each in (a, b)]
-            fused.append(_fused(*records))
-            for place, count in enumerate(_shared(*records)):
-                counts[place] += count
-        fusion = over_datasets(tuple(fused))
-        rows.append([a, b, best, oracle, oracle.value - best, fusion, *counts])
+    for (a, b), oracle, fusion in zip(pairs, oracles, fusions, strict=True):
+        best = float(max(figures[position[a]], figures[position[b]]))
+        counts = np.sum([_shared(records[a][name], records[b][name]) for name in values], axis=0)
+        rows.append([a, b, best, oracle, oracle.value - best, fusion, *counts.tolist()])
     rows.sort(key=lambda row: -_number(row[4]))
     heads = ("A", "B", "better of A and B", "oracle by query", "gain", "oracle fusion", *_FOUND)
     note = (

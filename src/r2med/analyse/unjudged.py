@@ -11,7 +11,7 @@ from r2med.analyse.material import Material
 from r2med.data import Dataset
 from r2med.measure import HEADLINE, score
 from r2med.measure.scores import Floats
-from r2med.measure.significance import bootstrap, interval, stratified
+from r2med.measure.significance import Values, bootstrap, interval, means, stratified
 from r2med.results.collection import Kept
 from r2med.results.comparison import Interval
 from r2med.retrieve.written_run import WrittenRun
@@ -156,11 +156,10 @@ def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grad
 
 
 def _row(system: str, figures: Mapping[str, list[Floats]]) -> list[Cell]:
-    return [system, *map(over_datasets, zip(*figures.values(), strict=True))]
+    return [system, *over_datasets({name: np.array(each) for name, each in figures.items()})]
 
 
-def over_datasets(parts: tuple[Floats, ...]) -> Interval:
-    """Return the unweighted mean of datasets with its interval, queries drawn within each."""
-    values = {str(number): part[None] for number, part in enumerate(parts)}
+def over_datasets(values: Values) -> list[Interval]:
+    """Return of each row the unweighted mean of datasets with its interval, queries drawn within each."""
     low, high = interval(stratified(bootstrap(values, RESAMPLES)))
-    return Interval(float(np.mean([part.mean() for part in parts])), float(low[0]), float(high[0]))
+    return [Interval(*each) for each in zip(means(values).tolist(), low.tolist(), high.tolist(), strict=True)]
