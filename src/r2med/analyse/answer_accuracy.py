@@ -178,7 +178,8 @@ def _slice_rows(
     for kind in KINDS:
         for part in slices(kind, facts):
             here = [places[name][position] for name, positions in part.queries.items() for position in positions]
-            yield [each.system, kind, part.label, len(here), mean_interval(right[here]), mean_interval(gain[here])]
+            if len(here) > 1:  # drawing one query anew says nothing of its spread
+                yield [each.system, kind, part.label, len(here), mean_interval(right[here]), mean_interval(gain[here])]
 
 
 def _lead(rows: Sequence[Sequence[Cell]]) -> str:

@@ -16,6 +16,7 @@ SHOWN = 60
 
 _OWN = """
 .plot { overflow-x: auto; max-width: 50rem; } .plot svg.chart { min-width: 32rem; }
+.block .table-wrap { width: fit-content; max-width: 100%; }
 .block table { width: auto; min-width: min(100%, 40rem); } td .name { display: inline-block; min-width: 7.5rem; }
 #nav a { white-space: nowrap; }
 svg.glyph { display: inline-block; vertical-align: middle; margin-left: 0.5rem; }
@@ -32,7 +33,7 @@ def page(sections: Sequence[Section], about: str) -> str:
     links = "".join(f'<a href="#{escape(each.name, quote=True)}">{escape(each.title)}</a>' for each in sections)
     lede = f"""<div class="lede"><p class="eyebrow">{escape(about)}</p><h1>What the benchmark and its results show</h1>
 <p>Figures stand with their 95 % intervals: where they would lie if other queries of the same kind had been asked.
-Every table is a CSV file beside this page.</p></div>
+Those over a handful of queries say little. Every table is a CSV file beside this page.</p></div>
 """
     main = lede + "".join(map(_section, sections))
     return static_page("r2med analyses", "analyses", main, f"r2med {__version__}", _OWN, links)
