@@ -172,7 +172,8 @@ def _chart(rows: Sequence[Sequence[Cell]], material: Material) -> str:
 def _bill(questions: Questions) -> str:
     cost = questions.cost
     priced = "price not known" if cost.unpriced else f"${cost.dollars:.2f}"
-    return f"This report's questions so far took {cost.calls:,} calls, {cost.llm_tokens:,} tokens and {cost.seconds:,.0f} s of the LLM; {priced}."
+    spent = f"{cost.calls:,} calls, {cost.llm_tokens:,} tokens and {cost.seconds:,.0f} s of the LLM"
+    return f"This report's questions so far took {spent}; {priced}."
 
 
 def _lead(rows: Sequence[Sequence[Cell]]) -> str:
