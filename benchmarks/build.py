@@ -1,4 +1,4 @@
-"""Building a benchmark apart from LLM time: pages to chunks, duplicates, candidates; seconds and peak memory of each.
+"""Building a benchmark apart from LLM time: chunks, duplicates, candidates, dataset; seconds and peak memory of each.
 
     python benchmarks/build.py                          # 2,000 questions, pages for 100,000 chunks
     python benchmarks/build.py --duplicates 1000000     # MinHash alone, over a million chunks
@@ -17,15 +17,17 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from bm25 import make_texts
 
 from r2med.build.duplicates import DropDuplicates
-from r2med.build.items import Rejected
+from r2med.build.items import Judgement, Rejected
+from r2med.build.output import write_output
 from r2med.build.pipeline import Build, Plan
-from r2med.build.step import Streams, Work
+from r2med.build.step import Step, Streams, Work
 from r2med.setup import Setup
 from r2med.store import Store
 
@@ -42,6 +44,23 @@ steps = [
   "mine(committee=bm25+bm25(scorer=lucene), views=query:answer, depth=20)",
 ]
 """
+
+
+class MadeUpJudge(Step, kind="build"):
+    """Give scores at random, so that there is something to write."""
+
+    reads = ("candidates",)
+    writes = "judgements"
+    name: str = "made-up-judge"
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Judgement]:
+        random = np.random.default_rng(0)
+        for each in streams.candidates():
+            relevance, support = random.integers(0, 6, 2).tolist()
+            why = "It says something of the kind. " * 5
+            yield Judgement(
+                question=each.question, chunk=each.chunk, judge="x", relevance=relevance, support=support, rationale=why
+            )
 
 
 def texts(count: int, words: int = WORDS) -> Iterator[str]:
@@ -70,14 +89,17 @@ def whole(questions: int, chunks: int, folder: Path) -> None:
             rows.write(json.dumps({"id": f"q{number}", "question": text, "answer": answer, "links": link}) + "\n")
     (folder / "plan.toml").write_text(PLAN)
     began, clock = time.perf_counter(), [("", time.perf_counter())]
-    done = Build(Plan.read(folder / "plan.toml"), folder / "out").run(
-        Setup(store=Store(folder / "store")), lambda step: clock.append((step, time.perf_counter()))
-    )
+    read, setup = Plan.read(folder / "plan.toml"), Setup(store=Store(folder / "store"))
+    build = Build(replace(read, steps=(*read.steps, MadeUpJudge())), folder / "out")
+    done = build.run(setup, lambda step: clock.append((step, time.perf_counter())))
     ends = [*(moment for _, moment in clock[2:]), time.perf_counter()]
     for each, (_, start), end in zip(done, clock[1:], ends, strict=True):
         print(f"{each.step:75} {end - start:7.1f} s  {each.kept:9,} items")
+    start = time.perf_counter()
+    write_output(build, setup)
+    print(f"{'dataset and datasheet':75} {time.perf_counter() - start:7.1f} s")
     print(f"{'all':75} {time.perf_counter() - began:7.1f} s  {megabytes():9,} MB at most")
-    print(json.dumps(done[-1].facts["pool"]["members"]))
+    print(json.dumps(done[-2].facts["pool"]["members"]))
 
 
 def duplicates(chunks: int, folder: Path) -> None:
