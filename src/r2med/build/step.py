@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,7 @@ class Streams:
         for path in self.files.get(stream, ()):
             with path.open(encoding="utf-8") as lines:
                 for line in lines:
-                    yield kind(**json.loads(line))
+                    yield kind.model_validate_json(line)
 
     def questions(self) -> Iterator[Question]:
         """Yield the questions."""
