@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def parsed(line: str) -> tuple[str, dict[str, Any]]:
     """Return the verb of a command and its flags, parsed as the command line does, without running it."""
     words = shlex.split(line, comments=True)
     words = words[words.index("r2med") + 1 :]
-    words = words[: words.index("|")] if "|" in words else words
+    words = list(takewhile(lambda word: word not in ("|", ">", ">>"), words))
     command = typer.main.get_command(app)
     context = command.make_context("r2med", list(words), resilient_parsing=not words)
     name, rest = "", list(words)
