@@ -63,7 +63,9 @@ def _figures(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
     yield "Positives", f"{positives:,}", f"{positives / queries:.1f} a query"
     precision = made.accepted("positive")
     if precision:
-        yield "Precision of positives", f"{precision.value:.0%}", f"95 % interval {_range(precision)}"
+        whole = precision.reviewed == precision.items
+        told = "people saw all" if whole else f"95 % interval {_range(precision)}"
+        yield "Precision of positives", f"{precision.value:.0%}", told
     else:
         yield "Precision of positives", "unknown", "no person has reviewed a sample"
     alpha = next((row for row in _agreements(made) if row[0].startswith("Krippendorff")), None)
