@@ -30,7 +30,7 @@ from r2med.retrieve.bm25.index import Index, Positions, open_index
 from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.retriever import SearchQuery
 from r2med.setup import Setup
-from r2med.store import Store, default_store
+from r2med.store import Store
 
 GOLD, HARDEST, RANDOM = "gold", "hardest negative", "random document"
 DRAWN = 20
@@ -129,16 +129,6 @@ def dataset_overlap(dataset: Dataset, store: Store, seed: int = 0) -> dict[str, 
     index = open_index(dataset.corpus, store, SCORER.counts_repeats)
     terms = QueryTerms.of([query.text for query in queries], index)
     return {kind: (each, shared_terms(terms, index, each)) for kind, each in pairs.items()}
-
-
-def gold_overlap(dataset: Dataset, store: Store | None = None) -> Overlap:
-    """Return what every query shares with each of its relevant documents."""
-    return dataset_overlap(dataset, store or default_store())[GOLD][1]
-
-
-def chance_overlap(dataset: Dataset, store: Store | None = None) -> Overlap:
-    """Return what every query shares with random documents of the same corpus: what the subject alone brings."""
-    return dataset_overlap(dataset, store or default_store())[RANDOM][1]
 
 
 @dataclass(frozen=True)
