@@ -58,7 +58,7 @@ def test_every_command_of_the_docs_exists_and_names_systems_that_can_be_built(pa
     # Paths and modules in the docs are the reader's.
     if (
         verb != "run"
-        or page == "CONTRIBUTING.md"
+        or page in ("CONTRIBUTING.md", "way-method.md")
         or re.search(r"\./|path:|py:|run:|--model |FILE|NAME|DIR|\.toml", line)
     ):
         return

@@ -41,6 +41,7 @@ def advise(
     concurrency: flags.Concurrency = 16,
     deadline: flags.Deadline = 900.0,
     idle: flags.Idle = 180.0,
+    offline: flags.Offline = False,
     out: Annotated[
         Path, typer.Option(help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT)
     ] = Path("results"),
@@ -70,6 +71,7 @@ def advise(
         concurrency=concurrency,
         deadline=deadline,
         idle=idle,
+        offline=offline,
     )
     flags.check_writable(out)
     loaded = load(dataset, setup.store)

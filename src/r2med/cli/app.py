@@ -46,10 +46,11 @@ def _version(wanted: bool) -> None:
 
 
 GREETING = """\
-r2med {version} tells how well a retrieval system reasons about medicine. Three commands to begin with:
+r2med {version} tells how well a retrieval system reasons about medicine. To begin with:
 
   r2med run                                evaluate BM25 on the bundled demo, in seconds and offline
-  r2med stages list                        what a system can be made of
+  r2med import notes.csv -o mine           make a dataset of a table of yours, and of one of questions
+  r2med advise mine                        which pipeline to use on it, and the command that serves it
   r2med run bm25 → bge-reranker@100 --plan what a larger run would do, fetch and cost; nothing is done yet
 
 r2med --help shows every command, r2med --install-completion completes them with the tab key."""
