@@ -100,3 +100,15 @@ def test_the_workflow_of_a_leaderboard_can_be_copied() -> None:
     ran = [step["run"] for step in workflow["jobs"]["verify"]["steps"] if "run" in step]
     verbs = [parsed(line)[0] for line in ran if line.startswith("r2med ")]
     assert verbs == ["verify", "board"]
+
+
+def test_the_reference_of_cards_is_as_the_declarations_are() -> None:
+    code = compile((ROOT / "docs/make_reference.py").read_text(encoding="utf-8"), "make_reference.py", "exec")
+    module: dict[str, Any] = {"__name__": "make_reference", "__file__": str(ROOT / "docs/make_reference.py")}
+    exec(code, module)
+    assert module["page"]() == module["PAGE"].read_text(encoding="utf-8"), "run python docs/make_reference.py"
+
+
+def test_the_site_of_the_docs_has_every_page() -> None:
+    listed = re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))

@@ -1,0 +1,82 @@
+"""Write docs/reference.md, every field of every kind of card, from the declarations: python docs/make_reference.py."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.data.dataset_cards import DatasetCard
+from r2med.encoders.model_cards import ModelCard
+from r2med.expand.method_cards import MethodCard
+from r2med.llm.llm_cards import LLMCard
+
+PAGE = Path(__file__).with_name("reference.md")
+KINDS = {
+    "Datasets (`datasets/`)": DatasetCard,
+    "Dense models (`models/`)": ModelCard,
+    "LLMs (`llms/`)": LLMCard,
+    "Rerankers (`rerankers/`)": RerankerCard,
+    "Methods of expansion (`methods/`)": MethodCard,
+}
+HEAD = """# Every field of every card
+
+Made from the declarations by `python docs/make_reference.py`; a test checks that it is up to date. A card is a TOML file named after what it
+describes, in the folder of its kind ([contributing](../CONTRIBUTING.md)). A field without a default must be there.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return HEAD + "".join(f"\n## {title}\n{''.join(_tables(card))}" for title, card in KINDS.items())
+
+
+def _tables(card: type[BaseModel], name: str = "") -> Iterator[str]:
+    notes = _notes(card)
+    rows = []
+    for field, declared in card.model_fields.items():
+        default = "" if declared.is_required() else f"`{declared.get_default(call_default_factory=True)!r}`"
+        part = isinstance(declared.default, BaseModel)
+        cells = [
+            f"`{field}`",
+            f"`{_type(declared.annotation)}`",
+            "see below" if part else default,
+            notes.get(field, ""),
+        ]
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+    heading = f"\n### `[{name}]`\n" if name else ""
+    yield f"{heading}\n{inspect.getdoc(card)}\n\n| field | type | default | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    for field, declared in card.model_fields.items():
+        kinds = [declared.annotation, *getattr(declared.annotation, "__args__", ())]
+        for kind in kinds:
+            if inspect.isclass(kind) and issubclass(kind, BaseModel):
+                yield from _tables(kind, field)
+
+
+def _type(annotation: object) -> str:
+    return annotation.__name__ if inspect.isclass(annotation) else re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation))
+
+
+def _notes(card: type[BaseModel]) -> dict[str, str]:
+    """Return what stands below the fields of a class and of those it inherits from: field -> text."""
+    notes: dict[str, str] = {}
+    for each in reversed([base for base in card.__mro__ if base.__module__.startswith("r2med.")]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
+        for line, after in zip(body, body[1:], strict=False):
+            if (
+                isinstance(line, ast.AnnAssign)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+            ):
+                notes[line.target.id] = " ".join(str(after.value.value).split())  # type: ignore[union-attr]
+    return notes
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
