@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -68,7 +69,7 @@ def _notes(card: type[BaseModel]) -> dict[str, str]:
     notes: dict[str, str] = {}
     for each in reversed([base for base in card.__mro__ if base.__module__.startswith("r2med.")]):
         body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
-        for line, after in zip(body, body[1:], strict=False):
+        for line, after in pairwise(body):
             if (
                 isinstance(line, ast.AnnAssign)
                 and isinstance(after, ast.Expr)
