@@ -28,8 +28,9 @@ KINDS = {
 }
 HEAD = """# Every field of every card
 
-Made from the declarations by `python docs/make_reference.py`; a test checks that it is up to date. A card is a TOML file named after what it
-describes, in the folder of its kind ([contributing](../CONTRIBUTING.md)). A field without a default must be there.
+Made from the declarations by `python docs/make_reference.py`; a test checks that it is up to date.
+A card is a TOML file named after what it describes, in the folder of its kind
+([contributing](../CONTRIBUTING.md)). A field without a default must be there.
 """
 
 
@@ -52,7 +53,8 @@ def _tables(card: type[BaseModel], name: str = "") -> Iterator[str]:
         ]
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     heading = f"\n### `[{name}]`\n" if name else ""
-    yield f"{heading}\n{inspect.getdoc(card)}\n\n| field | type | default | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    head = "| field | type | default | meaning |\n|---|---|---|---|\n"
+    yield f"{heading}\n{inspect.getdoc(card)}\n\n{head}{''.join(rows)}"
     for field, declared in card.model_fields.items():
         kinds = [declared.annotation, *getattr(declared.annotation, "__args__", ())]
         for kind in kinds:
