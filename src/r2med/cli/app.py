@@ -48,10 +48,10 @@ def _version(wanted: bool) -> None:
 GREETING = """\
 r2med {version} tells how well a retrieval system reasons about medicine. To begin with:
 
-  r2med run                                evaluate BM25 on the bundled demo, in seconds and offline
-  r2med import notes.csv -o mine           make a dataset of a table of yours, and of one of questions
-  r2med advise mine                        which pipeline to use on it, and the command that serves it
-  r2med run bm25 → bge-reranker@100 --plan what a larger run would do, fetch and cost; nothing is done yet
+  r2med run                                      evaluate BM25 on the bundled demo, in seconds and offline
+  r2med import notes.csv questions.csv -o mine   make a dataset of your own tables
+  r2med advise mine                              which pipeline to use on it, and the command that serves it
+  r2med run bm25 → bge-reranker@100 --plan       what a larger run would do, fetch and cost; nothing is done yet
 
 r2med --help shows every command, r2med --install-completion completes them with the tab key."""
 
