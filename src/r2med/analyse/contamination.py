@@ -48,10 +48,10 @@ def contamination(material: Material) -> Section:
         "Words in order: the share of them in the continuation, in their order; by chance: those of another document."
     )
     table = Table("contamination", f"What {material.setup.llm} completes verbatim", heads, rows, note)
-    worst = max((row[-1].value for row in rows if isinstance(row[-1], Interval)), default=0.0)
-    lead = (
-        f"At most {worst:.0%} of a dataset's documents are continued with {BY_HEART} or more of their words in a row."
-    )
+    known = [row[-1].value for row in rows if isinstance(row[-1], Interval)]
+    most = f"{max(known, default=0):.0%} of a dataset's documents"
+    lead = f"At most {most} are continued with {BY_HEART} or more of their words in a row."
+    lead = lead if known else "No document was continued: nothing is known."
     return Section("contamination", "Contamination", lead, [table], list(material.questions.notes("continue")))
 
 
