@@ -33,7 +33,7 @@ FLOORS = [
     {"measure"},
     {"results"},
     {"board"},
-    {"build", "analyse"},
+    {"build", "analyse", "bridges"},
     {"serve", "doctor"},
     {"cli"},
 ]

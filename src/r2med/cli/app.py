@@ -13,8 +13,9 @@ from r2med.cli.cite import cite
 from r2med.cli.compare_command import compare
 from r2med.cli.data import data
 from r2med.cli.doctor_command import doctor
+from r2med.cli.export_command import export
 from r2med.cli.generate_command import generate
-from r2med.cli.import_command import import_
+from r2med.cli.import_command import imports
 from r2med.cli.llms import llms
 from r2med.cli.models import models
 from r2med.cli.prompts import prompts
@@ -86,7 +87,8 @@ app.command()(search)
 app.command()(why)
 app.command()(serve)
 app.command()(review)
-app.command("import")(import_)
+app.add_typer(imports, name="import")
+app.add_typer(export, name="export")
 app.add_typer(build, name="build")
 app.add_typer(data, name="data")
 app.add_typer(models, name="models")

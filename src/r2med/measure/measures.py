@@ -12,7 +12,7 @@ from r2med.errors import UserError, unknown
 FAMILIES = ("nDCG", "MAP", "R", "P", "MRR")
 ALIASES = {"recall": "R", "precision": "P"}
 
-CUTOFFS = (1, 3, 5, 10, 25, 50, 100, 1000)
+CUTOFFS = (1, 3, 5, 10, 20, 25, 50, 100, 1000)
 
 _FORM = re.compile(r"([A-Za-z]+)(?:@([0-9]{1,9}))?")
 

@@ -1,0 +1,52 @@
+"""MTEB's predictions as a run of ours: {Task}_predictions.json becomes rankings, scores and a record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from r2med.bridges.mteb_results import dataset_of
+from r2med.data import Dataset, load
+from r2med.errors import UserError
+from r2med.results.evaluation import DEPTH, evaluate, slug
+from r2med.results.record import Record
+from r2med.retrieve import Run, write_run
+from r2med.retrieve.candidates import Candidates
+from r2med.system import System
+
+ENDING = "_predictions"
+
+
+def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: Path | str = "results") -> Record:
+    """Score predictions of MTEB on a dataset, the one of their task unless another is named; the record goes to `out`.
+
+    Raises UserError if the file has another form, or names what the dataset does not have.
+    """
+    file, out = Path(file), Path(out)
+    model, rankings = _read(file)
+    dataset = data if isinstance(data, Dataset) else load(data or dataset_of(file.stem.removesuffix(ENDING)))
+    # A folder with a run for each dataset is one system, so its records are averaged and compared as one.
+    folder = out / "mteb" / slug(model.replace("/", "__"))
+    path = folder.joinpath(*dataset.name.split("/"))
+    write_run(Run.of(rankings), path.with_name(f"{path.name}.trec"), tag=slug(model))
+    return evaluate(System(Candidates.at(folder)), dataset, out, DEPTH)
+
+
+def _read(file: Path) -> tuple[str, dict[str, Any]]:
+    """Return the model's name, and query id -> document id -> score of the only split there is."""
+    try:
+        content = json.loads(file.read_bytes())
+        model = content.pop("mteb_model_meta")["model_name"] or "unnamed"
+        splits = {f"{subset} {split}": value for subset, parts in content.items() for split, value in parts.items()}
+        [rankings] = splits.values()
+        assert all(isinstance(scores, dict) for scores in rankings.values())
+    except FileNotFoundError:
+        raise UserError(f"{file}: no such file") from None
+    except (KeyError, TypeError, AttributeError, AssertionError, UnicodeDecodeError, json.JSONDecodeError):
+        raise UserError(f"{file} is no file of predictions of a retrieval task of MTEB 2") from None
+    except ValueError:
+        raise UserError(
+            f"{file} has predictions of {len(splits)} splits ({', '.join(splits)}): one is needed"
+        ) from None
+    return str(model), rankings

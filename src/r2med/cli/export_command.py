@@ -1,0 +1,34 @@
+"""`r2med export`: records in the forms of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from r2med.cli import options as flags
+
+export = typer.Typer(help="Write records in the form of another tool.", no_args_is_help=True)
+
+
+@export.callback()
+def _tools() -> None:
+    """Write records in the form of another tool."""
+
+
+@export.command()
+def mteb(
+    records: flags.ComparedSystems = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the folder `results` of MTEB is.")] = Path("mteb"),
+    results: flags.Results = Path("results"),
+    max_failures: flags.MaxFailures = 0.1,
+) -> None:
+    """Write records as MTEB's cache of results has them: results/ORG__MODEL/REVISION/TASK.json."""
+    from r2med.bridges.mteb_results import export_results
+    from r2med.cli.terminal_text import printable
+    from r2med.spec import joined_words
+
+    flags.check_writable(out)
+    for file in export_results(joined_words(records or []), out, results, max_failures):
+        print(printable(str(file)))

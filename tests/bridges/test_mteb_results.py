@@ -1,0 +1,87 @@
+"""MTEB's results out: files where its cache has them, its measures, and one line for what is no task of its."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from r2med.bridges.mteb_results import CUTOFFS, export_results
+from r2med.data import load
+from r2med.errors import UserError
+from r2med.results import Record, evaluate
+from r2med.retrieve import Run
+from support.datasets import random_folder
+from support.fork_server import Command
+
+NO_MTEB = "mteb needs pytrec-eval-terrier, which has wheels for x86_64 only"
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    """A record on a dataset with the name of one of the benchmark's."""
+    return evaluate("bm25", random_folder(tmp_path / "MedQA-Diag", documents=60), tmp_path / "results")
+
+
+def test_files_lie_where_mteb_looks_for_them(record: Record, tmp_path: Path) -> None:
+    [file] = export_results(["bm25"], tmp_path / "out", tmp_path / "results")
+    folder = tmp_path / "out/results/r2med__bm25" / record.versions["r2med"]
+    assert file == folder / "R2MEDMedQADiagRetrieval.json"
+    meta = json.loads((folder / "model_meta.json").read_bytes())
+    assert (meta["name"], meta["revision"]) == ("r2med/bm25", record.versions["r2med"])
+    [settings] = map(json.loads, (folder / "run_settings.jsonl").read_text().splitlines())
+    assert (settings["task"], settings["splits"], settings["subsets"]) == (file.stem, ["test"], ["default"])
+
+
+def test_figures_are_those_of_the_record_to_six_places(record: Record, tmp_path: Path) -> None:
+    [file] = export_results([], tmp_path / "out", tmp_path / "results")
+    content = json.loads(file.read_bytes())
+    [scores] = content["scores"]["test"]
+    assert content["dataset_revision"] == record.dataset.fingerprint
+    assert scores["main_score"] == scores["ndcg_at_10"] == round(record.mean["nDCG@10"], 6)
+    for k in CUTOFFS:
+        assert scores[f"recall_at_{k}"] == round(record.mean[f"R@{k}"], 6)
+        firsts = [min(ranks.values()) for ranks in record.gold.values()]
+        assert scores[f"hit_rate_at_{k}"] == pytest.approx(sum(first <= k for first in firsts) / 5, abs=1e-6)
+        assert scores[f"mrr_at_{k}"] == pytest.approx(sum(1 / first for first in firsts if first <= k) / 5, abs=1e-6)
+
+
+def test_mteb_reads_its_results_and_computes_the_same_from_the_run(record: Record, tmp_path: Path) -> None:
+    mteb = pytest.importorskip("mteb", reason=NO_MTEB)
+    from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
+
+    [file] = export_results([], tmp_path / "out", tmp_path / "results")
+    result = mteb.results.TaskResult.from_disk(file)
+    assert result.get_score() == pytest.approx(record.mean["nDCG@10"], abs=1e-6)
+    [path] = (tmp_path / "results").rglob("*.trec.gz")
+    qrels = {query: dict(grades) for query, grades in load(tmp_path / "MedQA-Diag").qrels.items()}
+    run = {query: dict(ranking) for query, ranking in Run.read(path)}
+    _, ndcg, average, recall, precision, *_ = calculate_retrieval_scores(run, qrels, list(CUTOFFS))
+    none: dict[str, float] = {}
+    theirs = make_score_dict(
+        ndcg=ndcg,
+        _map=average,
+        recall=recall,
+        precision=precision,
+        mrr=none,
+        naucs=none,
+        naucs_mrr=none,
+        hit_rate=none,
+        task_scores=none,
+    )
+    [ours] = result.scores["test"]
+    for name, value in theirs.items():
+        assert ours[name] == pytest.approx(value, abs=1e-5), name
+
+
+def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
+    evaluate("bm25", "demo/MedQA-Diag", tmp_path / "results")
+    with pytest.raises(UserError, match="demo/MedQA-Diag is no task of MTEB: it has Biology, "):
+        export_results([], tmp_path / "out", tmp_path / "results")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_prints_the_files(record: Record, tmp_path: Path, r2med: Command) -> None:
+    ended = r2med("export", "mteb", "bm25", "--results", tmp_path / "results", "-o", tmp_path / "out")
+    assert ended.stdout.strip().endswith("R2MEDMedQADiagRetrieval.json")
