@@ -103,7 +103,7 @@ def _scores(record: Record) -> dict[str, float]:
             f"the record of {record.system} on {record.dataset.name} does not hold {missing[0]}: "
             f"make it again with r2med run {record.system!r} --data {record.dataset.name} --fresh"
         )
-    scores = {}
+    scores: dict[str, float] = {}
     for name, family in FAMILIES.items():
         scores |= {f"{name}_at_{k}": _mean([values[f"{family}@{k}"] for values in judged]) for k in CUTOFFS}
     for k in CUTOFFS:

@@ -14,7 +14,8 @@ VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissan
 
 TEXT, WHOLE, NUMBER = "sc:Text", "sc:Integer", "sc:Float"
 
-CONFIGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+Configs = Mapping[str, tuple[str, Mapping[str, str]]]
+CONFIGS: Configs = {
     "query": (
         "The queries, with what is known of each for analysis.",
         dict.fromkeys(
@@ -104,6 +105,13 @@ def croissant(made: Outcome, sheet: Sheet, files: Mapping[str, tuple[int, str]],
         "isLiveDataset": False,
         **_responsible(made, sheet),
         **_provenance(made),
+        **contents(files),
+    }
+
+
+def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -> dict[str, Any]:
+    """Return the fields that tell which files there are, and which rows and columns they hold."""
+    return {
         "distribution": [
             {
                 **{"@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name},
@@ -112,7 +120,7 @@ def croissant(made: Outcome, sheet: Sheet, files: Mapping[str, tuple[int, str]],
             }
             for name, (size, digest) in files.items()
         ],
-        "recordSet": list(_record_sets()),
+        "recordSet": list(_record_sets(configs)),
     }
 
 
@@ -170,8 +178,8 @@ def _provenance(made: Outcome) -> dict[str, Any]:
     }
 
 
-def _record_sets() -> Iterator[dict[str, Any]]:
-    for name, (description, columns) in CONFIGS.items():
+def _record_sets(configs: Configs) -> Iterator[dict[str, Any]]:
+    for name, (description, columns) in configs.items():
         fields = [
             {
                 **{"@type": "cr:Field", "@id": f"{name}/{column}", "name": column, "dataType": kind},

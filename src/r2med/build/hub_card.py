@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from r2med.build.croissant import CONFIGS
 from r2med.build.outcome import Outcome
@@ -14,20 +15,26 @@ SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_
 
 
 def hub_card(made: Outcome) -> str:
-    """Return the head."""
+    """Return the head of what was built."""
     plan = made.plan
-    licence = SHORT.get(plan.licence.lower(), plan.licence.lower())
+    files = {name: f"{name}.jsonl" for name in CONFIGS}
+    return hub_head(plan.title or plan.name, plan.licence, made.documents, files)
+
+
+def hub_head(title: str, licence: str, documents: int, files: Mapping[str, str], split: str = "") -> str:
+    """Return the head; `files` has the file of each config, whose split bears the config's name unless told."""
+    known = SHORT.get(licence.lower(), licence.lower())
     facts = {
-        "pretty_name": plan.title or plan.name,
-        "license": licence if licence in LICENCES else "other",
-        **({} if licence in LICENCES else {"license_name": plan.licence or "not stated"}),
+        "pretty_name": title,
+        "license": known if known in LICENCES else "other",
+        **({} if known in LICENCES else {"license_name": licence or "not stated"}),
         "language": ["en"],
         "task_categories": ["text-retrieval"],
         "tags": ["medical", "reasoning", "retrieval", "r2med"],
-        "size_categories": [next(name for most, name in SIZES if made.documents < most)],
+        "size_categories": [next(name for most, name in SIZES if documents < most)],
         "configs": [
-            {"config_name": name, "data_files": [{"split": name, "path": f"{name}.jsonl"}], **_default(name)}
-            for name in CONFIGS
+            {"config_name": name, "data_files": [{"split": split or name, "path": file}], **_default(name)}
+            for name, file in files.items()
         ],
     }
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]

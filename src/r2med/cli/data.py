@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -102,3 +104,21 @@ def stats(datasets: Words) -> None:
     figures = Figures("Dataset", heads, [list(map(plain, row)) for row in rows])
     figures.print(output, [size.name for size in sizes])
     output.print(plain("Q-Len and D-Len: mean words. D-Chars, D-Max: mean and most characters.", "dim"))
+
+
+@data.command()
+def export(
+    dataset: Annotated[
+        str,
+        typer.Argument(help="A name or a folder.", show_default=False, autocompletion=completion.datasets),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new folder.", show_default=False)],
+    form: Annotated[str, typer.Option("--format", help="beir, mteb, trec, hub or croissant.")] = "beir",
+) -> None:
+    """Write a dataset in the layout of another tool."""
+    from r2med.bridges.data_export import export_data
+    from r2med.cli.terminal_text import printable
+    from r2med.data import load
+
+    export_data(load(dataset), form, out)
+    print(printable(f"{out} is written: r2med data check {shlex.quote(str(out))}"))
