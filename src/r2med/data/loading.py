@@ -11,6 +11,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.dataset_cards import DatasetCard, cards, demo_folder, groups, read_card
+from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
@@ -31,7 +32,7 @@ class Reading:
 
 
 def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
-    """Read one dataset: a name of the benchmark, `demo/NAME`, or the path of a folder."""
+    """Read one dataset: a name of the benchmark, `demo/NAME`, `irds:ID` of ir_datasets, or the path of a folder."""
     name, folder, card = locate(name_or_path, store or default_store())
     problems = Problems()
     with about(dataset=name):
@@ -61,6 +62,8 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
     """Return (name, folder, card) of a dataset, fetched from the hub if that is where it lies."""
     word = str(name_or_path)
     if isinstance(name_or_path, str):
+        if word.startswith(PREFIX):
+            return word.removeprefix(PREFIX), irds_folder(word.removeprefix(PREFIX), store), None
         if word in cards():
             from r2med.data.hub import snapshot
 

@@ -1,0 +1,103 @@
+"""Our datasets in ir_datasets: importing this registers r2med/biology, r2med/demo/biology and so on.
+
+Nothing is read or fetched until a dataset is asked for its documents, queries or judgements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import ir_datasets
+from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericDoc, GenericQrel, GenericQuery
+from ir_datasets.indices import Docstore
+
+from r2med.data.dataset_cards import groups
+from r2med.data.loading import load
+
+if TYPE_CHECKING:
+    from r2med.data.dataset import Dataset
+
+
+class _Source:
+    """A dataset of ours that is loaded when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+
+    @cached_property
+    def _dataset(self) -> Dataset:
+        return load(self._name)
+
+
+class Docs(_Source, BaseDocs):  # type: ignore[misc]
+    """The corpus."""
+
+    def docs_iter(self) -> Iterator[GenericDoc]:
+        """Yield the documents, in their order."""
+        return (GenericDoc(*document) for document in self._dataset.corpus)
+
+    def docs_count(self) -> int:
+        """Return how many there are."""
+        return len(self._dataset.corpus)
+
+    def docs_store(self, *options: Any, **more: Any) -> DocsStore:
+        """Return what looks documents up by their ids."""
+        return DocsStore(self._dataset)
+
+    def docs_lang(self) -> str:
+        """Return the language."""
+        return "en"
+
+
+class DocsStore(Docstore):  # type: ignore[misc]
+    """Looks documents up in our memory-mapped corpus; nothing is copied."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        super().__init__(GenericDoc)
+        self._corpus = dataset.corpus
+
+    def get_many_iter(self, doc_ids: Sequence[str]) -> Iterator[GenericDoc]:
+        """Yield those of the documents that there are."""
+        wanted = list(doc_ids)
+        rows = self._corpus.rows(wanted)
+        known = [identifier for identifier, row in zip(wanted, rows, strict=True) if row >= 0]
+        return map(GenericDoc, known, self._corpus.texts(rows[rows >= 0]))
+
+
+class Queries(_Source, BaseQueries):  # type: ignore[misc]
+    """The queries."""
+
+    def queries_iter(self) -> Iterator[GenericQuery]:
+        """Yield the queries."""
+        return (GenericQuery(query.id, query.text) for query in self._dataset.queries)
+
+    def queries_lang(self) -> str:
+        """Return the language."""
+        return "en"
+
+
+class Qrels(_Source, BaseQrels):  # type: ignore[misc]
+    """The judgements."""
+
+    def qrels_iter(self) -> Iterator[GenericQrel]:
+        """Yield the judgements."""
+        for query, grades in self._dataset.qrels.items():
+            for document, grade in grades.items():
+                yield GenericQrel(query, document, grade)
+
+    def qrels_defs(self) -> dict[int, str]:
+        """Return what the grades mean."""
+        return {1: "relevant"}
+
+
+def identifiers() -> dict[str, str]:
+    """Return the ids of ir_datasets by the names of our datasets."""
+    return {name: f"r2med/{name.lower()}" for group in ("R2MED", "demo") for name in groups()[group]}
+
+
+for _name, _id in identifiers().items():
+    if _id not in ir_datasets.registry:
+        ir_datasets.registry.register(_id, ir_datasets.Dataset(Docs(_name), Queries(_name), Qrels(_name)))
