@@ -129,7 +129,8 @@ def _import_everything() -> None:
     import r2med
 
     for module in pkgutil.walk_packages(r2med.__path__, "r2med."):
-        if not module.name.endswith("__main__"):
+        # A bridge is imported by whoever has its other side installed, and by no command.
+        if not module.name.endswith("__main__") and not module.name.startswith("r2med.bridges."):
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
