@@ -77,5 +77,7 @@ def scores_of_systems(out):
     for file in out.rglob("*.json"):
         record = json.loads(file.read_text())
         run = gzip.decompress((file.parent / record["run"]["file"]).read_bytes()).decode()
-        found[record["system"]] = {row.split()[2]: float(row.split()[4]) for row in run.splitlines()}
+        found[record["system"]] = {
+            row.split()[2]: float(row.split()[4]) for row in run.splitlines() if not row.startswith("#")
+        }
     return found

@@ -52,5 +52,6 @@ def review(
     items = review_items(source, sample)
     listener = bind("127.0.0.1", port, None)
     with ReviewBook(reviews_file(source)) as book:
+        listener.listen()  # whoever reads the line may come at once
         print(printable(f"{listener.url}/ · {source}, {len(items):,} candidates · Ctrl-C stops"), flush=True)
         serve_review(create_review_app(ReviewDesk(items, book), source.resolve().name), listener)

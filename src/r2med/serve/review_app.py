@@ -113,7 +113,6 @@ def _json(value: View, status: int = 200) -> Response:
 def serve_review(app: FastAPI, listener: Listener) -> None:
     """Serve until Ctrl-C. A verdict that was answered is on the disk, however this ends."""
     settings: dict[str, Any] = {"lifespan": "off", "log_config": None, "log_level": "error", "server_header": False}
-    listener.listen()
     uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listener.socket])
 
 
