@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -32,13 +33,19 @@ BUILT_IN = {
 def folders(kind: str) -> Iterator[Traversable]:
     """Yield every folder that may hold files of a kind; later ones override earlier ones by file name."""
     yield resources.files("r2med").joinpath(BUILT_IN[kind])
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.name):
-        yield resources.files(entry.value).joinpath(kind)
+    for package in _installed():
+        yield resources.files(package).joinpath(kind)
     for folder in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
         try:
             yield Path(folder).expanduser() / kind
         except RuntimeError:
             raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of nobody") from None
+
+
+@cache
+def _installed() -> tuple[str, ...]:
+    """Return the packages of installed plugins; looked for once, since that reads a file of every package there is."""
+    return tuple(entry.value for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name))
 
 
 def files(kind: str, suffix: str) -> dict[str, Traversable]:
