@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,10 +12,10 @@ import pytest
 from r2med.results import Record, evaluate
 from r2med.results.collection import collect
 from r2med.store import Store
+from support.browser import launched
 
 SYSTEMS = ("bm25", "bm25(scorer=lucene)", "hyde(author) → bm25")
 DATASETS = ("demo/Biology", "demo/MedQA-Diag", "demo/PMC-Clinical")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 HOSTILE = "<script>window.harmed = 1</script>\u202e __proto__ javascript:alert(1)"
 
@@ -47,15 +46,8 @@ def site(records: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -5,23 +5,9 @@ import re
 
 import pytest
 
+from r2med.build.question_labels import BODY_SYSTEMS
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards, groups
-
-BODY_SYSTEMS = {
-    "Cardiovascular",
-    "Digestive",
-    "Endocrine",
-    "Integumentary",
-    "Lymphatic",
-    "Muscular",
-    "Nervous",
-    "Reproductive",
-    "Respiratory",
-    "Skeletal",
-    "Urinary",
-    "Other / NA",
-}
 
 
 @pytest.fixture(params=groups()["demo"])
