@@ -36,7 +36,7 @@ import os, signal, sys, time, types
 def app(standalone_mode):
     {body}
 
-sys.modules["r2med.cli.app"] = types.SimpleNamespace(app=app)
+sys.modules["r2med.cli.app"] = types.SimpleNamespace(command=lambda: app)
 {before}
 from r2med.cli import main
 main()

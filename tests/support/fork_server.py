@@ -30,8 +30,8 @@ from support.processes import PATIENCE, Ended, environment
 TESTS = Path(__file__).parents[1]
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 """For all commands: the hub's library reads its settings when it is imported."""
-LIBRARIES = "rich.console rich.table httpx torch transformers support.faults".split()
-"""What r2med's modules import only where it is used."""
+LIBRARIES = "rich.console rich.table httpx pandas torch transformers support.faults".split()
+"""What r2med's modules, or libraries of theirs, import only where it is used."""
 
 Fault = Callable[[], None]
 Command = Callable[..., Ended]
@@ -134,6 +134,8 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
+    for kept in (r2med.cli.app.command, r2med.results.record.installed_versions, r2med.version.source_digest):
+        kept()
 
 
 @dataclass

@@ -43,12 +43,12 @@ def main() -> NoReturn:
     try:
         _stop_at_once_on_signals()
         write_any_text()
-        from r2med.cli.app import app
+        from r2med.cli.app import command
 
         sys.argv[1:] = ["→" if word == "->" else word for word in sys.argv[1:]]  # no option, but an arrow in quotes
         _log_to_stderr()
         _raise_on_signals()
-        code = app(standalone_mode=False)
+        code = command()(standalone_mode=False)
         if code == INTERRUPTED:  # newer versions of Typer make this of a Ctrl-C, and say nothing
             raise KeyboardInterrupt
         sys.exit(code)

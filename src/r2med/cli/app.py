@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import typer
 
 from r2med.cli.advise_command import advise
@@ -96,3 +100,9 @@ app.add_typer(llms, name="llms")
 app.add_typer(prompts, name="prompts")
 app.add_typer(stages, name="stages")
 app.add_typer(cache, name="cache")
+
+
+@functools.cache
+def command() -> Callable[..., Any]:
+    """Return the whole command line as one callable; made of its declarations once, since that takes a while."""
+    return typer.main.get_command(app)
