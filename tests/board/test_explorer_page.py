@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 import pytest
 
 from r2med.board import make_board
+from r2med.cost import NOTHING
 from r2med.data import load
 from r2med.results import evaluate
 from r2med.results.collection import Collection, collect
-from r2med.results.record import FileFacts
+from r2med.results.record import FileFacts, StageFacts
 from r2med.store import Store
 from r2med.store.files import sha256
 from r2med.text.highlight import Words, matches
@@ -46,7 +47,11 @@ def _write_agent(folder: Path, record: Any) -> None:
     traces = folder / "agent.traces.json"
     traces.write_text(json.dumps(dict.fromkeys(record.per_query, TRACE)), encoding="utf-8")
     facts = FileFacts(file=traces.name, sha256=sha256(traces))
-    record.model_copy(update={"system": AGENT, "traces": facts}).write(folder / "agent-0123456789.json")
+    agent = StageFacts(stage="expand", name="agent", cost=NOTHING, failed=dict.fromkeys(record.per_query, "1 cut"))
+    judge = StageFacts(stage="rerank", name="judge", cost=NOTHING, failures=2, failed={"0": "2 timeout"})
+    stages = (agent, *record.stages, judge.model_copy(update={"gold": record.gold}))
+    changed = record.model_copy(update={"system": AGENT, "traces": facts, "stages": stages})
+    changed.write(folder / "agent-0123456789.json")
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +233,9 @@ def test_copies_failures_and_cuts_are_told(open_page: Open) -> None:
     page = opened(open_page, data="hostile", q="constructor", a=PLAIN)
     assert "same text as relevant judged" in shown(page, ".chip.copy")[0]
     page = opened(open_page, data="hostile", q="toString", a=EXPANDED)
-    assert "failed no text was generated" in " ".join(page.inner_text(".failure").split())
+    told = " ".join(page.inner_text(".failure").split())
+    assert told == "failed hyde(author): no text was generated, searched as it is (missing)"
+    assert page.locator(".entry:has(.chip.bad)").count() == 1
     assert page.inner_text(".nobody") == "found by nobody"
     page = opened(open_page, data="hostile", q="hasOwnProperty", a=PLAIN)
     page.click("summary.gold-row:has-text('endless')")
@@ -238,10 +245,23 @@ def test_copies_failures_and_cuts_are_told(open_page: Open) -> None:
 
 def test_an_agents_trace_is_shown_turn_by_turn(open_page: Open) -> None:
     page = opened(open_page, data=DEMO, q="0", a=AGENT)
-    assert "cut: too long" in page.inner_text(".failure")
+    assert "(cut: too long)" in page.inner_text(".failure")
     page.click("text=turn by turn")
     page.wait_for_selector(".turn >> text=wrinkled fingers")
     assert SCRIPT in page.inner_text(".generated")
+
+
+def test_a_reranker_that_failed_is_told_query_by_query_and_from_its_systems_page(open_page: Open) -> None:
+    page = open_page(f"#/system?{urlencode({'name': AGENT})}")
+    page.click("text=Which queries")
+    row = page.locator("details[open] tr", has_text="timeout")
+    assert " ".join(row.inner_text().split()) == "0 demo/Biology judge 2 timeout"
+    row.locator("a").click()
+    page.wait_for_selector(".failure")
+    assert "judge: calls failed, their documents stay where they were (2 timeout)" in page.inner_text(".failure")
+    page.keyboard.press("j")
+    page.wait_for_selector(".query-steps >> text=2 of")
+    assert "timeout" not in page.inner_text(".failure")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -189,6 +189,7 @@ def test_a_refinement_that_fails_keeps_the_draft_and_a_failed_draft_is_not_refin
     expansion, llm = expand(dataset, store, reply, rounds=1)
     assert [query.generated for query in expansion.queries] == [("hives",), (), ("hives",)]
     assert (expansion.failures, expansion.failure_kinds) == (1, {"refused": 1, "timeout": 2})
+    assert expansion.failed == {"1": "1 timeout", "2": "1 refused", "3": "1 timeout"}
     assert len(llm.asked) == 5
 
 

@@ -137,6 +137,7 @@ def test_queries_without_a_text_are_counted_and_told(tmp_path):
     expansion = recorded(tmp_path, [row(0, None)])
     assert expansion.queries == tuple(SearchQuery(query) for query in QUERIES)
     assert (expansion.failures, expansion.failure_kinds) == (2, {"empty": 1, "missing": 1})
+    assert sorted(expansion.failed.values()) == ["empty", "missing"]
     assert "2 of 2 queries have no text and are searched as they are (1 empty, 1 missing)" in expansion.notices[0]
 
 

@@ -41,9 +41,10 @@ def test_a_document_whose_call_failed_keeps_its_place(tmp_path):
     def reply(request):
         return Failure("refused", "no") if 4.0 in worths(request).values() else in_one_score(request)
 
-    reranked, _ = rerank("pointwise(judge, weight=1)", reply, judged([1.0, 4.0, 6.0, 9.0]), tmp_path)
-    assert places(reranked.run) == [3, 1, 2, 0]
-    assert reranked.failure_kinds == {"refused": 1}
+    data = judged([1.0, 2.0], [1.0, 4.0, 6.0, 9.0])
+    reranked, _ = rerank("pointwise(judge, weight=1)", reply, data, tmp_path)
+    assert places(reranked.run, 1) == [3, 1, 2, 0]
+    assert (reranked.failure_kinds, reranked.failed) == ({"refused": 1}, {"1": "1 refused"})
 
 
 def test_scores_beyond_the_scale_are_clipped_and_counted(tmp_path):

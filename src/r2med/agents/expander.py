@@ -16,7 +16,7 @@ from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import Failure, Sampling
-from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failure_kinds, told_failures
+from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failed_queries, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sampling_of
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
@@ -134,15 +134,17 @@ class AgentExpander(Prompted[AgentStage]):
         agent, dialogue, _ = self._open(dataset)
         source = self.source.open(dataset, store, self.stage.topk)
         finished = converse(agent, dialogue, self.llm, source, dataset.queries)
-        failures = [end for end in (each.state for each in finished.conversations) if isinstance(end, Failure)]
-        joining = Joining().choose(self.stage.query)
         pairs = list(zip(dataset.queries, finished.conversations, strict=True))
+        failed = {query.id: each.state for query, each in pairs if isinstance(each.state, Failure)}
+        failures = list(failed.values())
+        joining = Joining().choose(self.stage.query)
         cut = sum(turn.cut for conversation in finished.conversations for turn in conversation.turns)
         return Expansion.of(
             [joining.join(query, _texts(conversation)) for query, conversation in pairs],
             cost=answers_cost(finished.answers, self.card, cut) + finished.searching,
             counts=_counts(finished),
             failure_kinds=failure_kinds(failures),
+            failed=failed_queries(failed.items()),
             cut_texts=_cut_texts(finished.conversations),
             notices=self._notices(dataset, finished, failures),
             traces={query.id: trace(conversation, texts=self.source.keeps_texts) for query, conversation in pairs},

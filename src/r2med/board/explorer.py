@@ -32,6 +32,10 @@ SHOWN = 1_500
 GOLD_SHOWN = 6_000
 """The same for a relevant document, which people want to read."""
 
+_BARE = "no text was generated, searched as it is"
+_PARTLY = "some of its texts could not be generated"
+_STAYED = "calls failed, their documents stay where they were"
+
 _BLANK = " \t\n\v\f\r"
 
 
@@ -44,8 +48,8 @@ class Rankings:
     """The ranks of the relevant documents with copies of their text counted, where that differs."""
     generated: Mapping[str, list[str]]
     traces: Mapping[str, Any]
-    no_text: str
-    """What to say of a query for which no text was generated; empty if none was to be."""
+    failures: Mapping[str, str]
+    """What failed, where something did."""
 
 
 def explorer_files(
@@ -96,21 +100,33 @@ def _read(kept: Kept, queries: Sequence[str], relevant: Mapping[str, Any], copie
     if facts is None or file is None or sha256(file) != facts.sha256:
         raise UserError(f"{file} is not the run that {kept.path.name} was made with: run the system again")
     run = WrittenRun(file, queries)
+    generated, traces = kept.generated(), kept.traces()
     return Rankings(
         top={query: run.top(query, DEPTH) for query in queries},
         with_copies={
             query: ranks for query in queries if (ranks := ranks_with_copies(run, query, relevant[query], copies))
         },
-        generated=kept.generated(),
-        traces=kept.traces(),
-        no_text=_no_text(kept.record),
+        generated=generated,
+        traces=traces,
+        failures=_failures(kept.record, queries, generated, traces),
     )
 
 
-def _no_text(record: Record) -> str:
-    failed = [stage for stage in record.stages if stage.stage == "expand" and stage.failures]
-    kinds = ", ".join(kind for stage in failed for kind in stage.failure_kinds)
-    return f"no text was generated ({kinds or 'failed'}): searched as it is" if failed else ""
+def _failures(
+    record: Record, queries: Iterable[str], generated: Mapping[str, Any], traces: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return what failed for each query, stage by stage; of a search agent what its trace says."""
+    failures: dict[str, list[str]] = {}
+    for stage in record.stages:
+        expands = stage.stage == "expand"
+        # Records of before queries were told count them only: those without a text are the ones.
+        bare = [query for query in queries if expands and stage.failures and query not in generated]
+        for query, kinds in (stage.failed or dict.fromkeys(bare, ", ".join(stage.failure_kinds))).items():
+            told = (traces.get(query) or {}).get("failure") if expands else None
+            reason = f"{told['kind']}: {told['message']}" if told else kinds
+            outcome = _PARTLY if query in generated else _BARE
+            failures.setdefault(query, []).append(f"{stage.name}: {outcome if expands else _STAYED} ({reason})")
+    return {query: "; ".join(lines) for query, lines in failures.items()}
 
 
 def _shown(relevant: Iterable[str], query: str, systems: Iterable[Rankings]) -> dict[str, int]:
@@ -125,16 +141,9 @@ def _system_file(rankings: Rankings, shown: Mapping[str, Mapping[str, int]]) -> 
         "rankings": [[shown[query][document] for document, _ in rankings.top[query]] for query in shown],
         "scores": [[float(f"{score:.6g}") for _, score in rankings.top[query]] for query in shown],
         "copies": [[position[query], ranks] for query, ranks in rankings.with_copies.items()],
-        "failures": [[position[query], text] for query in shown if (text := _failure(rankings, query))],
+        "failures": [[position[query], text] for query in shown if (text := rankings.failures.get(query))],
         "traces": [position[query] for query in shown if query in rankings.traces],
     }
-
-
-def _failure(rankings: Rankings, query: str) -> str:
-    failed = (rankings.traces.get(query) or {}).get("failure")
-    if failed:
-        return f"{failed['kind']}: {failed['message']}"
-    return "" if query in rankings.generated else rankings.no_text
 
 
 def _query_files(

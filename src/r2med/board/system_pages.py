@@ -71,6 +71,7 @@ def _stage(stage: StageFacts) -> dict[str, Any]:
         "unpriced": cost.unpriced,
         "failures": stage.failures,
         "kinds": list(stage.failure_kinds.items()),
+        "failed": list(stage.failed.items()),
         "repairs": list(stage.repairs.items()),
         "details": list(stage.details.items()),
     }

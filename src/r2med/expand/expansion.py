@@ -47,6 +47,8 @@ class Expansion:
     cost: Cost = NOTHING
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     """Why, by kind; with several samples or rounds a query may have some that failed and still have text."""
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Query id -> how many of its answers failed, by kind, in words."""
     cut_texts: int = 0
     """Texts that reached their limit of tokens and are kept up to their last whole sentence."""
     counts: Mapping[str, float] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from r2med.expand.expansion import Expander, Expansion, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import Preview, answers_cost, failure_kinds, told_failures
+from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import Cleaning, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter, first_words
@@ -174,16 +174,18 @@ class Asked(Prompted[Generated]):
         if not dataset.queries:
             return Expansion.of(())
         prepared = [self._drafts(dataset, store)]
-        answers = self._ask(prepared[0])
-        texts = [_text(answer) for answer in answers]
-        kept = list(answers)
+        kept = self._ask(prepared[0])
+        asked = [query.id for query in dataset.queries] * self.stage.samples
+        answered = list(zip(asked, kept, strict=True))
+        texts = [_text(answer) for answer in kept]
         for _ in range(self.stage.rounds):
             prepared.append(self._refinement(dataset, texts, store))
             refined = self._ask(prepared[-1])
-            answers += [answer for answer, draft in zip(refined, texts, strict=True) if draft]
+            answered += [(query, new) for query, new, draft in zip(asked, refined, texts, strict=True) if draft]
             # A draft whose refinement failed is still an answer to the question.
             kept = [new if _text(new) else old for new, old in zip(refined, kept, strict=True)]
             texts = [_text(answer) for answer in kept]
+        answers = [answer for _, answer in answered]
         cut_prompts = sum(part.cut for part in prepared)
         cut_texts = sum(isinstance(answer, Generation) and answer.finish_reason == "length" for answer in kept)
         joining = self.method.joining.choose(self.stage.query)
@@ -193,6 +195,7 @@ class Asked(Prompted[Generated]):
             queries,
             cost=answers_cost(answers, self.card, cut_prompts) + total(part.cost for part in prepared),
             failure_kinds=failure_kinds(answers),
+            failed=failed_queries(answered),
             cut_texts=cut_texts,
             notices=self._notices(dataset.name, queries, answers, cut_prompts, cut_texts),
         )

@@ -92,32 +92,31 @@ class Recorded(Opened[Stage]):
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the dataset's queries with their recorded texts."""
-        texts, kinds, notices = self._texts(dataset)
+        texts, failed, notices = self._texts(dataset)
         queries = [self.joining.join(query, texts[query.id]) for query in dataset.queries]
-        return Expansion.of(queries, failure_kinds=kinds, notices=tuple(notices))
+        return Expansion.of(queries, failure_kinds=_counted(failed), failed=failed, notices=tuple(notices))
 
-    def _texts(self, dataset: Dataset) -> tuple[Texts, dict[str, int], list[str]]:
-        """Return the answers of each query, how many have none and why, and what a user should know of the files."""
+    def _texts(self, dataset: Dataset) -> tuple[Texts, dict[str, str], list[str]]:
+        """Return the answers of each query, why others have none, and what a user should know of the files."""
         files = self._files(dataset)
         rows, notices = _read(files, dataset)
-        texts, kinds = self._cleaned(rows, [query.id for query in dataset.queries])
-        if bare := sum(not parts for parts in texts.values()):
-            what = f"{bare} of {len(texts)} queries have no text and are searched as they are"
-            notices.append(f"{files[0]}: {what} ({listed_kinds(kinds)})")
-        return texts, kinds, notices
+        texts, failed = self._cleaned(rows, [query.id for query in dataset.queries])
+        if failed:
+            what = f"{len(failed)} of {len(texts)} queries have no text and are searched as they are"
+            notices.append(f"{files[0]}: {what} ({listed_kinds(_counted(failed))})")
+        return texts, failed, notices
 
-    def _cleaned(self, rows: Texts, ids: list[str]) -> tuple[Texts, dict[str, int]]:
-        """Return the answers, and how many queries have none and why, in the words of the chat layer's failures."""
+    def _cleaned(self, rows: Texts, ids: list[str]) -> tuple[Texts, dict[str, str]]:
+        """Return the answers, and why queries have none, in the words of the chat layer's failures."""
         written = {(name, index): text for name, parts in rows.items() for index, text in enumerate(parts)}
         answers = dict(zip(written, recorded_answers(list(written.values()), self.style, self.cleaning), strict=True))
-        kinds: Counter[str] = Counter()
-        texts = {}
+        texts, failed = {}, {}
         for name in ids:
             parts = rows.get(name, ())
             texts[name] = tuple(answer for index in range(len(parts)) if (answer := answers[name, index]))
             if not texts[name]:
-                kinds["missing" if name not in rows else "no_marker" if "".join(parts).strip() else "empty"] += 1
-        return texts, dict(sorted(kinds.items()))
+                failed[name] = "missing" if name not in rows else "no_marker" if "".join(parts).strip() else "empty"
+        return texts, failed
 
     def _files(self, dataset: Dataset) -> list[Path]:
         roots = [self.folder / dataset.name, self.folder] if self.folder is not None else [dataset.folder]
@@ -128,6 +127,10 @@ class Recorded(Opened[Stage]):
         known = other_llms(existing, self.stage.name, self.llm)
         rest = f"{known}; {self.otherwise}" if self.otherwise else known
         raise UserError(f"{dataset.name} has no recorded {self.stage.name} texts of {self.llm!r}{where}{rest}")
+
+
+def _counted(failed: Mapping[str, str]) -> dict[str, int]:
+    return dict(sorted(Counter(failed.values()).items()))
 
 
 def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:

@@ -92,6 +92,15 @@ def failure_kinds(answers: Iterable[Answer]) -> dict[str, int]:
     return dict(sorted(Counter(answer.kind for answer in answers if isinstance(answer, Failure)).items()))
 
 
+def failed_queries(answers: Iterable[tuple[str, Answer]]) -> dict[str, str]:
+    """Return the queries of which answers failed, with how many of each kind; `answers` are (query, answer)."""
+    failed: dict[str, list[Failure]] = {}
+    for query, answer in answers:
+        if isinstance(answer, Failure):
+            failed.setdefault(query, []).append(answer)
+    return {query: listed_kinds(failure_kinds(failures)) for query, failures in failed.items()}
+
+
 def failure_reasons(answers: Iterable[Answer]) -> dict[str, str]:
     """Return why answers failed: for each kind what the first of them said, on one line."""
     reasons: dict[str, str] = {}

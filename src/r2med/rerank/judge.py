@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from r2med.data.dataset import Dataset
 from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import Preview, answers_cost, failure_kinds, failure_reasons, listed_kinds
+from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
@@ -131,7 +131,8 @@ class LLMReranker(Prompted[JudgeStage]):
         pools = self._pools(dataset, queries, run, words)
         orders = self.stage.orders(asker, pools)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
-        return asker.result(new, f"{self.name} on {dataset.name}")
+        blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
+        return asker.result(new, blocks, f"{self.name} on {dataset.name}")
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
         """Return what it would ask about documents taken at even steps from the corpus: how often, and how much."""
@@ -176,6 +177,7 @@ class Asker:
         self._prompts = prompts
         self._words = words
         self._answers: list[Generation | Failure] = []
+        self._asked: list[str] = []  # for each answer the query's block
         self._repairs: Counter[str] = Counter()
         self._cut = 0
 
@@ -202,18 +204,21 @@ class Asker:
             if isinstance(answer, Generation) and parsed is None:
                 answer = _unusable(answer)
             self._answers.append(answer)
+            self._asked.append(question.query)
             self._repairs.update(parsed.repairs if parsed else {})
             values.append(parsed.value if parsed else None)
         return values
 
-    def result(self, run: Run, who: str) -> Reranked:
-        """Return the new run with all that was counted; `who` is named in notices."""
+    def result(self, run: Run, blocks: Mapping[str, str], who: str) -> Reranked:
+        """Return the new run with all that was counted; `blocks` are the queries' by id, `who` is named in notices."""
         kinds = failure_kinds(self._answers)
+        failed = failed_queries(zip(self._asked, self._answers, strict=True))
         return Reranked(
             run,
             cost=answers_cost(self._answers, self._card, self._cut),
             failures=sum(kinds.values()),
             failure_kinds=kinds,
+            failed={query: failed[block] for query, block in blocks.items() if block in failed},
             repairs=dict(sorted(self._repairs.items())),
             notices=tuple(f"{who}: {notice}" for notice in self._notices(run, kinds)),
         )

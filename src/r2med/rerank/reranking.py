@@ -25,6 +25,8 @@ class Reranked:
     failures: int = 0
     """Calls that brought no order: their documents stay where the stage before had them."""
     failure_kinds: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Query id -> how many of its calls failed, by kind, in words."""
     repairs: dict[str, int] = field(default_factory=dict)
     """What had to be mended in answers that could still be used, by kind: missing, repeated, invented, …"""
     notices: tuple[str, ...] = ()

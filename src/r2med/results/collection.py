@@ -182,7 +182,8 @@ def _named(name: str, everything: Sequence[Kept], folder: Path) -> list[Kept]:
 
 def _check_failures(kept: Kept, limit: float) -> None:
     for stage in kept.record.stages:
-        asked = kept.record.dataset.queries if stage.stage == "expand" else stage.cost.calls
+        # A prompt that does not fit its LLM is a failure without a call.
+        asked = kept.record.dataset.queries if stage.stage == "expand" else max(stage.cost.calls, stage.failures)
         if stage.failures > limit * max(1, asked):
             share = stage.failures / max(1, asked)
             raise UserError(

@@ -90,6 +90,8 @@ class StageFacts(_Part):
     failures: int = 0
     """Queries without generated text, or calls of a reranker that brought no order."""
     failure_kinds: dict[str, int] = {}
+    failed: dict[str, str] = {}
+    """Query -> how many of its calls failed, by kind, in words; empty in records of before it was kept."""
     repairs: dict[str, int] = {}
     details: dict[str, float] = {}
     """What else is worth knowing, such as a search agent's turns."""
@@ -272,6 +274,7 @@ def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator
             **_costs(expansion.cost),
             failures=expansion.failures,
             failure_kinds=dict(expansion.failure_kinds),
+            failed=dict(expansion.failed),
             details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
         )
     yield StageFacts(
@@ -288,6 +291,7 @@ def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator
             **_costs(reranked.cost),
             failures=reranked.failures,
             failure_kinds=reranked.failure_kinds,
+            failed=reranked.failed,
             repairs=reranked.repairs,
             gold=gold_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
         )

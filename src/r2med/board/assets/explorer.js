@@ -29,7 +29,8 @@
   function remember(push) {
     const params = Object.fromEntries(KEYS.map((key) => [key, view.chosen[key]]));
     if (params.measure === view.site.measure) params.measure = "";
-    history[push ? "pushState" : "replaceState"](null, "", board.link("explorer", params));
+    const link = board.link("explorer", params);
+    if (link !== location.hash) history[push ? "pushState" : "replaceState"](null, "", link);
   }
 
   /* Some orders need two systems: take the best but A, or no such order where there is only one. */
@@ -48,20 +49,22 @@
 
   const number = (name) => view.index.systems.find((system) => view.site.systems[system].name === name);
 
+  /* Return what `make` returns, kept under a key while the dataset is in view. */
+  function kept(key, make) {
+    if (!view.kept.has(key)) view.kept.set(key, make());
+    return view.kept.get(key);
+  }
+
   /* The systems by their mean, best first. */
-  function standing() {
+  const standing = () => kept(`standing ${view.chosen.measure}`, () => {
     const means = new Map(view.index.systems.map((system) => [system, mean(system)]));
     return [...view.index.systems].sort((x, y) => means.get(y) - means.get(x));
-  }
+  });
 
   /* Whom to compare with: the best system but A. */
   const rival = () => standing().find((system) => view.site.systems[system].name !== view.chosen.a);
 
-  const values = (system) => {
-    const key = `${view.chosen.measure} ${system}`;
-    if (!view.values.has(key)) view.values.set(key, board.measure.queries(view.chosen.measure, view.gold, system));
-    return view.values.get(key);
-  };
+  const values = (system) => kept(`${view.chosen.measure} ${system}`, () => board.measure.queries(view.chosen.measure, view.gold, system));
 
   const mean = (system) => { const all = values(system); return all?.length ? all.reduce((sum, value) => sum + value, 0) / all.length : -1; };
 
@@ -115,10 +118,13 @@
       b === null ? null : s("svg", { x: at(b), y: 6, overflow: "visible" }, s("rect", { class: "side-b", x: -3, y: -3, width: 6, height: 6 })));
   }
 
+  /* Whether a stage of A or B failed for a query. */
+  const failed = (position) => view.files.some(({ failures }) => failures.some(([at]) => at === position));
+
   function entry(position) {
     const [id, text] = view.index.queries[position];
     const link = h("a", { class: "entry", href: board.link("explorer", { ...view.chosen, q: id }) },
-      h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))), line(position));
+      h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))), line(position), failed(position) ? h("span", { class: "chip bad" }, "failed") : null);
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -132,12 +138,13 @@
     const shown = view.shown;
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
-    const { q, ...rest } = view.chosen;
-    const drawn = JSON.stringify([shown, rest]);
-    if (drawn !== view.listDrawn) view.list.replaceChildren(...shown.map(entry));
-    view.listDrawn = drawn;
+    view.list.replaceChildren(...shown.map(entry));
+  }
+
+  /* Mark the query that is open, and have it in view. */
+  function markCurrent(at) {
     view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const current = view.list.children[shown.findIndex((position) => view.index.queries[position][0] === q)]?.firstChild;
+    const current = view.list.children[at]?.firstChild;
     current?.setAttribute("aria-current", "true");
     if (current && view.list.clientHeight) {
       const top = current.offsetTop - view.list.offsetTop;
@@ -215,17 +222,22 @@
       part("Shown", turn.information), part("Made of it", turn.analysis)))];
   }
 
+  function sidePicker(letter) {
+    const options = standing().map((each) => [view.site.systems[each].name, `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`]);
+    const picker = board.select(letter, options, "", (name) => choose({ [letter.toLowerCase()]: name }));
+    picker.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
+    picker.querySelector("select").dataset.focus = letter;
+    return picker;
+  }
+
   /* The head of a side: which system, its figures for this query, what failed. */
   function sideHead(letter, system, position, file) {
-    const options = standing().map((each) => [view.site.systems[each].name, `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`]);
-    const chosen = view.site.systems[system].name;
     const value = valueOf(system, position);
     const failure = file.failures.find(([query]) => query === position);
     const copied = file.copies.find(([query]) => query === position);
     const grades = view.gold.grades[view.judged.get(position)];
-    const picker = board.select(letter, options, chosen, (name) => choose({ [letter.toLowerCase()]: name }));
-    picker.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
-    picker.querySelector("select").dataset.focus = letter;
+    const picker = kept(`picker ${letter} ${view.chosen.measure}`, () => sidePicker(letter));
+    picker.querySelector("select").value = view.site.systems[system].name;
     return h("div", { class: "side-head" }, picker,
       h("p", { class: "side-figures" }, value === null ? "not judged" : [h("b", null, points(value)), ` ${view.chosen.measure}`],
         copied && value !== null ? h("span", { class: "muted", title: "Documents that have the text of a relevant one under another id, counted as that one" },
@@ -275,13 +287,19 @@
     const systems = [a, b].filter((system) => system !== undefined);
     own.files = await Promise.all(systems.map((system) => board.load(`explorer/${own.number}/s${system}`)));
     if (own !== view || own.turn !== turn) return; // something else was chosen meanwhile
-    own.shown = listed();
-    let position = own.index.queries.findIndex(([id]) => id === chosen.q);
+    const { q, ...rest } = chosen;
+    const list = JSON.stringify(rest);
+    if (own.listDrawn !== list) {
+      own.listDrawn = list;
+      own.shown = listed();
+      drawList();
+    }
+    let position = own.index.queries.findIndex(([id]) => id === q);
     if (!own.shown.includes(position)) position = own.shown[0] ?? -1;
     if (position >= 0) chosen.q = own.index.queries[position][0]; // else what was open opens again when the search is over
     remember(false);
     own.order.value = chosen.order;
-    drawList();
+    markCurrent(own.shown.indexOf(position));
     if (position < 0) {
       own.drawn = "";
       own.body.replaceChildren(h("p", { class: "empty" }, "No query is left. Choose another order, or search for other words."));
@@ -332,7 +350,7 @@
     const chosen = Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""]));
     const place = new Map(gold.queries.map((id, i) => [id, i]));
     const judged = new Map(index.queries.map(([id], i) => [i, place.get(id)]).filter(([, at]) => at !== undefined));
-    view = { site, available, number: wanted, dataset: site.datasets[wanted], index, gold, judged, chosen, values: new Map(), side: "a", names: site.systems.map(({ name }) => name) };
+    view = { site, available, number: wanted, dataset: site.datasets[wanted], index, gold, judged, chosen, kept: new Map(), side: "a", names: site.systems.map(({ name }) => name) };
     chosen.data = view.dataset.name;
     if (!ORDERS.some(([name]) => name === chosen.order)) chosen.order = "";
     if (!board.measure.parse(chosen.measure)) chosen.measure = site.measure;

@@ -5,6 +5,7 @@ board.ranking = (() => {
   const { h, named, points, marks } = board;
   const WINDOW = 320;
   const COMPARED = 10;
+  const AT_ONCE = 6;
 
   /* A text that can be opened: its best window, and on a click all that is shipped, with what was left out told. */
   function text(content, before, after, wanted) {
@@ -41,18 +42,26 @@ board.ranking = (() => {
     return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${other.toLocaleString("en")}`));
   }
 
-  /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document. */
-  const list = (side, other) => h("ol", { class: `ranking ${side.letter.toLowerCase()}` }, side.ranking.map((position, i) => {
-    const document = side.documents[position];
+  function hit({ letter, documents, ranking, scores, wanted }, i, other) {
+    const document = documents[ranking[i]];
     const [id, content, before, after, grade] = document;
     return h("li", { class: grade > 0 ? "hit gold" : "hit" },
       h("span", { class: "hit-rank" }, i + 1),
       h("div", { class: "hit-body" },
-        h("p", { class: "hit-head" }, named(id), judgement(document, side.documents), h("span", { class: "grow" }),
-          other && elsewhere(i + 1, other(position), side.letter === "A" ? "B" : "A", grade > 0),
-          h("span", { class: "score", title: "score" }, Number(side.scores[i].toPrecision(4)).toString())),
-        content === null ? h("p", { class: "muted" }, "This document is not in the corpus.") : text(content, before, after, side.wanted)));
-  }));
+        h("p", { class: "hit-head" }, named(id), judgement(document, documents), h("span", { class: "grow" }),
+          other && elsewhere(i + 1, other(ranking[i]), letter === "A" ? "B" : "A", grade > 0),
+          h("span", { class: "score", title: "score" }, Number(scores[i].toPrecision(4)).toString())),
+        content === null ? h("p", { class: "muted" }, "This document is not in the corpus.") : text(content, before, after, wanted)));
+  }
+
+  /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document.
+     What is below the screen is drawn when the rest has been shown. */
+  function list(side, other) {
+    const hits = (from, to) => side.ranking.slice(from, to).map((_, i) => hit(side, from + i, other));
+    const element = h("ol", { class: `ranking ${side.letter.toLowerCase()}` }, hits(0, AT_ONCE));
+    requestAnimationFrame(() => setTimeout(() => element.isConnected && element.append(...hits(AT_ONCE))));
+    return element;
+  }
 
   const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 

@@ -45,7 +45,7 @@
       section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]),
       section("Cost by stage", stageTable(records, site)),
-      section("Failures", failures(records)),
+      section("Failures", failures(records, system, site)),
       section("Run it again", board.command(data.command), h("p", null, "What was computed before is read back; the same command goes on where it was stopped.")),
       section("Settings", h("div", { class: "columns" }, facts(data.settings), facts([...data.versions, ...origin(records)]))));
   }
@@ -133,12 +133,20 @@
         h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced)), h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"))))));
   }
 
-  function failures(records) {
+  /* The queries that something failed for, each a way into the explorer. */
+  function failedQueries(records, system, site) {
+    const failed = records.flatMap((record) => record.stages.flatMap((stage) => stage.failed.map(([query, kinds]) => [site.datasets[record.dataset].name, query, stage.name, kinds])));
+    return failed.length ? h("details", null, h("summary", null, "Which queries"), h("div", { class: "table-wrap" }, h("table", null, h("tbody", null, failed.map(([data, query, stage, kinds]) => h("tr", null,
+      h("th", { scope: "row" }, h("a", { href: board.link("explorer", { data, q: query, a: system.name }) }, named(query))), h("td", null, named(data)), h("td", null, named(stage)), h("td", null, visible(kinds)))))))) : null;
+  }
+
+  function failures(records, system, site) {
     const kinds = failureKinds(records);
     const repairs = records.flatMap((record) => record.stages.flatMap((stage) => stage.repairs));
     const sums = new Map();
     for (const [kind, times] of repairs) sums.set(kind, (sums.get(kind) || 0) + times);
     return [kinds.length ? facts(kinds.map(([kind, times]) => [kind, count(times)])) : h("p", null, "None: every query went through every stage."),
+      failedQueries(records, system, site),
       sums.size ? [h("h3", null, "Answers that were repaired"), facts([...sums].map(([kind, times]) => [kind, count(times)]))] : null];
   }
 
