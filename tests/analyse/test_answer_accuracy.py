@@ -55,19 +55,21 @@ def test_a_rehearsal_asks_nothing_and_says_what_would_be_asked(tmp_path: Path, s
     setup = scripted(tmp_path, store, ([], {"verdict": "right"}))
     previews = rehearse("answers", "downstream", "contamination", setup=setup, results=results, data=[DIAG], queries=2)
     calls = {name: len(preview.unanswered) for name, preview in previews.items()}
-    assert calls == {"judge-answer": 2, "answer-choice": 12, "answer-open": 12, "continue": 2}
+    assert calls == {"judge-answer": 14, "answer-choice": 12, "answer-open": 12, "support": 10, "continue": 2}
 
 
 def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
     tmp_path: Path, store: Store, results: Path
 ) -> None:
-    setup = scripted(tmp_path, store, ([], {"continuation": "and so on", "verdict": "right"}))
+    said = {"continuation": "and so on", "verdict": "right", "choice": "A", "answer": "Gout", "supported": False}
+    setup = scripted(tmp_path, store, ([], said))
+    asked = ("answers", "downstream", "contamination")
     first, second = (
-        analyse("answers", "contamination", setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
+        analyse(*asked, setup=setup, results=results, data=[DIAG], queries=3, out=tmp_path / name)
         for name in ("a", "b")
     )
     assert [file.read_bytes() for file in first.files] == [file.read_bytes() for file in second.files]
     assert not any(
         preview.unanswered
-        for preview in rehearse("contamination", setup=setup, results=results, data=[DIAG], queries=3).values()
+        for preview in rehearse(*asked, setup=setup, results=results, data=[DIAG], queries=3).values()
     )

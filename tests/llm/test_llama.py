@@ -1,17 +1,21 @@
 """A real LLM, SmolLM2 with 135M parameters: in process, and behind llama.cpp's own server."""
 
+import json
 import os
 import signal
 import sys
+from dataclasses import replace
 
 import httpx
 import pytest
 
+from r2med.build.answer_forms import TEXT, one_of, read_form, schema_of, score
 from r2med.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend, free_cores, gguf_file
 from r2med.llm.llm_cards import LLMS
+from r2med.rerank.json_in_text import json_objects
 from r2med.setup import Setup
 from r2med.store import Store
 from support import llama_server
@@ -221,3 +225,12 @@ def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_p
         assert (there.content, there.finish_reason) == (here.content, here.finish_reason)
         assert (there.prompt_tokens, there.completion_tokens) == (here.prompt_tokens, here.completion_tokens)
         assert not there.estimated
+
+
+def test_an_answer_keeps_the_schema_that_was_asked_for(smollm2):
+    form = {"rationale": TEXT, "relevance": score(5), "kind": one_of("drug", "disease")}
+    asked = ask("How well does this answer the question? Measles has Koplik spots.", max_tokens=80)
+    [free], [kept] = answers(smollm2, asked), answers(smollm2, replace(asked, schema=schema_of(form)))
+    assert not list(json_objects(free.content))
+    assert list(json.loads(kept.content)) == list(form)
+    assert read_form(form, json.loads(kept.content))

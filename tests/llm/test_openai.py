@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from r2med.engine.reporting import Progress, listening
 from r2med.llm.chat import Generation, RawAnswer
 from r2med.llm.costs import answers_cost
+from r2med.llm.journal import key_of
 from r2med.net.http import Answer
 from support import chat_server as api
 from support.chat_models import PATIENT, ask, card, numbered, one, opened, texts
@@ -64,6 +66,38 @@ def test_a_server_that_knows_no_stream_options_is_asked_without(server: Server, 
     chat = opened(server, home, concurrency=1)
     assert len(texts(chat.complete(numbered(3)))) == 3
     assert ["stream_options" in r.body for r in server.requests] == [True, False, False, False]
+
+
+SCHEMA = '{"type": "object", "properties": {"score": {"type": "integer"}}}'
+
+
+def test_the_schema_of_an_answer_is_sent_and_is_part_of_its_key(server: Server, home: Path) -> None:
+    chat = opened(server, home)
+    plain = ask("gout")
+    structured = [replace(request, schema=SCHEMA) for request in plain]
+    texts(chat.complete(plain) + chat.complete(structured) + chat.complete(structured))
+    sent = [request.body.get("response_format") for request in server.requests]
+    schema = {"name": "answer", "strict": True, "schema": json.loads(SCHEMA)}
+    assert sent == [None, {"type": "json_schema", "json_schema": schema}]
+    # As answers were kept before there were schemas: none of them is asked for again.
+    assert key_of({"model": "m"}, plain[0]).hex() == "5510bc41fe27dcb540b3283cacdc3166"
+
+
+@pytest.mark.parametrize("reason", ["This response_format type is unavailable now", "Failed to parse grammar"])
+def test_a_server_that_takes_no_schema_is_asked_without_and_that_is_told_once(
+    server: Server, home: Path, caplog: pytest.LogCaptureFixture, reason: str
+) -> None:
+    async def step(exchange: api.Exchange) -> None:
+        refused = api.refuse(400, json.dumps({"error": {"message": reason}}))
+        await (refused if "response_format" in exchange.request.body else api.answer())(exchange)
+
+    server.otherwise = step
+    for _ in range(2):  # two steps of a build, each with an LLM that it opens
+        chat = opened(server, home, concurrency=4)
+        assert len(texts(chat.complete([replace(request, schema=SCHEMA) for request in numbered(8)]))) == 8
+    assert sum("takes no JSON schema for org/m" in message for message in caplog.messages) == 1
+    texts(opened(server, home).complete([replace(request, schema=SCHEMA) for request in ask("later")]))
+    assert "response_format" not in server.requests[-1].body
 
 
 def test_identical_requests_are_asked_once_and_samples_apart(server: Server, home: Path) -> None:

@@ -1,6 +1,7 @@
 """vLLM in process, against a stand-in with its documented interface: what is handed over, and what comes back."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -79,6 +80,12 @@ def test_what_is_not_set_is_as_the_model_has_it(calls):
     )
     assert (given.temperature, given.top_p, given.top_k, given.repetition_penalty) == (0.0, 0.95, 5, 1.1)
     assert given.stop == ["x"]
+
+
+def test_the_schema_of_an_answer_is_handed_over(calls):
+    answers(VllmBackend(card(), Setup()), replace(ask("one"), schema="{}"), ask("two"))
+    given = [sampling.structured_outputs for _, sampling in calls.batches[0]]
+    assert given == [vllm_standin.StructuredOutputsParams(json="{}"), None]
 
 
 def test_samples_have_seeds_of_their_own(calls):

@@ -13,6 +13,11 @@ ENGINE_ARGUMENTS = {"max_model_len", "max_num_seqs", "enable_prefix_caching", "d
 
 
 @dataclass
+class StructuredOutputsParams:
+    json: str | dict[str, Any] | None = None
+
+
+@dataclass
 class SamplingParams:
     n: int = 1
     presence_penalty: float = 0.0
@@ -28,6 +33,7 @@ class SamplingParams:
     ignore_eos: bool = False
     max_tokens: int | None = 16
     min_tokens: int = 0
+    structured_outputs: StructuredOutputsParams | None = None
 
     def __post_init__(self) -> None:
         if self.temperature < 0 or not 0 < self.top_p <= 1 or self.repetition_penalty <= 0 or self.top_k < -1:
@@ -182,5 +188,8 @@ def install(monkeypatch: pytest.MonkeyPatch, gpus: int = 1) -> Calls:
     for part in (LLM, SamplingParams, RequestOutput, CompletionOutput):
         setattr(module, part.__name__, part)
     monkeypatch.setitem(sys.modules, "vllm", module)
+    sampling = ModuleType("vllm.sampling_params")
+    sampling.StructuredOutputsParams = StructuredOutputsParams  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", sampling)
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     return calls

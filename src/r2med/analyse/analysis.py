@@ -81,10 +81,7 @@ def analyse(
 
 
 def rehearse(*names: str, setup: Setup | None = None, **material: Any) -> dict[str, Preview]:
-    """Return what analyses would ask, by the name of the question; nothing is asked or written.
-
-    Questions about answers that are not there yet, as a judge's, are not among them.
-    """
+    """Return what analyses would ask, by the name of the question; nothing is asked or written."""
     given = Material(setup or Setup(), rehearsal=True, **material)
     for name in checked_names(names):
         function(name)(given)

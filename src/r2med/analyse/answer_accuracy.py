@@ -14,7 +14,7 @@ from r2med.analyse.findings import Cell, Section, Table, correlation_interval, m
 from r2med.analyse.llm_questions import Questions
 from r2med.analyse.material import Material
 from r2med.analyse.scaling import Expanded, author_notes, expanded_systems, gains
-from r2med.build.asking import choice
+from r2med.build.answer_forms import REMARK, one_of
 from r2med.errors import UserError
 from r2med.measure.agreement import cohen_kappa
 from r2med.measure.scores import Floats
@@ -26,6 +26,7 @@ SHORT = 8
 """Terms of a gold answer that a rule can look for; a longer one is a text of its own."""
 
 _FINAL = re.compile(r"(?:final answer|answer|diagnosis)\s*(?:is|:)\s*([^\n]+)", re.IGNORECASE)
+_VERDICT = {"final_answer": REMARK, "verdict": one_of("right", "wrong", "none")}
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 
 
@@ -70,13 +71,13 @@ def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> l
     verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
     if questions.setup.llm:
         fields = [{"gold": gold, "text": text} for _, _, gold, text in items]
-        verdicts = questions.ask("judge-answer", fields, _read)
+        verdicts = questions.ask("judge-answer", fields, lambda _: _VERDICT, _read)
     known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
     return [Judged(*item, rule, right, final) for item, rule, (right, final) in known]
 
 
 def _read(number: int, answer: Mapping[str, Any]) -> tuple[bool, str]:
-    return choice(answer, "verdict", ("right", "wrong", "none")) == "right", str(answer.get("final_answer", ""))
+    return answer["verdict"] == "right", answer["final_answer"]
 
 
 def agreement_table(name: str, judged: Sequence[Judged]) -> Table:

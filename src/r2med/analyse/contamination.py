@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.analyse.findings import Cell, Section, Table, mean_interval
 from r2med.analyse.material import Material
-from r2med.build.asking import words as text_of
+from r2med.build.answer_forms import TEXT
 from r2med.data.dataset import Dataset
 from r2med.errors import UserError
 from r2med.results.comparison import Interval
@@ -22,6 +22,7 @@ DOCUMENTS = 50
 BY_HEART = 10
 """Words in a row that are hardly met by chance."""
 
+FORM = {"continuation": TEXT}
 _WORD = re.compile(r"\w+")
 
 
@@ -33,7 +34,7 @@ def contamination(material: Material) -> Section:
     for name, dataset in material.datasets.items():
         drawn = _drawn(dataset, material.queries or DOCUMENTS)
         fields = [{"text": " ".join(text[:SHOWN]), "words": str(HIDDEN)} for text in drawn]
-        said = material.questions.ask("continue", fields, lambda number, answer: text_of(answer, "continuation"))
+        said = material.questions.ask("continue", fields, lambda _: FORM, lambda _, form: str(form["continuation"]))
         hidden = [" ".join(text[SHOWN : SHOWN + HIDDEN]) for text in drawn]
         others = hidden[1:] + hidden[:1]
         told = [(true, other, text) for true, other, text in zip(hidden, others, said, strict=True) if text]

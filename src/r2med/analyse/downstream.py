@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from r2med.analyse.material import Material
 from r2med.analyse.overlap import barred_rows, gold_pairs
 from r2med.analyse.svg_charts import curves
 from r2med.analyse.unjudged import ranked_lists
-from r2med.build.asking import choice, truth, words
+from r2med.build.answer_forms import TEXT, TRUTH, letter
 from r2med.data.dataset import Dataset, Query
 from r2med.errors import UserError
 from r2med.llm.costs import approximate_tokens
@@ -57,15 +56,25 @@ def downstream(material: Material) -> Section:
         raise UserError("no query has an answer, or no record lies beside its ranking: nothing can be asked")
     with_options = [item for item in items if len(item.options) > 1]
     chosen = questions.ask(
-        "answer-choice", [item.fields for item in with_options], lambda n, a: _option(with_options[n], a)
+        "answer-choice",
+        [item.fields for item in with_options],
+        lambda n: {"choice": letter(len(with_options[n].options))},
+        lambda n, form: with_options[n].options[form["choice"]] == with_options[n].query.answer,
     )
-    later = "judging answers and their support takes up to two more calls each"
-    written = questions.ask("answer-open", [item.fields for item in items], lambda n, a: words(a, "answer"), later)
+    written = questions.ask(
+        "answer-open",
+        [item.fields for item in items],
+        lambda _: {"answer": TEXT},
+        lambda _, form: str(form["answer"]),
+        rehearsed=[f"an answer, number {number}" for number in range(len(items))],
+    )
     answered = [(item, text) for item, text in zip(items, written, strict=True) if text is not None]
     judged = judge([(item.dataset, item.query.id, item.query.answer, text) for item, text in answered], questions)
     read = [(item, text) for item, text in answered if item.passages]
     support = [{**item.fields, "answer": text} for item, text in read]
-    supported = questions.ask("support", support, lambda n, a: truth(a, "supported"))
+    supported = questions.ask(
+        "support", support, lambda _: {"supported": TRUTH}, lambda _, form: bool(form["supported"])
+    )
     figures = {
         "choice": _by_condition(with_options, [np.nan if each is None else float(each) for each in chosen]),
         "open": _by_condition([item for item, _ in answered], [each.right for each in judged]),
@@ -136,12 +145,6 @@ def options_of(query: Query, others: Sequence[Query]) -> tuple[str, ...]:
     drawn = [wrong[number] for number in random.permutation(len(wrong))[: len(LETTERS) - 1]]
     options = [query.answer, *drawn]
     return tuple(options[number] for number in random.permutation(len(options)))
-
-
-def _option(item: Asked, answer: Mapping[str, Any]) -> bool:
-    """Tell whether the right option was chosen. Raises ValueError if none was."""
-    letter = choice({"choice": str(answer["choice"]).strip()[:1]}, "choice", LETTERS[: len(item.options)])
-    return item.options[LETTERS.index(letter)] == item.query.answer
 
 
 def grounded(answer: str, item: Asked) -> float:

@@ -11,12 +11,13 @@ from importlib.resources import files
 from operator import add
 from typing import Any, TypeVar
 
-from r2med.build.json_answers import ask_json, json_prompt, json_request
+from r2med.build.answer_forms import Form
+from r2med.build.json_answers import JsonQuestion, ask_json, json_question
 from r2med.cost import NOTHING, Cost
 from r2med.llm.costs import Preview, listed_kinds
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
-from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template
 from r2med.setup import Setup
 from r2med.text.identifiers import identifier_warning
@@ -55,32 +56,44 @@ class Questions:
         self,
         template: str,
         items: Sequence[Mapping[str, str]],
+        form: Callable[[int], Form],
         read: Callable[[int, Mapping[str, Any]], Outcome],
-        note: str = "",
+        *,
+        rehearsed: Sequence[Outcome] = (),
     ) -> list[Outcome | None]:
         """Ask about every item; None for what failed, which is counted.
 
-        In a rehearsal nothing is asked, and `note` says what the number of calls does not tell.
+        In a rehearsal nothing is asked: `rehearsed` are outcomes that stand for those that are not in the journal.
         """
         if not items:
             return []
         file = files("r2med.analyse") / "prompts" / f"{template}.txt"
         text, fitter = Template(str(file), file.read_text("utf-8")), Fitter(self.card, SYSTEM)
-        prompts = {number: json_prompt(fitter, text, values) for number, values in enumerate(items)}
+        questions = {n: json_question(fitter, text, values, form(n)) for n, values in enumerate(items)}
         if self.rehearsal:
-            requests = [json_request(prompt, self.card) for prompt in prompts.values() if isinstance(prompt, Fitted)]
-            preview = Preview.of(self.chat, self.card, requests, unfit=len(prompts) - len(requests), note=note)
-            self.previews[template] = reduce(add, [*filter(None, [self.previews.get(template)]), preview])
-            return [None] * len(items)
+            known = self._rehearsed(template, questions, read)
+            return [known.get(number, rehearsed[number] if rehearsed else None) for number in range(len(items))]
         if not self.chat.is_local:
             texts = (" ".join(values.values()) for values in items)
             if warning := identifier_warning(f"{template} sends to {self.chat.name}", texts):
                 log.warning("%s; Ctrl-C stops, --local-only refuses", warning)
-        answers = ask_json(prompts, read, self.chat, self.card, TRIES)
+        answers = ask_json(questions, read, self.chat, self.card, TRIES)
         self.cost += answers.cost
         self.asked[template] += len(items)
         self.failures.setdefault(template, Counter()).update(answers.failures.values())
         return [answers.outcomes.get(number) for number in range(len(items))]
+
+    def _rehearsed(
+        self, template: str, questions: Mapping[int, JsonQuestion], read: Callable[[int, Mapping[str, Any]], Outcome]
+    ) -> dict[int, Outcome]:
+        """Count what would be asked, and return what the journal answers already."""
+        requests = {number: each.request(self.card) for number, each in questions.items() if each.fits}
+        unfit = len(questions) - len(requests)
+        preview = Preview.of(self.chat, self.card, list(requests.values()), unfit=unfit)
+        self.previews[template] = reduce(add, [*filter(None, [self.previews.get(template)]), preview])
+        open_requests = set(self.chat.unanswered(list(requests.values())))
+        answered = {number: questions[number] for number, each in requests.items() if each not in open_requests}
+        return ask_json(answered, read, self.chat, self.card, tries=1).outcomes
 
     def notes(self, *templates: str) -> Iterator[str]:
         """Yield what failed of these questions, and which LLM was asked."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
+from r2med.build.answer_forms import Form
 from r2med.build.items import Item, Question, Rejected
-from r2med.build.json_answers import ask_json, json_prompt, json_request
+from r2med.build.json_answers import JsonQuestion, ask_json, json_question
 from r2med.build.step import Step, Streams, Work
 from r2med.errors import UserError
-from r2med.llm.chat import Failure
 from r2med.llm.costs import estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
-from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template, read_template
 from r2med.setup import Setup
 from r2med.stages import argument
@@ -41,6 +41,8 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     template: ClassVar[str]
     """The name of its prompt: a file of build/prompts, or of the folder `prompts`."""
+    answer: ClassVar[Form]
+    """What an answer holds."""
 
     llm: str = argument("the LLM that is asked", default="")
     prompts: str = Field("", description="a folder with templates of your own, beside the plan")
@@ -54,8 +56,12 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         """Return what fills the fields of the template; `text` is what is cut where it does not fit."""
         raise NotImplementedError
 
+    def form(self, item: Asked) -> Form:
+        """Return what an answer about this item holds."""
+        return self.answer
+
     def read(self, item: Asked, answer: Mapping[str, Any]) -> Item | Rejected:
-        """Return the item as it goes on, or left out. Raises ValueError if the answer does not say what was asked."""
+        """Return the item as it goes on, or left out. Raises ValueError if the form is filled with something else."""
         raise NotImplementedError
 
     def settled(self, item: Asked) -> Item | Rejected | None:
@@ -113,32 +119,32 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
         while block := list(itertools.islice(items, AT_ONCE)):
             settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}
-            prompts = {
-                number: json_prompt(fitter, template, self.fields(item))
+            questions = {
+                number: json_question(fitter, template, self.fields(item), self.form(item))
                 for number, item in enumerate(block)
                 if number not in settled
             }
             if work.rehearsal:
-                requests = [json_request(prompt, card) for prompt in prompts.values() if isinstance(prompt, Fitted)]
+                requests = [each.request(card) for each in questions.values() if each.fits]
                 unanswered = chat.unanswered(requests)
                 work.estimate += estimate(unanswered, card)
                 work.answered += len(set(requests)) - len(unanswered)
                 work.unpriced |= not is_priced(card)
                 yield from filter(None, (settled.get(number) or self.unread(item) for number, item in enumerate(block)))
             else:
-                yield from self._answered(block, settled, prompts, chat, card, work)
+                yield from self._answered(block, settled, questions, chat, card, work)
 
     def _answered(
         self,
         block: Sequence[Asked],
         settled: Mapping[int, Item | Rejected],
-        prompts: Mapping[int, Fitted | Failure],
+        questions: Mapping[int, JsonQuestion],
         chat: JournaledChat,
         card: LLMCard,
         work: Work,
     ) -> Iterator[Item | Rejected]:
         """Yield a block's items, asked up to `tries` times each."""
-        asked = ask_json(prompts, lambda number, answer: self.read(block[number], answer), chat, card, self.tries)
+        asked = ask_json(questions, lambda number, answer: self.read(block[number], answer), chat, card, self.tries)
         work.cost += asked.cost
         outcomes = {**settled, **asked.outcomes}
         for number, item in enumerate(block):
@@ -164,35 +170,3 @@ class AskingQuestions(Asking[Question], kind="build", needs="llm"):
     def fields(self, item: Question) -> Mapping[str, str]:
         """Return the question and its answer."""
         return {"text": item.text, "answer": item.answer or "not known"}
-
-
-def truth(answer: Mapping[str, Any], field: str) -> bool:
-    """Return a field that must be true or false. Raises ValueError if it is not."""
-    return answer[field] if isinstance(answer[field], bool) else choice(answer, field, ("true", "false")) == "true"
-
-
-def choice(answer: Mapping[str, Any], field: str, choices: Iterable[str]) -> str:
-    """Return a field that must be one of some words, whatever its case. Raises ValueError if it is not."""
-    by_lower = {word.lower(): word for word in choices}
-    value = str(answer[field]).strip().lower()
-    if value not in by_lower:
-        raise ValueError(f"{field}: {value!r}")
-    return by_lower[value]
-
-
-def whole_number(answer: Mapping[str, Any], field: str, low: int, high: int) -> int:
-    """Return a field that must be a whole number of a range. Raises ValueError if it is not."""
-    value = answer[field]
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or float(value) != int(float(value)):
-        raise ValueError(f"{field}: {value!r}")
-    if not low <= int(float(value)) <= high:
-        raise ValueError(f"{field}: {value!r} is not from {low} to {high}")
-    return int(float(value))
-
-
-def words(answer: Mapping[str, Any], field: str) -> str:
-    """Return a field that must be a text with words in it. Raises ValueError if it is not."""
-    value = answer[field]
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{field}: {value!r}")
-    return value.strip()

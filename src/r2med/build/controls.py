@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.build.asking import Asking, words
+from r2med.build.answer_forms import TEXT, Form
+from r2med.build.asking import Asking
 from r2med.build.cases import chunks_of
 from r2med.build.items import Candidate, Chunk, Item, Question, Rejected, Stream
 from r2med.build.pipeline import drawn
@@ -33,6 +34,7 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
     """Plant candidates that cannot be evidence among the others: a near miss, the query's words stuffed, random."""
 
     template: ClassVar[str] = "near-miss"
+    answer: ClassVar[Form] = {"condition": TEXT, "passage": TEXT}
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "candidates"
     adds: ClassVar[bool] = True
@@ -70,10 +72,9 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Candidate:
         """Return the near miss. Raises ValueError if it names the answer."""
-        passage = words(answer, "passage")
-        if _names(passage, item.answer) or _names(words(answer, "condition"), item.answer):
+        if any(_names(text, item.answer) for text in answer.values()):
             raise ValueError("it names the answer")
-        return _control(item, "near-miss", NEAR_MISS, passage)
+        return _control(item, "near-miss", NEAR_MISS, answer["passage"])
 
     def unread(self, item: Question) -> Candidate:
         """Return what stands for a near miss in a rehearsal."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import Field
 
-from r2med.build.asking import AT_ONCE, AskingQuestions, choice
+from r2med.build.answer_forms import Form, letter
+from r2med.build.asking import AT_ONCE, AskingQuestions
 from r2med.build.items import Item, Question, Rejected
 from r2med.build.step import Step, Streams, Work
 from r2med.setup import Setup
@@ -31,13 +32,16 @@ class _Attempt(AskingQuestions, kind="build", needs="llm"):
 
     def fields(self, item: Question) -> Mapping[str, str]:
         """Return the question and its options by letter."""
-        options = (f"{letter}. {option}" for letter, option in _lettered(item).items())
+        options = (f"{chr(ord('A') + number)}. {option}" for number, option in enumerate(item.options))
         return {"text": item.text, "options": "\n".join(options)}
+
+    def form(self, item: Question) -> Form:
+        """Return the letter of an option."""
+        return {"choice": letter(len(item.options))}
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
         """Return the question, or as left out if the choice is right."""
-        chosen = _lettered(item)[choice(answer, "choice", _lettered(item))]
-        return Rejected.of(item, RIGHT) if chosen == item.answer else item
+        return Rejected.of(item, RIGHT) if item.options[answer["choice"]] == item.answer else item
 
 
 class DropEasy(Step, kind="build"):
@@ -82,7 +86,3 @@ class DropEasy(Step, kind="build"):
                 else:
                     yield question
         work.facts["answered right"] = dict(right)
-
-
-def _lettered(item: Question) -> dict[str, str]:
-    return {chr(ord("A") + number): option for number, option in enumerate(item.options)}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from r2med.build.answer_forms import Form, read_form, schema_of
 from r2med.cost import NOTHING, Cost
 from r2med.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, Generation
@@ -17,8 +18,25 @@ from r2med.prompts.templates import Template
 from r2med.rerank.json_in_text import json_objects
 
 Outcome = TypeVar("Outcome")
-Prompts = Mapping[int, Fitted | Failure]
-"""Prompts by the number of what they ask about."""
+
+
+@dataclass(frozen=True)
+class JsonQuestion:
+    """A prompt, and the form of its answer."""
+
+    prompt: Fitted | Failure
+    form: Form
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be asked."""
+        return isinstance(self.prompt, Fitted)
+
+    def request(self, card: LLMCard, sample: int = 0) -> ChatRequest:
+        """Return the request of a prompt that fits."""
+        assert isinstance(self.prompt, Fitted)
+        schema = schema_of(self.form) if card.keeps_schema else ""
+        return ChatRequest(self.prompt.messages, sampling_of(card), sample, schema=schema)
 
 
 @dataclass
@@ -31,18 +49,22 @@ class JsonAnswers(Generic[Outcome]):
 
 
 def ask_json(
-    prompts: Prompts, read: Callable[[int, Mapping[str, Any]], Outcome], chat: JournaledChat, card: LLMCard, tries: int
+    questions: Mapping[int, JsonQuestion],
+    read: Callable[[int, Mapping[str, Any]], Outcome],
+    chat: JournaledChat,
+    card: LLMCard,
+    tries: int,
 ) -> JsonAnswers[Outcome]:
-    """Ask up to `tries` times each; `read` raises ValueError or KeyError if an answer does not say what was asked."""
+    """Ask up to `tries` times each; `read` raises ValueError if a filled form does not say what was asked."""
     asked: JsonAnswers[Outcome] = JsonAnswers()
-    asked.failures = {number: prompt.kind for number, prompt in prompts.items() if isinstance(prompt, Failure)}
-    waiting = [number for number in prompts if number not in asked.failures]
+    unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
+    asked.failures = {number: failure.kind for number, failure in unfit.items()}
+    waiting = [number for number in questions if number not in unfit]
     for sample in range(tries if waiting else 0):
-        requests = [json_request(prompts[number], card, sample) for number in waiting]
-        answers = chat.complete(requests)
+        answers = chat.complete([questions[number].request(card, sample) for number in waiting])
         asked.cost += answers_cost(answers, card)
         for number, answer in zip(waiting, answers, strict=True):
-            _take_in(asked, number, answer, read)
+            _take_in(asked, number, answer, questions[number].form, read)
         waiting = [number for number in waiting if number not in asked.outcomes]
     return asked
 
@@ -51,20 +73,21 @@ def _take_in(
     asked: JsonAnswers[Outcome],
     number: int,
     answer: Generation | Failure,
+    form: Form,
     read: Callable[[int, Mapping[str, Any]], Outcome],
 ) -> None:
     asked.failures[number] = answer.kind if isinstance(answer, Failure) else "unreadable"
     for value in json_objects(answer.text) if isinstance(answer, Generation) else ():
         try:
-            asked.outcomes[number] = read(number, value)
-        except (ValueError, KeyError, TypeError, OverflowError):  # the last: int() of 1e999
+            asked.outcomes[number] = read(number, read_form(form, value))
+        except (ValueError, TypeError):
             continue
         del asked.failures[number]
         return
 
 
-def json_prompt(fitter: Fitter, template: Template, values: Mapping[str, str]) -> Fitted | Failure:
-    """Return a prompt; the field `text` gives way where all is too long."""
+def json_question(fitter: Fitter, template: Template, values: Mapping[str, str], form: Form) -> JsonQuestion:
+    """Return a question; the field `text` gives way where all is too long."""
     text = values.get("text", "")
 
     def render(size: int) -> str:
@@ -74,10 +97,5 @@ def json_prompt(fitter: Fitter, template: Template, values: Mapping[str, str]) -
             known = ", ".join(f"{{{name}}}" for name in values)
             raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
 
-    return fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
-
-
-def json_request(prompt: Fitted | Failure, card: LLMCard, sample: int = 0) -> ChatRequest:
-    """Return the request of a prompt that fits."""
-    assert isinstance(prompt, Fitted)
-    return ChatRequest(prompt.messages, sampling_of(card), sample)
+    prompt = fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
+    return JsonQuestion(prompt, form)

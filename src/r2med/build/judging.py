@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.build.asking import Asking, whole_number, words
+from r2med.build.answer_forms import TEXT, Form, score
+from r2med.build.asking import Asking
 from r2med.build.cases import Case, cases
 from r2med.build.items import Item, Judgement, Rejected, Stream
 from r2med.build.step import Streams, Work
@@ -23,6 +24,7 @@ class Judge(Asking[Case], kind="build", needs="llm"):
     """Score every candidate for answer relevance and reasoning support, 0 to 5 each, by one LLM or several."""
 
     template: ClassVar[str] = "judge"
+    answer: ClassVar[Form] = {"rationale": TEXT, "relevance": score(HIGHEST), "support": score(HIGHEST)}
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "judgements"
     adds: ClassVar[bool] = True
@@ -44,15 +46,13 @@ class Judge(Asking[Case], kind="build", needs="llm"):
         }
 
     def read(self, item: Case, answer: Mapping[str, Any]) -> Judgement:
-        """Return the judgement. Raises ValueError unless both scores are whole numbers from 0 to 5, with a reason."""
+        """Return the judgement."""
         return Judgement(
             question=item.question.id,
             chunk=item.candidate.chunk,
             judge=self.llm,
-            relevance=whole_number(answer, "relevance", 0, HIGHEST),
-            support=whole_number(answer, "support", 0, HIGHEST),
-            rationale=words(answer, "rationale"),
             control=item.candidate.control,
+            **answer,
         )
 
     def failed(self, item: Case, kind: str) -> Rejected:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
+from r2med.build.answer_forms import NAMES, Form
 from r2med.build.asking import AskingQuestions
 from r2med.build.items import Question, Rejected
 from r2med.text.english import english
@@ -18,6 +19,7 @@ class CheckLeaks(AskingQuestions, kind="build", needs="llm"):
     """Leave out questions in which their answer stands: its name by a rule, its other names as an LLM lists them."""
 
     template = "check-leaks"
+    answer: ClassVar[Form] = {"names": NAMES}
 
     name: str = "check-leaks"
 
@@ -33,10 +35,7 @@ class CheckLeaks(AskingQuestions, kind="build", needs="llm"):
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
         """Return the question, or as left out with the name that stands in it."""
-        names = answer["names"]
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError(f"names: {names!r}")
-        leaked = named_in(item.text, names)
+        leaked = named_in(item.text, answer["names"])
         return Rejected.of(item, LEAKS, leaked) if leaked else item
 
 

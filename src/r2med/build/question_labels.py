@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.build.asking import AskingQuestions, choice, truth
+from r2med.build.answer_forms import REMARK, TRUTH, Form, one_of
+from r2med.build.asking import AskingQuestions
 from r2med.build.items import Question, Rejected
 from r2med.stages import Words
 
@@ -46,22 +48,28 @@ class LabelKind(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM say whether a question asks for an examination, a diagnosis or a treatment; leave out all others."""
 
     template = "label-kind"
+    answer: ClassVar[Form] = {
+        "kind": one_of(*ANSWER_KINDS, "none"),
+        # Which of them are right depends on the kind, so that all are sent, and those are checked.
+        "answer_kind": replace(REMARK, schema=one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "").schema),
+    }
 
     name: str = "label-kind"
     keep: Words = Field(("EXM", "DIA", "TRT"), description="the kinds that go on")
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
         """Return the question with its kind."""
-        kind = choice(answer, "kind", (*ANSWER_KINDS, "none"))
+        kind = answer["kind"]
         if kind not in self.keep:
             return Rejected.of(item, "Other Kind", kind)
-        return item.model_copy(update={"kind": f"{kind}/{choice(answer, 'answer_kind', ANSWER_KINDS[kind])}"})
+        return item.model_copy(update={"kind": f"{kind}/{one_of(*ANSWER_KINDS[kind]).read(answer['answer_kind'])}"})
 
 
 class CheckRules(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM check four rules: it takes reasoning, has one answer, can be asked openly, its answer is medical."""
 
     template = "check-rules"
+    answer: ClassVar[Form] = {**dict.fromkeys(RULES, TRUTH), "why": REMARK}
 
     name: str = "check-rules"
 
@@ -71,16 +79,17 @@ class CheckRules(AskingQuestions, kind="build", needs="llm"):
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
         """Return the question, or the label of the first rule that it breaks."""
-        broken = [label for field, label in RULES.items() if not truth(answer, field)]
+        broken = [label for field, label in RULES.items() if not answer[field]]
         if not broken:
             return item
-        return Rejected.of(item, broken[0], "; ".join(filter(None, (*broken[1:], str(answer.get("why") or "")))))
+        return Rejected.of(item, broken[0], "; ".join(filter(None, (*broken[1:], answer["why"]))))
 
 
 class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM say which of twelve body systems a question is about; those whose source says it are not asked."""
 
     template = "label-body-system"
+    answer: ClassVar[Form] = {"body_system": one_of(*BODY_SYSTEMS)}
 
     name: str = "label-body-system"
 
@@ -94,4 +103,4 @@ class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
         """Return the question with its body system."""
-        return item.model_copy(update={"body_system": choice(answer, "body_system", BODY_SYSTEMS)})
+        return item.model_copy(update=answer)

@@ -4,11 +4,12 @@ of reasoning from a question to its answer."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.build.asking import AskingQuestions, truth, words
+from r2med.build.answer_forms import REMARK, TEXT, TRUTH, Form
+from r2med.build.asking import AskingQuestions
 from r2med.build.items import Question, Rejected
 from r2med.text.english import english
 
@@ -19,6 +20,7 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM ask a multiple-choice question openly, with minimal edits; one without options stays as it is."""
 
     template = "open-question"
+    answer: ClassVar[Form] = {"question": TEXT}
 
     name: str = "open-question"
     new: float = Field(
@@ -35,7 +37,7 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
         """Return the open question; what it was is kept. Raises ValueError if it is more than a rewording."""
-        text = words(answer, "question")
+        text = answer["question"]
         if max(share_of_new(text, item.text), share_of_new(item.text, text)) > self.new:
             raise ValueError("it is more than a rewording")
         return item.model_copy(update={"text": text, "original": item.original or item.text, "options": ()})
@@ -45,6 +47,7 @@ class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM reduce a case report to its presentation, its diagnosis hidden and nothing added."""
 
     template = "hide-diagnosis"
+    answer: ClassVar[Form] = {"confirmed": TRUTH, "diagnosis": REMARK, "presentation": REMARK}
 
     name: str = "hide-diagnosis"
     new: float = Field(0.1, ge=0, le=1, description="the share of words that may be new; with more it is asked again")
@@ -55,12 +58,12 @@ class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
         """Return the presentation; the report is kept. Raises ValueError if words were added."""
-        if not truth(answer, "confirmed"):
+        if not answer["confirmed"]:
             return Rejected.of(item, NO_DIAGNOSIS)
-        text = words(answer, "presentation")
+        text = TEXT.read(answer["presentation"])
         if share_of_new(text, item.text) > self.new:
             raise ValueError("words were added")
-        diagnosis = item.answer or words(answer, "diagnosis")
+        diagnosis = item.answer or TEXT.read(answer["diagnosis"])
         return item.model_copy(update={"text": text, "original": item.original or item.text, "answer": diagnosis})
 
 
@@ -68,12 +71,13 @@ class Reason(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM write the path of reasoning from a question to its answer: a view that candidates come from."""
 
     template = "reason"
+    answer: ClassVar[Form] = {"reasoning": TEXT}
 
     name: str = "reason"
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
         """Return the question with its path."""
-        return item.model_copy(update={"reasoning": words(answer, "reasoning")})
+        return item.model_copy(update=answer)
 
 
 def share_of_new(text: str, original: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
@@ -77,6 +78,8 @@ class ChatRequest:
     """Text that the model is to continue, without a chat template. Special tokens written in it count as such; one
     that opens every text of the model's (a BOS) is put before it by the backend and is to be left out here.
     """
+    schema: str = ""
+    """The JSON schema that the answer has to keep, as JSON; empty for any text. See `LLMCard.keeps_schema`."""
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
@@ -88,6 +91,14 @@ class ChatRequest:
         if self.prompt is not None:
             return {"prompt": to_unicode(self.prompt)}
         return {"messages": [{"role": each.role, "content": to_unicode(each.content)} for each in self.messages]}
+
+    @property
+    def response_format(self) -> dict[str, Any]:
+        """The schema of the answer as APIs take it; nothing where any text will do."""
+        if not self.schema:
+            return {}
+        schema = {"name": "answer", "strict": True, "schema": json.loads(self.schema)}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
     @property
     def settings(self) -> dict[str, Any]:

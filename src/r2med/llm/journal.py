@@ -45,6 +45,8 @@ def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
     asked = dataclasses.asdict(request)
     if request.prompt is None:
         del asked["prompt"]  # answers from before there were prompts are kept under keys without one
+    if not request.schema:
+        del asked["schema"]  # likewise
     return bytes.fromhex(digest([identity, asked]))
 
 

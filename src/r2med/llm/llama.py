@@ -155,7 +155,7 @@ def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
     if request.prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
     # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
-    return {**request.text, "cache_prompt": False, **settings}
+    return {**request.text, "cache_prompt": False, **settings, **request.response_format}
 
 
 def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:

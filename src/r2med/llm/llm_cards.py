@@ -53,6 +53,8 @@ class LLMCard(BaseModel):
     """reasoning: the API takes no temperature or top_p, and calls the limit max_completion_tokens."""
     thinking: bool | None = None
     """The switch of models that have one (Qwen3): sent as chat_template_kwargs.enable_thinking."""
+    json_schema: bool = True
+    """Whether it takes the JSON schema that an answer has to keep."""
     temperature: float | None = 0.7
     top_p: float | None = None
     top_k: int | None = None
@@ -77,6 +79,11 @@ class LLMCard(BaseModel):
     def spec(self) -> str:
         """What one types to get it."""
         return f"{self.name}:{self.variant}" if self.variant else self.name
+
+    @property
+    def keeps_schema(self) -> bool:
+        """Whether questions bring the schema of their answer. It would forbid the reasoning before an answer."""
+        return self.json_schema and self.answer == "plain" and self.backend != "scripted"
 
 
 LLMS = Catalogue("llms", LLMCard, "LLM")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import time
@@ -27,6 +28,8 @@ from r2med.net.retry import Policy, RequestFailed, error_message, explained, giv
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.setup import Setup
 
+log = logging.getLogger("r2med")
+
 OPENAI = "https://api.openai.com/v1"
 _BILL = 5.0
 """Seconds for the bill after the end of an answer; then its tokens are counted roughly."""
@@ -36,6 +39,9 @@ _DOZEN = 12
 """Failures alike, with no answer between them, after which an endpoint is given up."""
 _OF_THE_ENDPOINT = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
 """Kinds of failures that are no question's own."""
+
+_WITHOUT_SCHEMA: set[tuple[str, str]] = set()
+"""Endpoints and their models that refused the schema of an answer: asked once in a process, told once."""
 
 Done = Callable[[int, RawAnswer | Failure], None]
 
@@ -113,6 +119,8 @@ class _Call:
     """Whether the endpoint has answered anything yet."""
     tells_usage: bool = True
     """Whether it takes `stream_options`; asked once, since old servers refuse it."""
+    sends_schema: bool = False
+    """Whether it was sent the schema of an answer."""
     silent: int = 0
     """Attempts that met with silence, before anything was answered."""
     alike: tuple[str, int] = ("", 0)
@@ -208,6 +216,9 @@ class _Call:
         body = request_body(self.card, request)
         if self.tells_usage:
             body["stream_options"] = {"include_usage": True}
+        if request.schema and (self.endpoint.identity, self.card.model) not in _WITHOUT_SCHEMA:
+            body |= request.response_format
+            self.sends_schema = True
         limit = request.sampling.max_tokens or self.card.max_tokens
         most = (16 << 20) + (limit << 10)  # a server sends some 300 bytes around each token
         failure: RequestFailed | None = None
@@ -260,9 +271,20 @@ class _Call:
 
     def _refusal(self, endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
         """Return what an HTTP error means for this question, and for all the others."""
-        if status in (400, 422) and self.tells_usage and "stream_options" in body:
+        # Several questions may be refused before the first refusal is understood: all of them are sent again.
+        if status in (400, 422) and "stream_options" in body:
             self.tells_usage = False
             return RequestFailed(f"{endpoint.server} takes no stream_options", again=True, retry_after=0.0)
+        if status in (400, 422) and self.sends_schema and _NO_SCHEMA.search(body):
+            if (model := (endpoint.identity, self.card.model)) not in _WITHOUT_SCHEMA:
+                _WITHOUT_SCHEMA.add(model)
+                log.warning(
+                    "%s takes no JSON schema for %s: its answers are read as they come (json_schema = false in the "
+                    "card does not try)",
+                    endpoint.server,
+                    self.card.model,
+                )
+            return RequestFailed(f"{endpoint.server} takes no response_format", again=True, retry_after=0.0)
         return _status_failure(endpoint, self.card.model, status, headers, body)
 
 
@@ -424,6 +446,8 @@ _TOO_LONG = re.compile(
 _NO_MODEL = re.compile(
     r"model_not_found|\bmodel\b.{0,120}\b(not found|does not exist|not exist)|(unknown|no such) model", re.IGNORECASE
 )
+_NO_SCHEMA = re.compile(r"response.?format|json.?schema|structured.?output|grammar", re.IGNORECASE)
+"""As OpenAI, DeepSeek, Groq and llama.cpp word it where a model has no structured answers."""
 _REFUSED_SETTING = re.compile(
     r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
     r"|extra (inputs|fields) (are )?not permitted",

@@ -110,7 +110,15 @@ class VllmBackend:
             seed=None if wanted.seed is None else wanted.seed + request.sample,
             stop=list(wanted.stop) or None,
             max_tokens=wanted.max_tokens,  # None: up to the context's end (vLLM's default would be 16)
+            **self._structured(request),
         )
+
+    def _structured(self, request: ChatRequest) -> dict[str, Any]:
+        if not request.schema:
+            return {}
+        # Since vLLM 0.11; what an older one writes is read as it comes.
+        kind = getattr(importlib.import_module("vllm.sampling_params"), "StructuredOutputsParams", None)
+        return {"structured_outputs": kind(json=request.schema)} if kind else {}
 
     def _load(self) -> None:
         if self._engine is not None:
