@@ -1,16 +1,14 @@
 """LLMs behind an OpenAI-compatible endpoint: many questions at once, patiently, each answer handed on as it comes.
 
-Read from top to bottom: the backend, one call of it, one question, what is sent, what comes back, what errors mean.
+Read from top to bottom: the backend, one call of it, one question. What is sent and read is in `openai_protocol`.
 Answers are streamed, so that a server that has stalled is told from one that is still writing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -18,13 +16,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from r2med.errors import UserError
-from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
-from r2med.llm.costs import approximate_tokens, dollars, dollars_at_most, request_tokens
+from r2med.llm.chat import ChatRequest, Failure, RawAnswer
+from r2med.llm.costs import dollars, dollars_at_most, request_tokens
 from r2med.llm.llm_cards import LLMCard
+from r2med.llm.openai_protocol import NO_SCHEMA, ErrorReply, MalformedReply, Reply, answer_failure, request_body
 from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Answer, Client, run_sync
-from r2med.net.retry import Policy, RequestFailed, error_message, explained, given_up, status_failure, try_send
+from r2med.net.retry import Policy, RequestFailed, explained, given_up, try_send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.setup import Setup
 
@@ -275,7 +274,7 @@ class _Call:
         if status in (400, 422) and "stream_options" in body:
             self.tells_usage = False
             return RequestFailed(f"{endpoint.server} takes no stream_options", again=True, retry_after=0.0)
-        if status in (400, 422) and self.sends_schema and _NO_SCHEMA.search(body):
+        if status in (400, 422) and self.sends_schema and NO_SCHEMA.search(body):
             if (model := (endpoint.identity, self.card.model)) not in _WITHOUT_SCHEMA:
                 _WITHOUT_SCHEMA.add(model)
                 log.warning(
@@ -285,7 +284,7 @@ class _Call:
                     self.card.model,
                 )
             return RequestFailed(f"{endpoint.server} takes no response_format", again=True, retry_after=0.0)
-        return _status_failure(endpoint, self.card.model, status, headers, body)
+        return answer_failure(endpoint, self.card.model, status, headers, body)
 
 
 async def _read_stream(answer: Answer, reply: Reply) -> None:
@@ -306,174 +305,3 @@ async def _take_events(events: AsyncIterator[bytes], reply: Reply, until_complet
         reply.take(data)
         if until_complete and reply.complete:
             return
-
-
-def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
-    """Return what is sent: settings where they are taken, and no others."""
-    # top_k and repetition_penalty are no part of OpenAI's protocol, but vLLM, llama.cpp and others take them; OpenAI
-    # refuses them, so only when set.
-    settings = request.settings
-    if request.prompt is not None:
-        # For a raw prompt OpenAI's and vLLM's own limit is 16 tokens, which nobody means.
-        settings.setdefault("max_tokens", card.max_tokens)
-    elif card.api_style == "reasoning":  # completions are older than that style
-        settings = {name: value for name, value in settings.items() if name not in ("temperature", "top_p")}
-        if "max_tokens" in settings:
-            settings["max_completion_tokens"] = settings.pop("max_tokens")
-    if request.prompt is None and card.thinking is not None:
-        settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
-    return {"model": card.model, **request.text, "stream": True, **settings}
-
-
-class MalformedReply(Exception):  # noqa: N818 - reads as what came
-    """What came is not what the protocol says."""
-
-
-class ErrorReply(Exception):  # noqa: N818 - reads as what came
-    """An error sent where an answer was due: status and body as if it had been the HTTP answer."""
-
-    def __init__(self, status: int, body: str) -> None:
-        super().__init__(status)
-        self.status = status
-        self.body = body
-
-
-class Reply:
-    """An answer so far, put together from the pieces of a stream, or from one body."""
-
-    _GAVE_UP = frozenset({"error", "abort", "insufficient_system_resource", "cancelled", "canceled"})
-    """Finish reasons of servers that gave up (OpenRouter, vLLM, DeepSeek): not the model's doing, so worth a retry."""
-    _MOST_TOKENS = 1 << 40
-
-    def __init__(self, text_only: bool = False) -> None:
-        """Begin an answer; `text_only`: a raw prompt is continued, and choices hold a text instead of a message."""
-        self._text_only = text_only
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._refusal: list[str] = []
-        self._finish_reason = ""
-        self._calls_tools = False
-        self._usage: tuple[int, int] | None = None
-        self.began = False
-        """Whether anything of it came."""
-
-    @property
-    def complete(self) -> bool:
-        """Return whether the server said why the answer ended."""
-        return bool(self._finish_reason)
-
-    @property
-    def written_tokens(self) -> int:
-        """Return the tokens that were written so far, about."""
-        return approximate_tokens("".join(self._content)) + approximate_tokens("".join(self._reasoning))
-
-    def take(self, data: bytes, whole: bool = False) -> None:
-        """Add one JSON object: a piece, or with `whole` all of it."""
-        try:
-            piece: Any = json.loads(data)
-        except (ValueError, RecursionError):
-            raise MalformedReply("not JSON") from None
-        if not isinstance(piece, dict):
-            raise MalformedReply("no JSON object")
-        if error := piece.get("error"):
-            raise ErrorReply(_error_status(error), json.dumps({"error": error}))
-        choices = piece.get("choices") or []
-        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-            raise MalformedReply("no list of choices")
-        part = "text" if self._text_only else "message" if whole else "delta"
-        for choice in choices:
-            if not choice.get("index"):  # we ask for one
-                value = choice.get(part)
-                self._add(choice, {"content": value} if self._text_only else value or {})
-        self._usage = self._tokens(piece.get("usage")) or self._usage
-        self.began = True
-
-    def answer(self, request: ChatRequest, seconds: float) -> RawAnswer:
-        """Return the finished answer; tokens that the server did not tell are counted roughly."""
-        content, reasoning, refusal = "".join(self._content), "".join(self._reasoning), "".join(self._refusal)
-        reason = finish_reason(self._finish_reason)
-        if self._calls_tools:  # text beside a call of a tool is no answer: the model waits for the tool
-            reason = "tool_calls"
-        if refusal:
-            content, reason = refusal, "refusal"
-        usage = self._usage or (request_tokens(request), self.written_tokens)
-        return RawAnswer(content, reasoning, reason, *usage, seconds=seconds, estimated=self._usage is None)
-
-    def _add(self, choice: dict[str, Any], message: Any) -> None:
-        if not isinstance(message, dict):
-            raise MalformedReply("no message")
-        for pieces, names in (
-            (self._content, ("content",)),
-            (self._reasoning, ("reasoning_content", "reasoning")),  # DeepSeek's and vLLM's name; OpenRouter's
-            (self._refusal, ("refusal",)),
-        ):
-            text = next((message[name] for name in names if message.get(name)), "")
-            if not isinstance(text, str):
-                raise MalformedReply(f"{names[0]} is no text")
-            pieces.append(text)
-        self._calls_tools = self._calls_tools or bool(message.get("tool_calls") or message.get("function_call"))
-        reason = choice.get("finish_reason") or ""
-        if not isinstance(reason, str):
-            raise MalformedReply("finish_reason is no text")
-        if reason.lower() in self._GAVE_UP:
-            raise ErrorReply(500, json.dumps({"error": f"it gave up ({reason})"}))
-        self._finish_reason = reason[:40] or self._finish_reason
-
-    def _tokens(self, usage: Any) -> tuple[int, int] | None:
-        if not isinstance(usage, dict):
-            return None
-        counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        # A bill of thousands of digits, which JSON allows, is none.
-        if all(type(count) is int and 0 <= count < self._MOST_TOKENS for count in counts):
-            return counts[0], counts[1]  # type: ignore[return-value]
-        return None
-
-
-def _error_status(error: Any) -> int:
-    for name in ("code", "status"):
-        status = error.get(name) if isinstance(error, dict) else None
-        if type(status) is int and 400 <= status < 600:
-            return status
-    return 500
-
-
-# As OpenAI, vLLM, llama.cpp, Ollama, DeepSeek, SGLang and Anthropic's gateway word it.
-_TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|(maximum|max|available|model'?s) context|context (length|window|size)"
-    r"|max_model_len|(prompt|input)( \w+){0,3} too long|too many (input )?tokens|input length .* exceeds",
-    re.IGNORECASE,
-)
-_NO_MODEL = re.compile(
-    r"model_not_found|\bmodel\b.{0,120}\b(not found|does not exist|not exist)|(unknown|no such) model", re.IGNORECASE
-)
-_NO_SCHEMA = re.compile(r"response.?format|json.?schema|structured.?output|grammar", re.IGNORECASE)
-"""As OpenAI, DeepSeek, Groq and llama.cpp word it where a model has no structured answers."""
-_REFUSED_SETTING = re.compile(
-    r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
-    r"|extra (inputs|fields) (are )?not permitted",
-    re.IGNORECASE,
-)
-"""A setting that the API does not take: OpenAI's reasoning models and Mistral say it so."""
-_PATIENCE = 30
-"""Attempts at a 429: to come back later is what the server asks for, so the deadline is to end it, not a count."""
-
-
-def _status_failure(
-    endpoint: Endpoint, model: str, status: int, headers: Mapping[str, str], body: str
-) -> RequestFailed:
-    failure = status_failure(endpoint, status, headers, body)
-    if failure.for_all:
-        return failure
-    # 405 and 501: something that takes no questions at all.
-    if status in (404, 405, 501) or (status in (400, 422) and _NO_MODEL.search(error_message(body))):
-        reason = f"{failure} (asked for model {model!r}; is it one of this endpoint's, and the base URL right?)"
-        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
-    if status in (400, 413, 422, 500) and _TOO_LONG.search(body):  # llama.cpp has answered 500
-        return RequestFailed(str(failure), again=False, kind="context_length")
-    if status in (400, 422) and _REFUSED_SETTING.search(error_message(body)):
-        # Every request has the same settings.
-        reason = f"{failure} (settings are the LLM card's: one with api_style = reasoning sends no temperature)"
-        return RequestFailed(reason, again=False, kind="bad_request", for_all=True)
-    if failure.limited:
-        failure.max_attempts = _PATIENCE
-    return failure
