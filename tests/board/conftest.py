@@ -24,13 +24,15 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three systems on three datasets of the demo, and one of a hostile name on one of them."""
+    """Three systems on three datasets of the demo, and one of a hostile name, judged by its own LLM, on one of them."""
     folder = tmp_path_factory.mktemp("records")
     store = Store(folder / "store")
     for system in SYSTEMS:
         for dataset in DATASETS:
             record = evaluate(system, dataset, folder / "results", store=store)
-    renamed = record.model_copy(update={"system": HOSTILE, "settings": {**record.settings, HOSTILE: HOSTILE}})
+    judged = record.dataset.model_copy(update={"judges": ("author",)})
+    settings = {**record.settings, HOSTILE: HOSTILE}
+    renamed = record.model_copy(update={"system": HOSTILE, "dataset": judged, "settings": settings})
     renamed.write(folder / "results" / f"hostile-{record.key[:10]}.json")
     return folder / "results"
 

@@ -201,3 +201,11 @@ def test_hostile_names_are_shown_as_text_and_do_nothing(open_page: Open) -> None
     page.wait_for_selector("h1 >> text=window.harmed")
     assert page.evaluate("window.harmed") is None
     assert page.evaluate("({}).x") is None
+
+
+def test_a_system_whose_llm_is_of_the_family_of_the_judge_is_flagged(open_page: Open) -> None:
+    page = open_page(DEMO)
+    chip = page.locator(".chip.bad", has_text="judge’s own family")
+    assert chip.count() == 1
+    assert "window.harmed" in chip.locator("xpath=ancestor::tr").inner_text()
+    assert chip.get_attribute("title").endswith("judged the documents of demo/PMC-Clinical")

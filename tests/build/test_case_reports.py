@@ -1,5 +1,6 @@
 import pytest
 
+from r2med.build.mining import first_positives
 from r2med.errors import UserError
 from support.builds import built, lines
 
@@ -36,7 +37,16 @@ def test_cases_may_be_grouped_by_article(tmp_path):
 
 def test_the_case_of_an_article_is_what_its_sections_present(tmp_path):
     [question] = built(tmp_path, ["read-cases(a.nxml, group=none)"], {"a.nxml": JATS}).items(1)
-    assert (question.id, question.text) == ("q-PMC1", "A boy had a rash.\nIt itched.")
+    assert (question.id, question.text) == ("q-PMC1", "A boy had a rash.\n\nIt itched.")
+
+
+def test_a_case_may_have_the_article_that_it_comes_from_as_its_positive(tmp_path):
+    rows = {"patient_uid": "1-1", "PMID": "77", "file_path": "comm/PMC1.xml", "patient": "A boy had a rash."}
+    for source, written in (("c.jsonl", lines(rows)), ("a.nxml", JATS)):
+        steps = [f"read-cases({source}, group=source)", "read-jats(PMC1.nxml)", "chunk"]
+        build = built(tmp_path / source[0], steps, {source: written, "PMC1.nxml": JATS})
+        [question], [chunk] = build.items(1), build.items(3)
+        assert [*first_positives([question], [chunk])] == [(question.id, "PMC1-1", "positive")]
 
 
 def test_cases_without_a_diagnosis_cannot_be_grouped_by_it(tmp_path):

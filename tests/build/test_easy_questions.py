@@ -1,7 +1,7 @@
 import pytest
 
 from r2med.build.pipeline import Build, Plan
-from support.builds import lines, plan_file
+from support.builds import built, lines, plan_file
 
 EXAM = lines(
     *(
@@ -25,3 +25,12 @@ def test_what_most_small_models_answer_right_is_left_out(tmp_path, share, left_o
     assert [left.key for left in build.rejected(2)] == left_out
     assert done[1].facts["answered right"] == {"one": 2, "two": 1, "three": 1}
     assert done[1].cost.calls == 9
+
+
+def test_a_question_without_options_is_easy_if_its_answer_is_named(tmp_path):
+    rows = "id,question,answer\na,Alpha?,Gout\nb,Beta?,Measles\nc,Gamma?,\n"
+    answers = [(["Choose"], {"choice": "A"}), (["Alpha"], {"answer": "acute gout"}), ([], {"answer": "Rubella"})]
+    build = built(tmp_path, ["read-table(q.csv)", "drop-easy"], {"q.csv": rows}, answers)
+    assert [left.key for left in build.rejected(2)] == ["a"]
+    assert [question.id for question in build.items(2)] == ["b", "c"]
+    assert build.status()[1].cost.calls == 2

@@ -1,5 +1,7 @@
 """A committee proposes chunks from several views, and what the source links is among them."""
 
+from collections import Counter
+
 import pytest
 
 from r2med.build.items import Candidate, Chunk, Question, Rejected
@@ -7,6 +9,7 @@ from r2med.build.mining import Mine, first_positives
 from r2med.build.step import Streams, Work
 from r2med.errors import UserError
 from r2med.setup import Setup
+from support import tiny_models
 
 CHUNKS = [
     Chunk(id="fever-1", page="fever", text="Fever and stiff neck suggest meningitis.", url="https://www.x.org/fever/"),
@@ -82,6 +85,18 @@ def test_every_view_of_every_member_is_pooled_with_the_first_positives(mined):
 def test_a_member_is_any_system(mined):
     pool, *_ = mined(committee="rm3 → bm25 + bm25", views="query", depth=2)
     assert {found.member for found in pool["q1", "fever-1"].found} == {"source", "rm3 → bm25", "bm25"}
+
+
+def test_the_default_committee_is_bm25_medcpt_and_bge(mined, tmp_path, monkeypatch):
+    for name in ("bge", "medcpt/query", "medcpt/document"):  # the architecture of the real ones, with random weights
+        tiny_models.bert(tmp_path / "models" / name, positions=512)
+    monkeypatch.setenv("R2MED_MODELS", str(tmp_path / "models"))
+    pool, _, work = mined(depth=2)
+    found = [each for (question, _), candidate in pool.items() if question == "q1" for each in candidate.found]
+    # A dense model proposes as many as it may from each view; for bm25 a chunk has to share a word.
+    assert Counter(each.member for each in found) == {"source": 3, "bm25": 3, "medcpt": 6, "bge": 6}
+    assert {each.view for each in found} == {"link", "query", "answer", "reasoning"}
+    assert set(work.facts["pool"]["members"]) == {"source", "bm25", "medcpt", "bge"}
 
 
 def test_the_same_input_gives_the_same_order(mined):

@@ -4,13 +4,18 @@ import json
 
 import pytest
 
+from r2med.build.items import Chunk, Question
 from r2med.build.review_book import ConflictError, ReviewBook
 from r2med.build.review_desk import ReviewDesk
 from r2med.build.review_items import ReviewItem
 from r2med.build.reviews import Review
 
 ITEMS = [
-    ReviewItem(f"QID{n % 3}", f"CID{n}", f"query {n % 3}", f"passage {n}", "answer", stratum="positive")
+    ReviewItem(
+        Question(id=f"QID{n % 3}", text=f"query {n % 3}", answer="answer"),
+        Chunk(id=f"CID{n}", text=f"passage {n}", page=""),
+        stratum="positive",
+    )
     for n in range(12)
 ]
 
@@ -36,7 +41,7 @@ def go_through(desk, name, verdict="accept"):
 
 def test_everybody_sees_all_of_them_in_an_order_of_their_own_question_by_question(desk):
     orders = [go_through(desk, name) for name in ("Ann", "Bo", "Cy")]
-    assert all(sorted(order) == sorted(item.passage for item in ITEMS) for order in orders)
+    assert all(sorted(order) == sorted(item.chunk.text for item in ITEMS) for order in orders)
     assert len({tuple(order) for order in orders}) == 3
     queries = [int(passage.split()[1]) % 3 for passage in orders[0]]
     assert queries == sorted(queries, key=queries.index)  # each question is read once
@@ -72,7 +77,7 @@ def test_who_settles_a_dispute_is_not_asked_for_a_verdict_of_their_own(desk):
     desk.decide("Cy", other, "accept", "", "")
     assert desk.dispute("Cy")["item"] is None  # Cy reviews, and has not said anything of it yet
     desk.decide("Dee", token, "reject", "", "", adjudicated=True)
-    assert ITEMS[0].passage not in go_through(desk, "Dee")
+    assert ITEMS[0].chunk.text not in go_through(desk, "Dee")
     assert (desk.dispute("Eve")["open"], desk.dispute("Eve")["settled"]) == (0, 1)
 
 

@@ -5,13 +5,15 @@ import json
 
 import pytest
 
+from r2med.build.items import Chunk, Question
 from r2med.build.review_book import add_reviews, read_reviews
 from r2med.build.review_files import export_reviews, import_reviews
 from r2med.build.review_items import ReviewItem
 from r2med.build.reviews import Review
 from r2med.errors import UserError
 
-ITEMS = [ReviewItem("q,1", "c1", "a query", "a passage", "an answer"), ReviewItem("q,1", "c2", "a query", "another")]
+QUESTION = Question(id="q,1", text="a query", answer="an answer")
+ITEMS = [ReviewItem(QUESTION, Chunk(id=name, text=f"passage {name}", page="")) for name in ("c1", "c2")]
 REVIEWS = [
     Review(
         question="q,1", chunk="c1", annotator="Ann", verdict="accept", comment='=1+1 "x",\ny', at="2026-01-02T03:04"
@@ -38,7 +40,7 @@ def test_label_studio_gets_every_candidate_as_a_task_and_its_accounts_are_annota
     export_reviews(path, REVIEWS, ITEMS)
     tasks = json.loads(path.read_text())
     assert [len(task["annotations"]) for task in tasks] == [3, 0]
-    assert tasks[1]["data"]["passage"] == "another"
+    assert tasks[1]["data"]["passage"] == "passage c2"
     choice = {"from_name": "verdict", "to_name": "passage", "type": "choices", "value": {"choices": ["accept"]}}
     tasks[1]["annotations"] = [
         {"completed_by": {"id": 4, "email": "d@example.org"}, "result": [choice], "was_cancelled": False},

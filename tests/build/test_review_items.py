@@ -45,7 +45,7 @@ def test_the_candidates_of_a_build_are_reviewed_but_for_controls_that_have_no_so
     assert {item.stratum for item in items} == {"positive", "negative", "control"}
     assert len(items) == 9  # three real ones, and a near miss and a random one each
     first = next(item for item in items if item.stratum == "positive")
-    assert (first.query, first.answer, first.title) == (
+    assert (first.question.text, first.question.answer, first.chunk.title) == (
         "A child with fever and a strawberry tongue?",
         "Kawasaki disease",
         "Vessels",
@@ -85,7 +85,7 @@ def test_a_table_needs_questions_and_passages(tmp_path):
     table = tmp_path / "c.csv"
     table.write_text("question,passage,title\nwhat?,this,T\nwhat?,that,\n")
     first, second = review_items(table)
-    assert (first.query, first.passage, first.title) == ("what?", "this", "T")
+    assert (first.question.text, first.chunk.text, first.chunk.title) == ("what?", "this", "T")
     assert first.question == second.question
     assert first.token != second.token
     table.write_text("question,text\nwhat?,this\n")

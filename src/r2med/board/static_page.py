@@ -8,6 +8,8 @@ import re
 from html import escape
 from importlib import resources
 
+_HIDDEN = re.compile(r"(?![\t\n])[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Signs that are not seen but turn or hide those around them, as board.js has them: shown escaped."""
 _DARK = re.compile(r'\[data-theme="dark"\] (\{.*?\n\})', re.DOTALL)
 
 
@@ -16,7 +18,7 @@ def static_page(title: str, word: str, main: str, foot: str, own_style: str = ""
     style = _base() + own_style
     seal = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{seal}'; base-uri 'none'; form-action 'none'"
-    return f"""<!doctype html>
+    page = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -38,6 +40,7 @@ def static_page(title: str, word: str, main: str, foot: str, own_style: str = ""
 </body>
 </html>
 """
+    return _HIDDEN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", page)
 
 
 def _base() -> str:

@@ -1,7 +1,8 @@
 """Case reports: some become queries, the others of the same diagnosis or article their positives.
 
 Two steps read the same source: `read-cases` yields the queries, `read-case-pages` all other cases as pages. Each group
-of cases has one query, its first: a case that is asked about is never a document as well.
+of cases has one query, its first: a case that is asked about is never a document as well. With `group=source` every
+case is a query, and the article that it comes from, which another step reads, is its positive.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Literal
 from xml.etree.ElementTree import Element
 
 from pydantic import Field
 
 from r2med.build.items import Item, Page, Question, Rejected
-from r2med.build.page_readers import ReadJats, words
+from r2med.build.page_readers import ReadJats, paragraphs, words
 from r2med.build.safe_xml import xml_elements
 from r2med.build.source_files import UNREADABLE, SourceError, SourceFile, SourceStep, source_files, unreadable
 from r2med.build.step import Streams, Work
@@ -28,15 +30,21 @@ _CASE_TITLES = ("case", "presentation", "report", "patient", "history")
 
 
 @dataclass(frozen=True)
-class Case:
+class CaseReport:
     """One patient's case."""
 
     id: str
     text: str
     title: str
     diagnosis: str
-    article: str
+    articles: tuple[str, ...]
+    """The ids of the article that it comes from; it may have several."""
     where: str
+
+    @property
+    def article(self) -> str:
+        """One of them, or nothing."""
+        return next(iter(self.articles), "")
 
 
 class CaseStep(SourceStep, kind="build"):
@@ -44,11 +52,13 @@ class CaseStep(SourceStep, kind="build"):
 
     endings = (".jsonl", ".xml", ".nxml")
 
-    group: Literal["diagnosis", "article", "none"] = Field(
-        "diagnosis", description="what cases share of which one is the query and the others are its positives"
+    group: Literal["diagnosis", "article", "source", "none"] = Field(
+        "diagnosis",
+        description="what cases share of which one is the query and the others are its positives; "
+        "source: each is a query, and the article that it comes from its positive",
     )
 
-    def cases(self, streams: Streams) -> Iterator[Case | Rejected]:
+    def cases(self, streams: Streams) -> Iterator[CaseReport | Rejected]:
         """Yield every case of the source, and what of it cannot be read."""
         for file in source_files(streams.path(self.path), self.endings):
             if isinstance(file, Rejected):
@@ -60,12 +70,13 @@ class CaseStep(SourceStep, kind="build"):
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 
     def groups(self, streams: Streams) -> dict[str, tuple[str, ...]]:
-        """Return the ids of the other cases of its group for each case that is a query."""
-        if self.group == "none":
-            return {case.id: () for case in self.cases(streams) if isinstance(case, Case)}
+        """Return the ids of its positives for each case that is a query: the other cases of its group, or articles."""
+        if self.group in ("source", "none"):
+            reports = [case for case in self.cases(streams) if isinstance(case, CaseReport)]
+            return {case.id: case.articles if self.group == "source" else () for case in reports}
         members = defaultdict(list)
         for case in self.cases(streams):
-            if isinstance(case, Case) and (shared := " ".join(getattr(case, self.group).lower().split())):
+            if isinstance(case, CaseReport) and (shared := " ".join(getattr(case, self.group).lower().split())):
                 members[shared].append(case.id)
         if not members:
             raise UserError(f"{self}: no case tells its {self.group}: say group=article or group=none")
@@ -107,12 +118,12 @@ class ReadCasePages(CaseStep, kind="build"):
         """Yield every case that is no query."""
         queries = self.groups(streams)
         for case in self.cases(streams):
-            if isinstance(case, Case) and case.id not in queries:
+            if isinstance(case, CaseReport) and case.id not in queries:
                 facts = {"title": case.title, "source": case.where, "licence": self.licence}
                 yield Page(id=case.id, text=case.text, **facts)
 
 
-def _of_lines(file: SourceFile) -> Iterator[Case | Rejected]:
+def _of_lines(file: SourceFile) -> Iterator[CaseReport | Rejected]:
     """Yield cases of JSON lines; PMC-Patients tells no diagnosis, other sets may."""
     for line, row in file.rows():
         where = f"{file.name}:{line}"
@@ -125,7 +136,8 @@ def _of_lines(file: SourceFile) -> Iterator[Case | Rejected]:
             continue
         identifier = _first(row, _IDS) or where.replace(".jsonl", "").replace(":", "-")
         title, diagnosis = _first(row, ("title",)), _first(row, ("diagnosis", "answer"))
-        yield Case(identifier, text, title, diagnosis, _first(row, _ARTICLES), where)
+        articles = tuple(PurePosixPath(str(row[field])).stem for field in _ARTICLES if row.get(field))
+        yield CaseReport(identifier, text, title, diagnosis, articles, where)
 
 
 def _first(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
@@ -133,14 +145,14 @@ def _first(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
     return next((str(value).strip() for value in values if isinstance(value, str | int) and str(value).strip()), "")
 
 
-def _of_jats(file: SourceFile) -> Iterator[Case]:
+def _of_jats(file: SourceFile) -> Iterator[CaseReport]:
     """Yield the case of each article: the sections that present it, or the whole body."""
     for line, article in xml_elements(file, "article"):
         page = ReadJats(path=file.name).page(article, f"{file.name}:{line}", file.name)
         sections = [each for each in article.iterfind("./body/sec") if _presents_case(each)]
-        text = "\n".join(words(paragraph) for section in sections for paragraph in section.iter("p")) or page.text
+        text = "\n\n".join(text for section in sections for text in paragraphs(section, ("p",))) or page.text
         if text:
-            yield Case(page.id, text, page.title, "", page.id, page.source)
+            yield CaseReport(page.id, text, page.title, "", (page.id,), page.source)
 
 
 def _presents_case(section: Element) -> bool:

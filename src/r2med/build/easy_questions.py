@@ -9,14 +9,17 @@ from typing import Any
 
 from pydantic import Field
 
-from r2med.build.answer_forms import Form, letter
+from r2med.build.answer_forms import TEXT, Form, letter
 from r2med.build.asking import AT_ONCE, AskingQuestions
 from r2med.build.items import Item, Question, Rejected
+from r2med.build.leaks import named_in
 from r2med.build.step import Step, Streams, Work
 from r2med.setup import Setup
 from r2med.stages import Words
 
-RIGHT, WRONG = "right", "wrong"
+RIGHT = "right"
+_CHOICE = "Choose the best option.", '{"choice": "the letter of the option"}'
+_OPEN = "Answer the question.", '{"answer": "the name of one entity, in a few words"}'
 
 
 class _Attempt(AskingQuestions, kind="build", needs="llm"):
@@ -27,25 +30,30 @@ class _Attempt(AskingQuestions, kind="build", needs="llm"):
     name: str = "drop-easy"
 
     def settled(self, item: Question) -> Question | None:
-        """Return a question without options: nobody can say whether an answer of one's own words is right."""
-        return None if item.options else item
+        """Return a question whose answer is not known."""
+        return None if item.answer else item
 
     def fields(self, item: Question) -> Mapping[str, str]:
-        """Return the question and its options by letter."""
+        """Return the question, its options by letter, and how to reply."""
         options = (f"{chr(ord('A') + number)}. {option}" for number, option in enumerate(item.options))
-        return {"text": item.text, "options": "\n".join(options)}
+        task, reply = _CHOICE if item.options else _OPEN
+        return {"task": task, "text": item.text, "options": "\n".join(options), "reply": reply}
 
     def form(self, item: Question) -> Form:
-        """Return the letter of an option."""
-        return {"choice": letter(len(item.options))}
+        """Return the letter of an option; without options the answer's name."""
+        return {"choice": letter(len(item.options))} if item.options else {"answer": TEXT}
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
-        """Return the question, or as left out if the choice is right."""
-        return Rejected.of(item, RIGHT) if item.options[answer["choice"]] == item.answer else item
+        """Return the question, or as left out if it was answered right; by another name of the answer is not."""
+        if item.options:
+            right = item.options[answer["choice"]] == item.answer
+        else:
+            right = bool(named_in(answer["answer"], [item.answer]))
+        return Rejected.of(item, RIGHT) if right else item
 
 
 class DropEasy(Step, kind="build"):
-    """Let several small LLMs answer multiple-choice questions, and leave out what most of them get right."""
+    """Let several small LLMs answer by choosing or, without options, naming; leave out what most get right."""
 
     reads = ("questions",)
     writes = "questions"

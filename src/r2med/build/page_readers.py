@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -111,7 +111,7 @@ class ReadJats(SourceStep, kind="build"):
         parts = [*article.iterfind("./front//abstract"), *article.iterfind("./body")]
         return Page(
             id=pmc or ids.get("pmid") or doi or name,
-            text="\n\n".join(text for part in parts for text in _paragraphs(part)),
+            text="\n\n".join(text for part in parts for text in paragraphs(part)),
             title=words(article.find("./front//article-title")),
             url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else f"https://doi.org/{doi}" if doi else "",
             source=where,
@@ -139,14 +139,14 @@ def _strings(element: Element) -> Iterator[str]:
         yield child.tail or ""
 
 
-def _paragraphs(part: Element) -> Iterator[str]:
-    """Yield the headings and paragraphs of a part, in their order."""
+def paragraphs(part: Element, tags: Container[str] = ("p", "title")) -> Iterator[str]:
+    """Yield the paragraphs of a part, headings among them, in their order."""
     for child in part:
-        if child.tag in ("p", "title"):
+        if child.tag in tags:
             if text := words(child):
                 yield text
         elif child.tag not in _LEFT_OUT:
-            yield from _paragraphs(child)
+            yield from paragraphs(child, tags)
 
 
 def _licence(article: Element) -> str:

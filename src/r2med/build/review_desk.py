@@ -83,8 +83,8 @@ class ReviewDesk:
         """Keep a verdict. Raises KeyError if there is no such candidate, ConflictError if another one came before."""
         item = self._items[token]
         said = Review(
-            question=item.question,
-            chunk=item.chunk,
+            question=item.question.id,
+            chunk=item.chunk.id,
             annotator=name,
             verdict=verdict,
             comment=comment,
@@ -97,7 +97,7 @@ class ReviewDesk:
         """Return the candidates in a person's order: question by question, so that each is read once."""
 
         def place(item: ReviewItem) -> tuple[str, str]:
-            return digest([name, item.query]), digest([name, item.token])
+            return digest([name, item.question.text]), digest([name, item.token])
 
         return [item.token for item in sorted(self._items.values(), key=place)]
 
@@ -106,13 +106,13 @@ class ReviewDesk:
         said = own.review if own else None
         return {
             "token": token,
-            "query": item.query,
-            "answer": item.answer,
-            "reasoning": item.reasoning,
-            "passage": item.passage,
-            "title": item.title,
-            "url": item.url,
-            "source": item.source,
+            "query": item.question.text,
+            "answer": item.question.answer,
+            "reasoning": item.question.reasoning,
+            "passage": item.chunk.text,
+            "title": item.chunk.title,
+            "url": item.chunk.url,
+            "source": item.chunk.source,
             "verdict": said.verdict if said else None,
             "comment": said.comment if said else "",
             "revision": own.revision if own else "",

@@ -78,8 +78,10 @@ def _from_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _tasks(items: Sequence[ReviewItem], reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
     told = by_candidate(reviews)
     for item in items:
-        data = {"question_id": item.question, "chunk_id": item.chunk, "question": item.query, "answer": item.answer}
-        data |= {"reasoning": item.reasoning, "passage": item.passage, "source": item.url or item.source or item.title}
+        question, chunk = item.question, item.chunk
+        data = {"question_id": question.id, "chunk_id": chunk.id, "question": question.text, "answer": question.answer}
+        data |= {"reasoning": question.reasoning, "passage": chunk.text}
+        data |= {"source": chunk.url or chunk.source or chunk.title}
         yield {"data": data, "annotations": [_annotation(review) for review in told.get(item.pair, [])]}
 
 

@@ -9,6 +9,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from r2med.build.cases import cases
+from r2med.build.items import Chunk, Question
 from r2med.build.labels import labels
 from r2med.build.pipeline import Build
 from r2med.build.reviews import Pair
@@ -24,27 +25,20 @@ COLUMNS = ("question_id", "id", "question", "passage", "answer", "reasoning", "t
 class ReviewItem:
     """A candidate as a person is shown it."""
 
-    question: str
-    chunk: str
-    query: str
-    passage: str
-    answer: str = ""
-    reasoning: str = ""
-    title: str = ""
-    url: str = ""
-    source: str = ""
+    question: Question
+    chunk: Chunk
     stratum: str = "unjudged"
     """What the judges say, so that a sample has some of each; nobody is shown it."""
 
     @property
     def pair(self) -> Pair:
         """The candidate's ids, which nobody is shown."""
-        return self.question, self.chunk
+        return self.question.id, self.chunk.id
 
     @cached_property
     def token(self) -> str:
         """What stands for it on the page: it changes with what is shown, and tells nothing."""
-        return digest([self.question, self.chunk, self.query, self.answer, self.passage])[:24]
+        return digest([*self.pair, self.question.text, self.question.answer, self.chunk.text])[:24]
 
 
 def review_items(source: Path, sample: int = 0) -> list[ReviewItem]:
@@ -82,10 +76,9 @@ def _of_build(folder: Path) -> Iterator[ReviewItem]:
     }
     for case in cases(streams):
         if not case.candidate.text:
-            question, chunk = case.question, case.chunk
-            stratum = "control" if case.candidate.control else judged.get((question.id, chunk.id), "unjudged")
-            shown = question.text, chunk.text, question.answer, question.reasoning, chunk.title, chunk.url, chunk.source
-            yield ReviewItem(question.id, chunk.id, *shown, stratum)
+            pair = case.question.id, case.chunk.id
+            stratum = "control" if case.candidate.control else judged.get(pair, "unjudged")
+            yield ReviewItem(case.question, case.chunk, stratum)
 
 
 def _of_table(path: Path) -> Iterator[ReviewItem]:
@@ -95,8 +88,9 @@ def _of_table(path: Path) -> Iterator[ReviewItem]:
                 raise UserError(f"{table}: no column {column!r}: a table of candidates has {', '.join(COLUMNS)}")
         for _, row in table:
             cells = [" ".join(cell) if isinstance(cell := row.get(name, ""), list) else cell for name in COLUMNS]
-            question_id, chunk, query, passage, *shown = cells
+            question, chunk, query, passage, answer, reasoning, title, url, source = cells
             if query and passage:
                 yield ReviewItem(
-                    question_id or digest(query)[:12], chunk or digest(passage)[:12], query, passage, *shown
+                    Question(id=question or digest(query)[:12], text=query, answer=answer, reasoning=reasoning),
+                    Chunk(id=chunk or digest(passage)[:12], text=passage, page="", title=title, url=url, source=source),
                 )
