@@ -175,7 +175,7 @@ def shared_terms(asked: QueryTerms, index: Index, pairs: Pairs) -> Overlap:
     held, sizes, lengths = _documents(asked.terms, index, distinct)
     spread = np.repeat(lengths, np.diff(held.indptr))
     impacts = held.copy()
-    impacts.data = SCORER.impacts(held.data, spread, index.collection, BM25().k1, BM25().b)
+    impacts.data = SCORER.impacts(held.data, SCORER.norms(spread, index.collection, BM25().k1, BM25().b))
     marks, held_marks = _marks(asked.counts), _marks(held)
     query_sizes = np.diff(asked.counts.indptr)
     query_idf = marks @ asked.idf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,16 +56,19 @@ class Corpus:
     @classmethod
     def of(cls, documents: Iterable[tuple[str, str]]) -> Corpus:
         """Make a corpus in memory from (id, text) pairs with distinct ids."""
-        pairs = list(documents)
-        table = pa.table([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA)
         hasher = FingerprintHasher()
-        for identifier, text in pairs:
-            hasher.add(identifier, text)
-        order = np.asarray(pc.sort_indices(table["id"]), dtype=np.int32)
-        ids = table["id"].take(pa.array(order))
-        if len(pairs) > 1 and pc.any(pc.equal(ids[1:], ids[:-1])).as_py():
+        batches = []
+        rest = iter(documents)
+        while pairs := list(islice(rest, BATCH)):
+            batches.append(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
+            for identifier, text in pairs:
+                hasher.add(identifier, text)
+        ids = pa.chunked_array([batch.column(0) for batch in batches], pa.string())
+        order = pc.sort_indices(ids)
+        ids = ids.take(order)
+        if len(ids) > 1 and pc.any(pc.equal(ids[1:], ids[:-1])).as_py():
             raise ValueError("document ids must be distinct")
-        return cls(Batches(table.combine_chunks().to_batches(max_chunksize=BATCH)), order, hasher.hexdigest())
+        return cls(Batches(batches), np.asarray(order, dtype=np.int32), hasher.hexdigest())
 
     def __len__(self) -> int:
         return len(self._order)

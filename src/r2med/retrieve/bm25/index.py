@@ -6,7 +6,7 @@ Postings say which documents hold each term how often, for a stretch of the corp
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +24,26 @@ from r2med.store.files import write_array
 from r2med.text.english import analyse_chunks
 
 VERSION = 1
-"""Raised whenever analysis or the files change, so that an older index is not taken for a new one."""
+"""Raised whenever analysis changes: scores do."""
+
+LAYOUT = 2
+"""Raised whenever the files change, so that an older index is not taken for a new one."""
 
 FEW = 200
 """One term in so many of a vocabulary is found by halving it as soon as by hashing all of it (measured: 127 to 205)."""
 
-BLOCK = 4096
+BLOCK = 8192
 """Documents analysed at a time by one thread."""
 
 SEGMENT = 1 << 18
 """Documents of one index segment: bounds the memory of building, and keeps offsets within 32 bits."""
 
-NEVER_AT_EDGE = '()[]{}<>.,:;!?"/\\|=+&%$@^~`-'
-"""Not the apostrophe (it may end a Hebrew word), the underscore (it joins), nor * and # (keycap emoji)."""
+NEVER_AT_EDGE = '.,:;"'
+"""Marks that are no part of a term at a chunk's edge, but may join inside one. Not the apostrophe (it may end a Hebrew
+word), the underscore (it joins), nor * and # (keycap emoji)."""
+
+BLANKED = bytes(32 if chr(c) in "\t\n\v\f\r()[]{}<>!?/\\|=+&%$@^~`-" else c + 32 * (65 <= c <= 90) for c in range(256))
+"""Bytes of UTF-8 in lower case where they are ASCII, with blanks for what is outside of terms wherever it stands."""
 
 Ints = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
@@ -62,7 +69,10 @@ class Terms:
 
 @dataclass(frozen=True)
 class Segment:
-    """The postings of one stretch of rows, term after term, documents ascending within each."""
+    """The postings of one stretch of rows: terms descending, documents ascending within each.
+
+    Descending, so that the search can name any columns of this matrix without copying one (`searcher.matched`).
+    """
 
     start: int
     terms: pa.Array
@@ -102,17 +112,23 @@ def build_segment(corpus: Corpus, start: int, stop: int) -> Segment:
     distinct = pa.chunked_array([block.distinct for block in blocks], pa.large_string()).dictionary_encode()
     terms = _analyse(distinct.chunk(0).dictionary.to_pylist())
     numbering = [chunk.indices.to_numpy() for chunk in distinct.chunks]
-    counted = map_threads(lambda pair: _count(*pair, terms), zip(blocks, numbering, strict=True))
-    return _merge(start, terms.terms, [*counted])
+    counted = [*map_threads(lambda pair: _count(*pair, terms), zip(blocks, numbering, strict=True))]
+    matrix = sparse.hstack(counted, format="csr")
+    frequencies = matrix.data.astype(np.min_scalar_type(matrix.data.max(initial=0)))
+    lengths = np.concatenate([counts.sum(axis=0, dtype=np.int32) for counts in counted])
+    return Segment(start, terms.terms, matrix.indptr, matrix.indices, frequencies, lengths)
 
 
 def cut_chunks(texts: pa.Array) -> Block:
     """Return texts as chunks between white space, those of one analysis as one."""
     # Segmentation never joins across ASCII white space, so chunks can be told apart first, in Arrow, and only
-    # the distinct ones meet Python: bare of case and of marks that are never part of a term at a chunk's edge.
+    # the distinct ones meet Python: bare of case and of marks that are never part of a term.
+    _, offsets, letters = texts.buffers()
+    blanked = pa.py_buffer(letters.to_pybytes().translate(BLANKED) if letters else b"")
+    texts = pa.LargeStringArray.from_buffers(len(texts), offsets, blanked, offset=texts.offset)
     lists = pc.ascii_split_whitespace(texts)
     written = lists.flatten().dictionary_encode()
-    bare = pc.ascii_trim(pc.ascii_lower(written.dictionary), characters=NEVER_AT_EDGE).dictionary_encode()
+    bare = pc.ascii_trim(written.dictionary, characters=NEVER_AT_EDGE).dictionary_encode()
     chunks = bare.indices.to_numpy()[written.indices.to_numpy()]
     return Block(bare.dictionary, chunks, np.diff(lists.offsets.to_numpy()))
 
@@ -121,49 +137,29 @@ def _analyse(chunks: list[str]) -> Terms:
     analysed = analyse_chunks(chunks)
     encoded = pa.array([term for terms in analysed for term in terms], pa.string()).dictionary_encode()
     counts = np.fromiter(map(len, analysed), np.int32, len(analysed))
-    return Terms(encoded.dictionary, counts, encoded.indices.to_numpy())
+    order = pc.sort_indices(encoded.dictionary, sort_keys=[("", "descending")])
+    numbers = np.empty(len(order), dtype=np.int32)
+    numbers[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return Terms(encoded.dictionary.take(order), counts, numbers[encoded.indices.to_numpy()])
 
 
-def _count(block: Block, numbering: Ints, terms: Terms) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return (term, document, frequency) of each posting of a block, and the length of each document."""
-    size = len(block.chunks_per_document)
+def _count(block: Block, numbering: Ints, terms: Terms) -> sparse.csr_array:
+    """Return how often each term stands in each document of a block."""
     chunks = numbering[block.chunks]
     counts = terms.counts[chunks]
     starts = np.cumsum(terms.counts, dtype=np.int32) - terms.counts
     tokens = terms.numbers[_spread(starts[chunks], counts)]
+    size = len(block.chunks_per_document)
     owners = np.repeat(np.repeat(np.arange(size, dtype=np.int32), block.chunks_per_document), counts)
-    pairs = tokens * np.int64(size) + owners
-    pairs.sort()
-    first = np.flatnonzero(np.diff(pairs, prepend=-1))
-    term, document = np.divmod(pairs[first], size)
-    frequencies = np.diff(first, append=len(pairs))
-    lengths = np.bincount(owners, minlength=size)
-    return tuple(a.astype(np.int32) for a in (term, document, frequencies, lengths))  # type: ignore[return-value]
+    # A counting sort by term that keeps the documents of each in order, in compiled code; then equal pairs are one.
+    ones = np.ones(len(tokens), dtype=np.int32)
+    return sparse.coo_array((ones, (tokens, owners)), shape=(len(terms.terms), size)).tocsr()
 
 
 def _spread(starts: Ints, counts: Ints) -> Ints:
     """Return start, start+1, … (count of them) for each pair, all in one array."""
     ends = np.cumsum(counts, dtype=np.int32)
     return np.asarray(np.arange(counts.sum(), dtype=np.int32) + np.repeat(starts - (ends - counts), counts))
-
-
-def _merge(start: int, terms: pa.Array, blocks: list[tuple[Ints, Ints, Ints, Ints]]) -> Segment:
-    sizes = [len(lengths) for _, _, _, lengths in blocks]
-    firsts = np.cumsum([0, *sizes[:-1]], dtype=np.int32)
-    rows = np.concatenate([term for term, _, _, _ in blocks])
-    columns = np.concatenate([block[1] + first for block, first in zip(blocks, firsts, strict=True)])
-    frequencies = np.concatenate([frequency for _, _, frequency, _ in blocks])
-    # A counting sort by term that keeps the documents of each in order: SciPy's COO -> CSR, in compiled code.
-    triples = sparse.coo_array((frequencies, (rows, columns)), shape=(len(terms), sum(sizes)))
-    matrix = triples.tocsr()
-    return Segment(
-        start=start,
-        terms=terms,
-        offsets=matrix.indptr.astype(np.int32),
-        documents=matrix.indices.astype(np.int32),
-        frequencies=matrix.data.astype(np.min_scalar_type(matrix.data.max(initial=0))),
-        lengths=np.concatenate([lengths for _, _, _, lengths in blocks]),
-    )
 
 
 @dataclass(frozen=True)
@@ -174,32 +170,19 @@ class Index:
     segments: tuple[Segment, ...]
     collection: Collection
     seconds: float
-    orders: tuple[Ints, ...] = ()
-    """Each segment's terms in ascending order, by their positions; only where single queries have to be fast."""
     repeats: tuple[Segment, ...] = ()
     """Rows that are no documents but count in the statistics."""
 
-    def sorted(self) -> Index:
-        """Return it for queries that come one by one: its vocabulary is sorted now, not hashed for each."""
-        orders = [pc.sort_indices(segment.terms).to_numpy().astype(np.int32) for segment in self.segments]
-        return replace(self, orders=tuple(orders))
-
     def positions(self, terms: pa.Array) -> list[Positions]:
         """Return for each segment where each term stands in it, -1 for those it does not have."""
-        positions = []
-        for number, segment in enumerate(self.segments):
-            if self.orders and len(terms) * FEW <= len(segment.terms):
-                positions.append(_sought(terms.to_pylist(), segment.terms, self.orders[number]))
-            else:
-                positions.append(_hashed(terms, segment.terms))
-        return positions
+        return [_positions(terms, segment.terms) for segment in self.segments]
 
     def df(self, terms: pa.Array, positions: list[Positions] | None = None) -> npt.NDArray[np.int64]:
         """Return in how many documents each term stands; 0 for those the corpus does not have."""
         total = np.zeros(len(terms), dtype=np.int64)
         positions = [
             *(positions or self.positions(terms)),
-            *(_hashed(terms, segment.terms) for segment in self.repeats),
+            *(_positions(terms, segment.terms) for segment in self.repeats),
         ]
         for segment, here in zip((*self.segments, *self.repeats), positions, strict=True):
             known = here >= 0
@@ -207,23 +190,21 @@ class Index:
         return total
 
 
-def _hashed(terms: pa.Array, vocabulary: pa.Array) -> Positions:
-    return np.asarray(pc.fill_null(pc.index_in(terms, value_set=vocabulary), -1), dtype=np.int64)
+def _positions(terms: pa.Array, vocabulary: pa.Array) -> Positions:
+    if len(terms) * FEW > len(vocabulary):
+        return np.asarray(pc.fill_null(pc.index_in(terms, value_set=vocabulary), -1), dtype=np.int64)
+    return np.array([_sought(term, vocabulary) for term in terms.to_pylist()], dtype=np.int64)
 
 
-def _sought(words: list[str], vocabulary: pa.Array, order: Ints) -> Positions:
-    positions = np.full(len(words), -1, dtype=np.int64)
-    for number, word in enumerate(words):
-        # Arrow sorts bytes of UTF-8, Python compares code points: the same order.
-        rank = bisect_left(order, word, key=lambda position: vocabulary[int(position)].as_py())
-        if rank < len(order) and vocabulary[int(order[rank])].as_py() == word:
-            positions[number] = order[rank]
-    return positions
+def _sought(term: str, vocabulary: pa.Array) -> int:
+    # Arrow sorts bytes of UTF-8, Python compares code points: the same order.
+    position = bisect_left(range(len(vocabulary)), True, key=lambda number: vocabulary[number].as_py() <= term)
+    return position if position < len(vocabulary) and vocabulary[position].as_py() == term else -1
 
 
 def open_index(corpus: Corpus, store: Store, counts_repeats: bool = False) -> Index:
     """Return the index of a corpus; segments that are in the store are mapped, the others built."""
-    key = digest(["bm25 index", VERSION, corpus.fingerprint])
+    key = digest(["bm25 index", VERSION, LAYOUT, corpus.fingerprint])
     segments, seconds = _segments(corpus, key, store)
     repeats: tuple[Segment, ...] = ()
     if counts_repeats and corpus.repeats is not None:

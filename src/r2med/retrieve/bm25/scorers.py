@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,13 @@ class Scorer:
     weighs_query: bool
     """Whether a query's terms are weighted as a document's are: idf then counts twice and query tf saturates."""
 
-    def impacts(self, tf: Ints, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
-        """Return the impact of postings, given the tf and the document length of each."""
-        if self.byte_lengths:
-            lengths = byte_length(lengths)
-        return np.asarray(tf / (tf + self._norm(lengths, collection, k1, b)))
+    def impacts(self, tf: Ints, norms: Floats) -> Floats:
+        """Return the impact of postings, given the tf of each and the norm of its document."""
+        return np.asarray(tf / (tf + norms))
+
+    def norms(self, lengths: Ints, collection: Collection, k1: float, b: float) -> Floats:
+        """Return what the lengths of documents add to a tf."""
+        return self._norm(byte_length(lengths) if self.byte_lengths else lengths, collection, k1, b)
 
     def weights(self, tf: Ints, df: Ints, collection: Collection, k1: float, b: float) -> Floats:
         """Return the weight of the query terms that the corpus has, given their tf in the query and their df."""

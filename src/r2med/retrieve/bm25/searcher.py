@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
-from scipy import sparse
+from scipy.sparse._sparsetools import csc_matvec  # the loop of `csc_array @ vector`, which would copy columns
 
 from r2med.cost import Cost
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.engine import map_threads
+from r2med.engine import cores, map_threads
 from r2med.errors import UserError
-from r2med.retrieve.bm25.index import VERSION, Index, Segment, open_index
-from r2med.retrieve.bm25.scorers import SCORERS
+from r2med.retrieve.bm25.index import VERSION, Index, Positions, Segment, open_index
+from r2med.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run, best, best_positive
 from r2med.setup import Setup
@@ -28,6 +28,9 @@ from r2med.stages import Stage
 from r2med.store import Store, about, digest
 from r2med.store.files import write_array
 from r2med.text import english
+
+Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
+"""Rows and scores."""
 
 
 class BM25(Stage, kind="retrieve"):
@@ -56,32 +59,29 @@ class BM25(Stage, kind="retrieve"):
             raise UserError("the corpus is empty: there is nothing to search")
         with about(dataset=dataset.name):
             index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats)
-            matrices = [self._matrix(index, segment, store) for segment in index.segments]
-        return BM25Searcher(self, corpus, index, matrices)
+            impacts = [self._impacts(index, segment, store) for segment in index.segments]
+        return BM25Searcher(self, corpus, index, impacts)
 
-    def _matrix(self, index: Index, segment: Segment, store: Store) -> sparse.csc_array:
-        """Return impacts as documents × terms, column after column: the postings, memory-mapped."""
+    def _impacts(self, index: Index, segment: Segment, store: Store) -> Floats:
+        """Return the impact of each posting, memory-mapped."""
 
         def build(folder: Path) -> dict[str, Any]:
-            lengths = segment.lengths.astype(np.int64)[segment.documents]
-            settings = index.collection, self.k1, self.b
-            impacts = SCORERS[self.scorer].impacts(segment.frequencies.astype(np.int64), lengths, *settings)
-            write_array(folder / "impacts.npy", impacts)
+            scorer = SCORERS[self.scorer]
+            norms = scorer.norms(segment.lengths, index.collection, self.k1, self.b)
+            write_array(folder / "impacts.npy", scorer.impacts(segment.frequencies, norms[segment.documents]))
             return {}
 
-        artefact = store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build)
-        shape = (len(segment.lengths), len(segment.terms))
-        return sparse.csc_array((artefact.array("impacts"), segment.documents, segment.offsets), shape=shape)
+        return store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build).array("impacts")
 
 
 class BM25Searcher:
     """Searches one corpus."""
 
-    def __init__(self, settings: BM25, corpus: Corpus, index: Index, matrices: Sequence[sparse.csc_array]) -> None:
+    def __init__(self, settings: BM25, corpus: Corpus, index: Index, impacts: Sequence[Floats]) -> None:
         self._settings = settings
         self._corpus = corpus
         self._index = index
-        self._matrices = matrices
+        self._impacts = impacts
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best documents of each query that share a term with it."""
@@ -94,33 +94,24 @@ class BM25Searcher:
         positions = self._index.positions(terms)
         df = self._index.df(terms, positions)
         ranks = self._corpus.id_ranks()
-
-        def search_one(index: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-            bag = bags[index]
+        asked = []
+        for bag, query in zip(bags, queries, strict=True):
             numbers = np.array(sorted(number_of[term] for term in bag), dtype=np.int64)
-            numbers = numbers[df[numbers] > 0] if len(numbers) else numbers
-            weights = self._weights([bag[terms[int(n)].as_py()] for n in numbers], df[numbers], queries[index])
-            parts = [
-                self._search_segment(number, where[numbers], weights, k, ranks)
-                for number, where in enumerate(positions)
-            ]
-            rows = np.concatenate([rows for rows, _ in parts])
-            scores = np.concatenate([scores for _, scores in parts])
-            kept = best(scores, k, ranks[rows])
-            return rows[kept], scores[kept]
-
-        several = len(bags) > 1  # for one, a pool of threads would take longer to start than the search
-        hits = list(map_threads(search_one, range(len(bags))) if several else map(search_one, range(len(bags))))
+            numbers = numbers[df[numbers] > 0]
+            amounts = [bag[terms[number].as_py()] for number in numbers.tolist()]
+            asked.append((numbers, self._weights(amounts, df[numbers], query)))
+        hits = [(np.empty(0, np.int32), np.empty(0, np.float32))] * len(queries)
+        for number, where in enumerate(positions):  # one by one, so that only one has to be in memory
+            columns = [(where[numbers], weights) for numbers, weights in asked]
+            hits = self._search_segment(number, columns, hits, k, ranks)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         return Searched(run, Cost(seconds=time.perf_counter() - started), Cost(seconds=self._index.seconds))
 
     def live(self) -> BM25Searcher:
-        """Return one that is quick with queries that come one by one."""
-        return BM25Searcher(self._settings, self._corpus, self._index.sorted(), self._matrices)
+        """Return itself: it is quick with queries that come one by one."""
+        return self
 
-    def _weights(
-        self, amounts: Sequence[float], df: npt.NDArray[np.int64], query: SearchQuery
-    ) -> npt.NDArray[np.float64]:
+    def _weights(self, amounts: Sequence[float], df: npt.NDArray[np.int64], query: SearchQuery) -> Floats:
         scorer, collection = SCORERS[self._settings.scorer], self._index.collection
         if query.terms:
             return scorer.given_weights(np.array(amounts, dtype=np.float64), df, collection)
@@ -129,16 +120,51 @@ class BM25Searcher:
     def _search_segment(
         self,
         number: int,
-        positions: npt.NDArray[np.int64],
-        weights: npt.NDArray[np.float64],
+        asked: Sequence[tuple[Positions, Floats]],
+        hits: Sequence[Hits],
         k: int,
         ranks: npt.NDArray[np.int32],
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        matrix, start = self._matrices[number], self._index.segments[number].start
-        here = positions >= 0
-        scores = (matrix[:, positions[here]] @ weights[here]).astype(np.float32)
-        rows, kept = best_positive(scores, k, ranks[start : start + len(scores)])
-        return rows + np.int32(start), kept
+    ) -> list[Hits]:
+        """Return the k best of each query's hits so far and of one segment's documents."""
+        segment = self._index.segments[number]
+        size = len(segment.lengths)
+
+        def search(group: slice) -> list[Hits]:
+            sums = np.empty(size)
+            scores = np.empty(size, np.float32)
+            merged = []
+            for (positions, weights), (rows, kept) in zip(asked[group], hits[group], strict=True):
+                here = positions >= 0
+                sums.fill(0)
+                add_columns(segment, self._impacts[number], positions[here], weights[here], sums)
+                np.copyto(scores, sums, casting="same_kind")
+                more, theirs = best_positive(scores, k, ranks[segment.start : segment.start + size])
+                rows, kept = np.concatenate((rows, more + np.int32(segment.start))), np.concatenate((kept, theirs))
+                chosen = best(kept, k, ranks[rows])
+                merged.append((rows[chosen], kept[chosen]))
+            return merged
+
+        # In groups, so that queries share arrays. For one, a pool of threads would take longer to start than to search.
+        several = max(1, len(asked) // (4 * cores()))
+        groups = [slice(first, first + several) for first in range(0, len(asked), several)]
+        parts = map_threads(search, groups) if len(groups) > 1 else map(search, groups)
+        return [hit for part in parts for hit in part]
+
+
+def add_columns(segment: Segment, impacts: Floats, positions: Positions, weights: Floats, sums: Floats) -> None:
+    """Add to the sums of all documents the impacts of some terms times their weights, straight from the postings.
+
+    The positions descend, so what lies between one term's end and the start of the next is empty: a matrix with these
+    bounds has the terms' columns and empty ones by turns, and nothing has to be copied.
+    """
+    if not len(positions):
+        return
+    bounds = np.empty(2 * len(positions), np.int32)
+    bounds[::2] = segment.offsets[positions]
+    bounds[1::2] = segment.offsets[positions + 1]
+    factors = np.zeros(len(bounds) - 1)
+    factors[::2] = weights
+    csc_matvec(len(sums), len(factors), bounds, segment.documents, impacts, factors, sums)
 
 
 def _bag(search: SearchQuery) -> Mapping[str, float]:
