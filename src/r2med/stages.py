@@ -77,11 +77,15 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
     "retrieve": {
         **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
         "run:": "r2med.retrieve.candidates:Candidates",
+        "mteb:": "r2med.bridges.mteb_models:MtebModel",
     },
-    "rerank": dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),
+    "rerank": {
+        **dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),
+        "mteb:": "r2med.bridges.mteb_models:MtebCrossEncoder",
+    },
     "build": {},
 }
-"""Stages without a card: of the hub, of a folder, a Python object of the user's, a run file."""
+"""Stages without a card: of the hub, of a folder, a Python object of the user's, a run file, a model of MTEB."""
 
 
 class Stage(BaseModel):

@@ -30,6 +30,7 @@ FORMS = {
     "hf:": ("hf:ORG/NAME", "A model of the hub that has no card."),
     "path:": ("path:DIR", "A model in a folder."),
     "py:": ("py:MODULE:NAME", "A Python object of your own."),
+    "mteb:": ("mteb:ORG/NAME", "A model of MTEB's registry (extra mteb)."),
     "run:": ("run:FILE", "The documents of a run file."),
 }
 """Stages that have no name of their own."""

@@ -48,17 +48,19 @@ class Replicas(Generic[Model]):
         lengths: Sequence[int],
         rows: Callable[[Model, Sequence[int]], Vectors],
         cut: Sequence[bool] = (),
+        estimated: bool = False,
     ) -> Encoded:
         """Return one row per text, in their order, and what they took.
 
-        `lengths` are the tokens of each text, `cut` says which of them were cut. `rows(model, positions)` encodes the
-        texts at some positions with one of the copies. Raises DoesNotFitError if one text alone is too long for the
-        device, NotFiniteError for a row with NaN or infinity in it.
+        `lengths` are the tokens of each text, `cut` says which of them were cut; lengths that are `estimated` are no
+        part of the cost. `rows(model, positions)` encodes the texts at some positions with one of the copies. Raises
+        DoesNotFitError if one text alone is too long for the device, NotFiniteError for a row with NaN or infinity in
+        it.
         """
         receiver = batch_receiver()
 
         def cost(positions: Sequence[int]) -> Cost:
-            tokens = sum(lengths[position] for position in positions)
+            tokens = 0 if estimated else sum(lengths[position] for position in positions)
             return Cost(texts=len(positions), tokens=tokens, cut=sum(cut[position] for position in positions if cut))
 
         def finished(positions: Sequence[int], vectors: Vectors) -> None:

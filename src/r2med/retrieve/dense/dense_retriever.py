@@ -46,7 +46,7 @@ class Dense(Stage, kind="retrieve"):
 class DenseRetriever:
     """An embedding model that searches a corpus exactly."""
 
-    stage: Dense
+    stage: Stage
     setup: Setup
 
     @cached_property
@@ -54,9 +54,13 @@ class DenseRetriever:
         """The model's card; one without is given what its repository or folder says."""
         return resolve_card(self.stage.name)
 
+    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
+        """Return what encodes for a dataset."""
+        return open_encoder(self.card, dataset.instruction, self.setup, store)
+
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
-        encoder = open_encoder(self.card, dataset.instruction, self.setup)
+        encoder = self.encoder(dataset)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
         return {**self.stage.settings(), "similarity": self.card.similarity, **roles}
 
@@ -64,7 +68,7 @@ class DenseRetriever:
         """Return a searcher; vectors that are in the store are not encoded again."""
         if not len(dataset.corpus):
             raise UserError("the corpus is empty: there is nothing to search")
-        encoder = open_encoder(self.card, dataset.instruction, self.setup, store)
+        encoder = self.encoder(dataset, store)
         with about(dataset=dataset.name, model=self.stage.name):
             embeddings = embed_corpus(dataset.corpus, encoder, store)
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store)

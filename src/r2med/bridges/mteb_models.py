@@ -1,0 +1,377 @@
+"""Models of MTEB as stages of ours: mteb:ORG/NAME retrieves, and reranks if it is a cross-encoder.
+
+An encoder's vectors go through our batches, shards and exact search, the scores of a cross-encoder through our cache of
+pairs. Any other model searches by its own `index` and `search`, and its run is kept. A model sees a dataset as a task
+of MTEB whose prompt is the dataset's instruction. One with prompts of its own prefers those, as it does in MTEB.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from r2med.bridges.mteb_results import tasks
+from r2med.cost import Cost
+from r2med.crossencoders.pair_scorer import ScoredPair
+from r2med.crossencoders.pairs import Pair
+from r2med.crossencoders.reranker_cards import RerankerCard
+from r2med.data.dataset import Dataset
+from r2med.encoders import devices, weights
+from r2med.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
+from r2med.encoders.model_cards import ModelCard, safe_name
+from r2med.encoders.replicas import Replicas, cached_model
+from r2med.errors import UserError, unknown
+from r2med.rerank.cross import CrossEncoder, CrossReranker
+from r2med.retrieve.dense.dense_retriever import DenseRetriever
+from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
+from r2med.retrieve.run import Run
+from r2med.setup import Setup
+from r2med.stages import Stage
+from r2med.store import Store
+
+PREFIX = "mteb:"
+TASK_PROMPT = "Given a {kind}, retrieve {what}"
+SPLIT = {"hf_split": "test", "hf_subset": "default"}
+QUIET = {"show_progress_bar": False}
+COMPARED = {None: "cosine", "cosine": "cosine", "dot": "dot"}
+"""Similarities of one vector a text that our exact search knows; a model that does not say means the cosine."""
+CHARACTERS = 4
+"""In a token, about: batches are cut by it, since not every model of MTEB has a tokenizer to ask."""
+
+
+class MtebModel(Stage, kind="retrieve"):
+    """Search with a model of MTEB: by our exact search if it is an encoder, else by its own (mteb:ORG/NAME)."""
+
+    def open(self, setup: Setup) -> Retriever:
+        """Return the retriever; the weights are loaded when it works. Raises UserError if it is a cross-encoder."""
+        model = RegisteredModel.of(self.name, setup)
+        if model.meta.is_cross_encoder:
+            raise UserError(f"{self.name} is a cross-encoder, no retriever: let it rerank, as in bm25 → {self.name}")
+        return MtebEncoderRetriever(self, setup) if model.is_encoder else MtebSearchRetriever(self, model)
+
+
+class MtebCrossEncoder(CrossEncoder, kind="rerank"):
+    """Score each candidate together with the query by a cross-encoder of MTEB (mteb:ORG/NAME)."""
+
+    def open(self, setup: Setup) -> MtebReranker:
+        """Return the reranker; the weights are loaded when it works."""
+        name = safe_name(self.name)
+        return MtebReranker(self, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0), setup)
+
+
+@dataclass(frozen=True)
+class RegisteredModel:
+    """A model of MTEB's registry, in a setup of ours."""
+
+    name: str
+    meta: Any
+    setup: Setup
+
+    @classmethod
+    def of(cls, name: str, setup: Setup) -> RegisteredModel:
+        """Return the model of mteb:ORG/NAME or mteb:ORG/NAME@REVISION.
+
+        Raises UserError if mteb is not installed or has no such model, or if it cannot run as the setup says.
+        """
+        mteb = _mteb(name)
+        typed, _, revision = unquote(name.removeprefix(PREFIX)).partition("@")
+        try:
+            meta = mteb.get_model_meta(typed, revision or None)
+        except KeyError:
+            known = [meta.name for meta in mteb.get_model_metas()]
+            raise unknown("model of MTEB", typed, known, "hf:ORG/NAME takes any of the hub") from None
+        except ValueError as error:  # another revision than the one in the registry
+            raise UserError(f"{name}: {error}") from None
+        own_code = meta.loader_kwargs.get("trust_remote_code") and not setup.trust_remote_code
+        for wrong, why in (
+            (meta.loader is None, "MTEB has results of it, but no code that runs it"),
+            ("text" not in meta.modalities, "it does not read texts"),
+            (own_code, "it runs code of its own repository: add --trust-remote-code"),
+            (setup.dtype != "auto", "it has the precision that MTEB gives it: leave --dtype out"),
+            ("API" in meta.framework and setup.budget.limit is not None, "MTEB tells no prices: run without a budget"),
+        ):
+            if wrong:
+                raise UserError(f"{name}: {why}")
+        devices.check_torch(setup, name)
+        return cls(name, meta, setup)
+
+    @property
+    def is_encoder(self) -> bool:
+        """Whether texts become one vector each, which our search can compare."""
+        one_vector = {"dense", "router"}.intersection(self.meta.model_type)
+        return bool(one_vector) and self.meta.similarity_fn_name in COMPARED
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what the vectors of documents depend on; nothing is loaded."""
+        return {
+            "loader": "mteb",
+            "model": self.meta.name,
+            "revision": self.meta.revision or "",
+            "settings": _plain(self.meta.loader_kwargs),
+            "mteb": version("mteb"),
+            "task": _task_name(dataset),
+        }
+
+    def describe_queries(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what those of queries depend on: the prompt of the task as well."""
+        return {**self.describe(dataset), "task_prompt": dataset.instruction.fill(TASK_PROMPT)}
+
+    def task(self, dataset: Dataset) -> Any:
+        """Return what MTEB's models are told of a dataset."""
+        from mteb.abstasks.task_metadata import TaskMetadata
+
+        return TaskMetadata(
+            name=_task_name(dataset),
+            description=f"{dataset.name}, by r2med",
+            dataset={"path": dataset.source or dataset.name, "revision": dataset.fingerprint},
+            type="Retrieval",
+            category="t2t",
+            eval_langs=["eng-Latn"],
+            main_score="ndcg_at_10",
+            prompt={"query": dataset.instruction.fill(TASK_PROMPT)},
+        )
+
+    def loaded(self) -> Replicas[Any]:
+        """Return a copy of the model on each device."""
+
+        def load(device: str, dtype: str) -> Any:
+            with _quietly(f"{self.name}: loading it"), weights.quiet():
+                return self.meta.load_model(device=device)
+
+        key = ("mteb", self.meta.name, self.meta.revision)
+        return cached_model(key, self.setup, lambda: Replicas(self.setup, load))
+
+    def rows(self, texts: Sequence[str], ask: Callable[[Any, Sequence[int]], Any]) -> Encoded:
+        """Return a row per text: `ask(model, positions)` gets those at some positions from one of the copies."""
+
+        def rows(model: Any, positions: Sequence[int]) -> Vectors:
+            with _quietly(self.name):
+                returned = ask(model, positions)
+            if hasattr(returned, "detach"):
+                returned = returned.detach().float().cpu().numpy()
+            array = np.asarray(returned, dtype=np.float32)
+            array = array[:, None] if array.ndim == 1 else array
+            if array.ndim != 2 or len(array) != len(positions):
+                raise UserError(f"{self.name} returned an array of shape {array.shape} for {len(positions)} texts")
+            return array
+
+        limit = int(min(self.meta.max_tokens or 1 << 20, 1 << 20))
+        lengths = [min(limit, 1 + len(text) // CHARACTERS) for text in texts]
+        encoded = self.loaded().run(lengths, rows, estimated=True)
+        return replace(encoded, cost=replace(encoded.cost, unpriced=len(texts) if "API" in self.meta.framework else 0))
+
+
+@dataclass(frozen=True)
+class MtebEncoder:
+    """Encodes the texts of a dataset. Generated texts are written as documents are, and encoded so."""
+
+    model: RegisteredModel
+    dataset: Dataset
+
+    def describe(self, role: Role) -> dict[str, Any]:
+        """Return what the vectors of a role depend on."""
+        return (self.model.describe_queries if role == "query" else self.model.describe)(self.dataset)
+
+    @timed
+    def encode(self, texts: Sequence[str], role: Role) -> Encoded:
+        """Return one row per text, in their order."""
+        from mteb.types import PromptType
+
+        if not texts:
+            return Encoded(np.empty((0, 0), dtype=np.float32))
+        kind = PromptType.query if role == "query" else PromptType.document
+        task = self.model.task(self.dataset)
+
+        def ask(model: Any, at: Sequence[int]) -> Any:
+            inputs = _inputs([texts[position] for position in at], kind.value)
+            return model.encode(inputs, task_metadata=task, prompt_type=kind, batch_size=len(at), **SPLIT, **QUIET)
+
+        return self.model.rows(texts, ask)
+
+
+@dataclass(frozen=True)
+class MtebEncoderRetriever(DenseRetriever):
+    """An encoder of MTEB that searches a corpus exactly."""
+
+    @cached_property
+    def model(self) -> RegisteredModel:
+        """The model behind the name."""
+        return RegisteredModel.of(self.stage.name, self.setup)
+
+    @cached_property
+    def card(self) -> ModelCard:
+        """What our search has to know of the model."""
+        compared = COMPARED[self.model.meta.similarity_fn_name]
+        return ModelCard(name=safe_name(self.stage.name), loader="custom", similarity=compared)
+
+    def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
+        """Return what encodes for a dataset."""
+        return MtebEncoder(self.model, dataset)
+
+
+@dataclass(frozen=True)
+class MtebSearchRetriever:
+    """A model of MTEB that searches by itself: multi-vector, sparse and hybrid ones, BM25."""
+
+    stage: MtebModel
+    model: RegisteredModel
+
+    def describe(self, dataset: Dataset) -> dict[str, Any]:
+        """Return every setting a score depends on."""
+        sides = {"query": self.model.describe_queries(dataset), "document": self.model.describe(dataset)}
+        return {**self.stage.settings(), **sides}
+
+    def index(self, dataset: Dataset, store: Store) -> MtebSearcher:
+        """Return a searcher; the corpus is indexed when the queries are there, since some models forget it."""
+        return MtebSearcher(self.model, dataset)
+
+
+@dataclass(frozen=True)
+class MtebSearcher:
+    """Searches one corpus for a whole set of queries."""
+
+    model: RegisteredModel
+    dataset: Dataset
+
+    def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
+        """Return the k best documents of each query, as the model has them. Raises UserError if it fails."""
+        from mteb.models import SearchEncoderWrapper
+        from mteb.models.models_protocols import SearchProtocol
+
+        corpus, loaded = self.dataset.corpus, self.model.loaded().first
+        about = {"task_metadata": self.model.task(self.dataset), **SPLIT, "encode_kwargs": QUIET, "num_proc": None}
+        ids = [query.query.id for query in queries]
+        with _quietly(self.model.name):
+            searcher = loaded if isinstance(loaded, SearchProtocol) else SearchEncoderWrapper(loaded)
+            started = time.perf_counter()
+            searcher.index(_rows(*zip(*corpus, strict=True)), **about)
+            indexed = time.perf_counter()
+            asked = _rows(ids, [query.lexical_text for query in queries])
+            rankings = searcher.search(asked, top_k=min(k, len(corpus)), top_ranked=None, **about)
+        hits = []
+        for query in ids:
+            ranking = sorted(rankings.get(query, {}).items(), key=lambda hit: (hit[1], hit[0]), reverse=True)[:k]
+            scores = np.array([score for _, score in ranking], dtype=np.float32)
+            hits.append((corpus.rows([document for document, _ in ranking]), scores))
+        cost = Cost(seconds=time.perf_counter() - indexed, texts=len(ids))
+        prepared = Cost(seconds=indexed - started, texts=len(corpus))
+        return Searched(Run.ranked(ids, hits, corpus), cost, prepared)
+
+    def live(self) -> MtebSearcher:
+        """Raise UserError: to answer one question it would have to index the corpus again."""
+        raise UserError(f"{self.model.name} searches for whole sets of queries: it cannot answer single questions")
+
+
+@dataclass(frozen=True)
+class MtebScorer:
+    """Scores pairs with a cross-encoder of MTEB."""
+
+    model: RegisteredModel
+    dataset: Dataset
+
+    def describe(self) -> dict[str, Any]:
+        """Return all that a score depends on besides the two texts."""
+        return self.model.describe_queries(self.dataset)
+
+    def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
+        """Return one score per pair, in their order."""
+        if not pairs:
+            return []
+        task = self.model.task(self.dataset)
+
+        def ask(model: Any, at: Sequence[int]) -> Any:
+            queries, documents = zip(*(pairs[position] for position in at), strict=True)
+            sides = _inputs(queries, "query"), _inputs(documents, "document")
+            return model.predict(*sides, task_metadata=task, batch_size=len(at), **SPLIT, **QUIET)
+
+        started = time.perf_counter()
+        scores = self.model.rows([f"{query} {document}" for query, document in pairs], ask).vectors
+        if scores.shape[1] != 1:
+            raise UserError(f"{self.model.name} gives {scores.shape[1]} scores for a pair: one is needed")
+        seconds = (time.perf_counter() - started) / len(pairs)
+        return [ScoredPair(float(score), seconds=seconds) for score in scores[:, 0]]
+
+
+@dataclass(frozen=True)
+class MtebReranker(CrossReranker):
+    """Orders candidates by the scores of a cross-encoder of MTEB."""
+
+    @cached_property
+    def model(self) -> RegisteredModel:
+        """The model behind the name. Raises UserError if it is no cross-encoder."""
+        model = RegisteredModel.of(self.stage.name, self.setup)
+        if not model.meta.is_cross_encoder:
+            raise UserError(f"{self.stage.name} is no cross-encoder: it retrieves, and cannot rerank")
+        return model
+
+    def _scorer(self, dataset: Dataset) -> MtebScorer:
+        return MtebScorer(self.model, dataset)
+
+
+def _mteb(name: str) -> Any:
+    try:
+        import datasets
+        import mteb
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"{name} needs {error.name}: pip install 'r2med[mteb]', which cannot be done on Linux on ARM, since "
+            "pytrec-eval-terrier, which mteb needs, has no wheels for it"
+        ) from None
+    logging.getLogger("mteb").setLevel(logging.ERROR)  # it warns of every prompt that a task does not have
+    datasets.disable_progress_bars()
+    return mteb
+
+
+@contextmanager
+def _quietly(what: str) -> Iterator[None]:
+    """Hide warnings, and raise UserError for any fault of the model but a lack of memory, which others mend."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except Exception as error:
+        if isinstance(error, UserError) or devices.is_out_of_memory(error):
+            raise
+        raise UserError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def _task_name(dataset: Dataset) -> str:
+    """Return MTEB's own name of a dataset if it has one: models may have a prompt for that very task."""
+    return tasks().get(dataset.name, dataset.name)
+
+
+def _inputs(texts: Sequence[str], side: str) -> Any:
+    """Return texts as MTEB gives them to its models, in one batch."""
+    from datasets import Dataset as Rows
+    from torch.utils.data import DataLoader
+
+    stripped = [text.strip() for text in texts] if side == "document" else list(texts)
+    columns = {"text": stripped, {"query": "query", "document": "body"}[side]: list(texts)}
+    return DataLoader(Rows.from_dict(columns), batch_size=len(texts))
+
+
+def _rows(ids: Sequence[str], texts: Sequence[str]) -> Any:
+    from datasets import Dataset as Rows
+
+    return Rows.from_dict({"id": list(ids), "text": list(texts)})
+
+
+def _plain(value: Any) -> Any:
+    """Return settings of a model as JSON has them; a function is known by its name."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return getattr(value, "__qualname__", None) or str(value)
