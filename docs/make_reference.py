@@ -35,7 +35,7 @@ A card is a TOML file named after what it describes, in the folder of its kind
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the page. Raises KeyError for a field without a meaning: write it below the field."""
     return HEAD + "".join(f"\n## {title}\n{''.join(_tables(card))}" for title, card in KINDS.items())
 
 
@@ -49,7 +49,7 @@ def _tables(card: type[BaseModel], name: str = "") -> Iterator[str]:
             f"`{field}`",
             f"`{_type(declared.annotation)}`",
             "see below" if part else default,
-            notes.get(field, ""),
+            notes[field],
         ]
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
     heading = f"\n### `[{name}]`\n" if name else ""
@@ -63,7 +63,11 @@ def _tables(card: type[BaseModel], name: str = "") -> Iterator[str]:
 
 
 def _type(annotation: object) -> str:
-    return annotation.__name__ if inspect.isclass(annotation) else re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation))
+    if inspect.isclass(annotation):
+        return annotation.__name__
+    bare = re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation))
+    bare = re.sub(r"Annotated\[(\w+), FieldInfo\(.*?\]\)\]", r"\1", bare)
+    return re.sub(r"Optional\[(.*)\]", r"\1 | None", bare)
 
 
 def _notes(card: type[BaseModel]) -> dict[str, str]:

@@ -10,9 +10,16 @@ from r2med.llm.llm_cards import LLMS
 from support.fork_server import Command
 
 
-@pytest.mark.parametrize("noun", ["data", "models", "llms", "stages", "prompts"])
-def test_every_list_is_json_on_demand(noun: str, r2med: Command) -> None:
-    listed = r2med(noun, "list", "--json")
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([noun, "list"] for noun in ("data", "models", "llms", "stages", "prompts")),
+        *(["data", "stats", "demo/Biology"], ["analyse", "--list"], ["reproduce", "--list"]),
+    ],
+    ids=" ".join,
+)
+def test_every_list_is_json_on_demand(words: list[str], r2med: Command) -> None:
+    listed = r2med(*words, "--json")
     assert listed.returncode == 0
     assert json.loads(listed.stdout)
 

@@ -1,14 +1,22 @@
 """A plan: stage by stage, what is kept, to fetch and missing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import r2med
+from r2med.crossencoders.pair_scorer import ScoredPair
+from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
+from r2med.llm.costs import Preview
+from r2med.llm.journal import Journal, journal_file
+from r2med.llm.llm_cards import LLMCard
+from r2med.rerank.cross import packed
 from r2med.results.batch import plan_run
-from r2med.results.planning import StagePlan, stage_plans
+from r2med.results.planning import StagePlan, asking_seconds, stage_plans
 from r2med.setup import Setup
 from r2med.store import Store
+from r2med.store.rows import Rows
 
 
 def planned(systems: list[str], data: list[str], setup: Setup) -> dict[str, StagePlan]:
@@ -28,7 +36,9 @@ def test_every_stage_is_told_with_what_it_would_need(setup: Setup) -> None:
     assert stages["hyde(o3-mini)"].missing == "OPENAI_API_KEY is not set: export it before the run"
     assert stages["bm25"].work.endswith("documents; 0 of 1 datasets are kept") and (stages["bm25"].seconds or 0) > 1
     assert stages["bge"].fetch == 335e6 * 4 and (stages["bge"].seconds or 0) > 60
-    assert (stages["bge-reranker@10"].fetch or 0) > 1e9
+    reranker = stages["bge-reranker@10"]
+    assert (reranker.fetch or 0) > 1e9 and (reranker.seconds or 0) > 60
+    assert reranker.work == "scores 1,030 pairs of queries and documents"
     assert stages["minilm"].fetch == 0  # its weights come with a package
 
 
@@ -37,3 +47,24 @@ def test_what_is_kept_is_not_planned_again(setup: Setup) -> None:
     stages = planned(["bm25", "hyde(author) → bm25"], ["demo/Biology"], setup)
     assert stages["bm25"].work == "indexes 0 documents; 1 of 1 datasets are kept"
     assert stages["hyde(author)"].work == "reads recorded texts"
+
+
+def test_the_time_of_an_llm_is_that_of_its_answers_of_before_or_a_guess(setup: Setup) -> None:
+    card = LLMCard(name="judge", model="judge-1")
+    asked = tuple(ChatRequest((Message("user", f"question {number}"),), Sampling()) for number in range(32))
+    preview = Preview(card, asked, asked)
+    seconds, answers = asking_seconds(preview, setup)
+    assert (seconds > 0, answers) == (True, 0)
+    with Journal(journal_file(setup.store)) as journal:
+        journal.put(b"1", "judge-1", RawAnswer("yes", seconds=3.0))
+        journal.put(b"2", "judge-1", RawAnswer("no", seconds=5.0))
+        journal.put(b"3", "another", RawAnswer("no", seconds=500.0))
+    assert asking_seconds(preview, setup) == (32 * 4.0 / setup.concurrency, 2)
+    assert asking_seconds(preview, replace(setup, llm_backend="local")) == (32 * 4.0, 2)
+
+
+def test_the_time_of_a_reranker_is_that_of_pairs_it_has_scored(setup: Setup) -> None:
+    with Rows(setup.store.root / "scores" / "bge-reranker.sqlite", "cache of scores", "scores") as cache:
+        cache.put({b"a": packed(ScoredPair(0.5, seconds=0.1)), b"b": packed(ScoredPair(0.5, seconds=0.3))})
+    stages = planned(["bm25 → bge-reranker@10"], ["Biology"], setup)
+    assert stages["bge-reranker@10"].seconds == pytest.approx(1030 * 0.2)

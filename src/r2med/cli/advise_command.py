@@ -12,8 +12,10 @@ from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.results.advice import Advice, Rung
+    from r2med.setup import Setup
 
 
+@flags.with_setup(*flags.WEIGHTS, *flags.ASKING)
 def advise(
     dataset: Annotated[
         str, typer.Argument(help="A dataset or a folder with judged questions.", autocompletion=completion.datasets)
@@ -29,23 +31,13 @@ def advise(
         ),
     ] = None,
     rerank: flags.Rerankers = None,
-    device: flags.Device = "auto",
-    dtype: flags.DType = "auto",
-    backend: flags.Backend = "torch",
-    model_path: flags.ModelPaths = None,
-    memory: flags.Memory = "2G",
-    trust_remote_code: flags.TrustRemoteCode = False,
-    base_url: flags.BaseURL = None,
-    llm_backend: flags.LLMBackend = "",
-    budget: flags.Budget = None,
-    concurrency: flags.Concurrency = 16,
-    deadline: flags.Deadline = 900.0,
-    idle: flags.Idle = 180.0,
-    offline: flags.Offline = False,
     out: Annotated[
-        Path, typer.Option(help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT)
+        Path,
+        typer.Option("--out", "-o", help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT),
     ] = Path("results"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=flags.OUTPUT)] = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Try the pipelines that can run here, the cheap ones first, and say which one to use."""
     from contextlib import ExitStack
@@ -58,21 +50,6 @@ def advise(
     from r2med.results.advice import SUFFIX
     from r2med.results.evaluation import slug
 
-    setup = flags.make_setup(
-        model_path=model_path,
-        memory=memory,
-        budget=budget,
-        device=device,
-        dtype=dtype,
-        backend=backend,
-        trust_remote_code=trust_remote_code,
-        base_url=base_url,
-        llm_backend=llm_backend,
-        concurrency=concurrency,
-        deadline=deadline,
-        idle=idle,
-        offline=offline,
-    )
     flags.check_writable(out)
     loaded = load(dataset, setup.store)
     with ExitStack() as stack:

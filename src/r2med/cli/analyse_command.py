@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from r2med.cli import completion
 from r2med.cli import options as flags
 
+if TYPE_CHECKING:
+    from r2med.setup import Setup
 
+
+@flags.with_setup(*flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget")
 def analyse(
     names: Annotated[
         list[str] | None,
@@ -33,15 +36,6 @@ def analyse(
         str,
         typer.Option(metavar="MODEL", help="Overlap by the vectors of this model too.", rich_help_panel=flags.MODELS),
     ] = "",
-    llm: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The LLM that answers and judges.",
-            autocompletion=completion.llms,
-            rich_help_panel=flags.LLMS,
-        ),
-    ] = "",
     queries: Annotated[
         int,
         typer.Option(
@@ -50,14 +44,6 @@ def analyse(
             rich_help_panel=flags.LLMS,
         ),
     ] = 0,
-    base_url: flags.BaseURL = None,
-    llm_backend: flags.LLMBackend = "",
-    concurrency: flags.Concurrency = 16,
-    ask_again: flags.AskAgain = False,
-    budget: flags.Budget = None,
-    model_path: flags.ModelPaths = None,
-    device: flags.Device = "auto",
-    offline: flags.Offline = False,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Where the page and the CSV files go.", rich_help_panel=flags.OUTPUT)
     ] = Path("analysis"),
@@ -71,32 +57,27 @@ def analyse(
         ),
     ] = False,
     listed: Annotated[bool, typer.Option("--list", help="Say what analyses there are.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --list: print JSON.")] = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
     from r2med.analyse.analysis import ANALYSES, checked_names, rehearse
     from r2med.analyse.analysis import analyse as run
-    from r2med.cli.console import console, plain, table
+    from r2med.cli.console import console, plain, print_json, table
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
 
     output = console()
     if listed:
-        asks = {True: "an LLM", False: ""}
-        rows = [(name, each.summary, asks[each.asks]) for name, each in ANALYSES.items()]
-        output.print(table(("analysis", "what it tells", "asks"), rows, whole=("analysis",)))
+        rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
+        heads = ("analysis", "what it tells", "asks")
+        if as_json:
+            print_json([dict(zip(heads, row, strict=True)) for row in rows])
+        else:
+            output.print(table(heads, rows, whole=("analysis",)))
         return
     wanted = checked_names(names or [])
-    setup = flags.make_setup(
-        model_path=model_path,
-        device=device,
-        offline=offline,
-        llm=llm,
-        base_url=base_url,
-        llm_backend=llm_backend,
-        concurrency=concurrency,
-        ask_again=ask_again,
-        budget=budget,
-    )
     material: dict[str, Any] = {
         "data": flags.dataset_names(data) if data else (),
         "systems": systems or (),
@@ -107,7 +88,7 @@ def analyse(
         "queries": queries,
     }
     if dry_run:
-        show_previews(rehearse(*wanted, setup=setup, **material))
+        show_previews(rehearse(*wanted, setup=setup, **material), setup)
         return
     flags.check_writable(out)
     with steps(len(wanted)) as step:

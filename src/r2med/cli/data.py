@@ -79,14 +79,19 @@ def check(datasets: Words) -> None:
 
 
 @data.command()
-def stats(datasets: Words) -> None:
+def stats(datasets: Words, as_json: flags.AsJSON = False) -> None:
     """Print the sizes of datasets; lengths are means, in words and characters."""
-    from r2med.cli.console import console, plain
+    from dataclasses import asdict
+
+    from r2med.cli.console import console, plain, print_json
     from r2med.cli.figures import Figures
     from r2med.data import load
     from r2med.data.stats import stats as measure
 
     sizes = [measure(load(name)) for name in _names(datasets)]
+    if as_json:
+        print_json([asdict(size) for size in sizes])
+        return
     rows = [
         (
             f"{size.queries:,}",

@@ -13,6 +13,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from r2med.data import Dataset
     from r2med.expand.expansion import Expander
+    from r2med.setup import Setup
     from r2med.spec import Call
     from r2med.store import Store
 
@@ -20,6 +21,7 @@ INCOMPLETE = 1
 """The exit code where the texts of a dataset were not written."""
 
 
+@flags.with_setup(*flags.WEIGHTS, *flags.ASKING)
 def generate(
     method: Annotated[
         str,
@@ -37,21 +39,11 @@ def generate(
     ],
     data: flags.Data = None,
     out: Annotated[
-        Path, typer.Option(help="Where the folders DATASET/METHOD/LLM go.", rich_help_panel=flags.OUTPUT)
+        Path,
+        typer.Option("--out", "-o", help="Where the folders DATASET/METHOD/LLM go.", rich_help_panel=flags.OUTPUT),
     ] = Path("generations"),
     samples: flags.Samples = 1,
     rounds: Annotated[int, typer.Option(help="Rounds of refinement.", rich_help_panel=flags.WHAT)] = 0,
-    base_url: flags.BaseURL = None,
-    llm_backend: flags.LLMBackend = "",
-    model_path: flags.ModelPaths = None,
-    device: flags.Device = "auto",
-    offline: flags.Offline = False,
-    prompts: flags.Prompts = "",
-    concurrency: flags.Concurrency = 16,
-    deadline: flags.Deadline = 900.0,
-    idle: flags.Idle = 180.0,
-    ask_again: flags.AskAgain = False,
-    budget: flags.Budget = None,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -61,6 +53,8 @@ def generate(
         ),
     ] = False,
     dry_run: flags.DryRun = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
     from r2med.cli.plan import show_stages
@@ -68,23 +62,8 @@ def generate(
     from r2med.expand.expansion import Asking, check
     from r2med.llm.llm_cards import resolve_llm
     from r2med.stages import stage
-    from r2med.store import default_store
 
-    store = default_store()
-    setup = flags.make_setup(
-        base_url=base_url,
-        llm_backend=llm_backend,
-        model_path=model_path,
-        device=device,
-        offline=offline,
-        prompts=prompts,
-        concurrency=concurrency,
-        deadline=deadline,
-        idle=idle,
-        ask_again=ask_again,
-        budget=budget,
-        store=store,
-    )
+    store = setup.store
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
     resolve_llm(llm, setup)
     expander: Expander = stage(call, "expand").open(setup)
@@ -92,7 +71,7 @@ def generate(
     _check_names(datasets)
     check([expander], datasets)
     if dry_run:
-        show_stages({str(call): expander} if isinstance(expander, Asking) else {}, datasets, store)
+        show_stages({str(call): expander} if isinstance(expander, Asking) else {}, datasets, setup)
         return
     flags.check_writable(out)
     if not _write_all(call, expander, datasets, out, overwrite, store):

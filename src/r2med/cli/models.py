@@ -70,27 +70,15 @@ def show(name: Name) -> None:
 
 
 @models.command()
+@flags.with_setup(*flags.WEIGHTS, "budget")
 def check(
     name: Name,
-    model_path: flags.ModelPaths = None,
-    device: flags.Device = "auto",
-    dtype: flags.DType = "auto",
-    backend: flags.Backend = "torch",
-    trust_remote_code: flags.TrustRemoteCode = False,
-    budget: flags.Budget = None,
+    *,
+    setup: Setup,
 ) -> None:
     """Load a model, encode a query and a document, print what each is told; of a reranker, score two pairs."""
     from r2med.crossencoders.reranker_cards import RERANKERS
 
-    setup = flags.make_setup(
-        model_path=model_path,
-        memory="2G",
-        budget=budget,
-        device=device,
-        dtype=dtype,
-        backend=backend,
-        trust_remote_code=trust_remote_code,
-    )
     if name in RERANKERS:
         _check_reranker(name, setup)
     else:

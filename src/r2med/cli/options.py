@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,6 +147,18 @@ DryRun = Annotated[
     ),
 ]
 
+OneLLM = Annotated[
+    str,
+    typer.Option(
+        "--llm",
+        metavar="NAME",
+        help="The LLM of what needs one and names none.",
+        show_default=False,
+        autocompletion=completion.llms,
+        rich_help_panel=LLMS,
+    ),
+]
+
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ComparedSystems = Annotated[
     list[str] | None,
@@ -175,6 +189,33 @@ Offline = Annotated[
     ),
 ]
 
+_SETUP: Mapping[str, tuple[Any, Any]] = {
+    "device": (Device, "auto"),
+    "dtype": (DType, "auto"),
+    "backend": (Backend, "torch"),
+    "model_path": (ModelPaths, None),
+    "memory": (Memory, "2G"),
+    "batch_tokens": (BatchTokens, 0),
+    "trust_remote_code": (TrustRemoteCode, False),
+    "offline": (Offline, False),
+    "llm": (OneLLM, ""),
+    "base_url": (BaseURL, None),
+    "llm_backend": (LLMBackend, ""),
+    "budget": (Budget, None),
+    "prompts": (Prompts, ""),
+    "concurrency": (Concurrency, 16),
+    "deadline": (Deadline, 900.0),
+    "idle": (Idle, 180.0),
+    "ask_again": (AskAgain, False),
+    "depth": (Depth, 100),
+    "recorded": (Recorded, False),
+    "generations": (Generations, None),
+    "candidates": (Candidates, None),
+}
+"""The flags that make a Setup, with their defaults."""
+WEIGHTS = ("device", "dtype", "backend", "model_path", "memory", "batch_tokens", "trust_remote_code", "offline")
+ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "idle", "ask_again")
+
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -192,10 +233,35 @@ def parse_bytes(text: str) -> int:
     return size
 
 
+def with_setup(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add flags to a command, which gets the Setup that they make as `setup`."""
+
+    def added(command: Callable[..., None]) -> Callable[..., None]:
+        command.__annotations__.pop("setup")  # the type is imported by type checkers alone
+        signature = inspect.signature(command, eval_str=True)
+        own = [parameter for name, parameter in signature.parameters.items() if name != "setup"]
+        flags = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=flag, default=default)
+            for name, (flag, default) in _SETUP.items()
+            if name in names
+        ]
+
+        @functools.wraps(command)
+        def wrapped(**given: Any) -> None:
+            setup = make_setup(**{name: given.pop(name) for name in names})
+            command(**given, setup=setup)
+
+        wrapped.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
+        return wrapped
+
+    return added
+
+
 def make_setup(
     *,
     model_path: list[str] | None = None,
     memory: str = "2G",
+    batch_tokens: int = 0,
     budget: float | None = None,
     base_url: str | None = None,
     make: Callable[..., Setup] | None = None,
@@ -213,6 +279,7 @@ def make_setup(
     return (make or Setup)(
         model_paths=tuple(map(Setup.parse_path, model_path or ())),
         memory=parse_bytes(memory),
+        tokens_per_batch=batch_tokens,
         budget=Dollars(budget),
         base_url=(base_url or "").strip(),
         **settings,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.llm.costs import Preview
     from r2med.results.batch import Plan
     from r2med.results.planning import StagePlan
-    from r2med.store import Store
+    from r2med.setup import Setup
 
 SHOWN = 3
 
@@ -35,7 +35,7 @@ def show_plan(plan: Plan) -> None:
     datasets = plan.datasets() if expanding else []
     for system in plan.systems if datasets else ():
         system.check(datasets)
-    show_stages(asking, datasets, plan.setup.store)
+    show_stages(asking, datasets, plan.setup)
 
 
 def _told(stage: StagePlan) -> str:
@@ -55,28 +55,31 @@ def _told(stage: StagePlan) -> str:
     return "; ".join(parts)
 
 
-def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], store: Store) -> None:
-    """Print calls, tokens and cost of each stage, and the first prompts."""
+def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], setup: Setup) -> None:
+    """Print calls, tokens, time and cost of each stage, and the first prompts."""
     if not stages:
         print("no LLM would be asked")
     previews = {
-        name: reduce(add, [stage.preview(dataset, store) for dataset in datasets]) for name, stage in stages.items()
+        name: reduce(add, [stage.preview(dataset, setup.store) for dataset in datasets])
+        for name, stage in stages.items()
     }
-    show_previews(previews)
+    show_previews(previews, setup)
 
 
-def show_previews(previews: Mapping[str, Preview]) -> None:
-    """Print calls, tokens and cost of what would be asked, by name, and the first prompts."""
+def show_previews(previews: Mapping[str, Preview], setup: Setup) -> None:
+    """Print calls, tokens, time and cost of what would be asked, by name, and the first prompts."""
     for name, preview in previews.items():
-        _show(name, preview)
+        _show(name, preview, setup)
     # One of each stage first: three of the first would show nothing of the others.
     first = [preview.requests[:SHOWN] for preview in previews.values()]
     shown = [request for together in zip_longest(*first) for request in together if request is not None]
     _show_prompts(shown[:SHOWN])
 
 
-def _show(name: str, preview: Preview) -> None:
+def _show(name: str, preview: Preview, setup: Setup) -> None:
+    from r2med.cli.progress import clock_time
     from r2med.cli.terminal_text import printable
+    from r2med.results.planning import asking_seconds
 
     card, about = preview.card, preview.estimate
     print(f"{printable(name)}: {about.calls:,} calls, {len(preview.requests) - about.calls:,} answered already")
@@ -84,6 +87,9 @@ def _show(name: str, preview: Preview) -> None:
     priced = "price" in card.model_fields_set
     print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
     print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")
+    seconds, known = asking_seconds(preview, setup)
+    source = f"from {known:,} answers of before" if known else "a guess: it has answered nothing yet"
+    print(f"  about {clock_time(seconds)} ({source})")
     if preview.note:
         print(f"  {preview.note}")
     if preview.cut or preview.unfit:

@@ -14,8 +14,10 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from r2med.results.expectations import Expectation
     from r2med.results.reproduction import Reproduction
+    from r2med.setup import Setup
 
 
+@flags.with_setup(*flags.WEIGHTS, "base_url", "generations")
 def reproduce(
     systems: Annotated[
         list[str] | None,
@@ -29,14 +31,10 @@ def reproduce(
     data: flags.Data = None,
     list_: Annotated[bool, typer.Option("--list", help="Show what is expected; run nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print commands and figures; run nothing.")] = False,
-    generations: flags.Generations = None,
-    device: flags.Device = "auto",
-    dtype: flags.DType = "auto",
-    model_path: flags.ModelPaths = None,
-    trust_remote_code: flags.TrustRemoteCode = False,
-    base_url: flags.BaseURL = None,
-    out: Annotated[Path, typer.Option(help="Where records and runs go.")] = Path("results"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where records and runs go.")] = Path("results"),
     as_json: flags.AsJSON = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
     from r2med.cli.console import print_json
@@ -54,14 +52,6 @@ def reproduce(
         return
     if not dry_run:
         flags.check_writable(out)
-    setup = flags.make_setup(
-        model_path=model_path,
-        base_url=base_url,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
-        generations=generations,
-    )
     outcomes = compare(names, flags.dataset_names(data), results=out, setup=setup, dry_run=dry_run)
     if as_json:
         print_json([{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes])

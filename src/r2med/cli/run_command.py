@@ -12,10 +12,12 @@ from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.results.batch import Plan
+    from r2med.setup import Setup
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
 
+@flags.with_setup(*flags.WEIGHTS, *flags.ASKING, "depth", "recorded", "generations", "candidates")
 def run(
     systems: Annotated[
         list[str] | None,
@@ -45,33 +47,13 @@ def run(
             rich_help_panel=flags.WHAT,
         ),
     ] = None,
-    depth: flags.Depth = 100,
     samples: flags.Samples = 1,
     k: Annotated[int, typer.Option(help="Documents retrieved for each query.", rich_help_panel=flags.WHAT)] = 1000,
     data: flags.Data = None,
-    candidates: flags.Candidates = None,
-    recorded: flags.Recorded = False,
-    generations: flags.Generations = None,
-    device: flags.Device = "auto",
-    dtype: flags.DType = "auto",
-    backend: flags.Backend = "torch",
-    model_path: flags.ModelPaths = None,
-    memory: flags.Memory = "2G",
-    batch_tokens: flags.BatchTokens = 0,
-    trust_remote_code: flags.TrustRemoteCode = False,
-    offline: flags.Offline = False,
     llm: flags.LLMs = None,
-    base_url: flags.BaseURL = None,
-    llm_backend: flags.LLMBackend = "",
-    budget: flags.Budget = None,
-    prompts: flags.Prompts = "",
-    concurrency: flags.Concurrency = 16,
-    deadline: flags.Deadline = 900.0,
-    idle: flags.Idle = 180.0,
-    ask_again: flags.AskAgain = False,
-    out: Annotated[Path, typer.Option(help="Where records and runs go.", rich_help_panel=flags.OUTPUT)] = Path(
-        "results"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Where records and runs go.", rich_help_panel=flags.OUTPUT)
+    ] = Path("results"),
     measure: Annotated[
         str, typer.Option(help="The measure of the table; records hold them all.", rich_help_panel=flags.OUTPUT)
     ] = "nDCG@10",
@@ -97,8 +79,12 @@ def run(
         bool,
         typer.Option("--json", help="Print the means as JSON instead of tables.", rich_help_panel=flags.OUTPUT),
     ] = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
+    from dataclasses import replace
+
     from r2med.cli.console import print_json
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
@@ -114,31 +100,9 @@ def run(
         raise UserError(f"k must be at least 1, not {k}")
     shown = recorded_measure(measure)
     store = default_store().fresh() if fresh else default_store()
-    setup = flags.make_setup(
-        model_path=model_path,
-        memory=memory,
-        budget=budget,
-        device=device,
-        dtype=dtype,
-        backend=backend,
-        trust_remote_code=trust_remote_code,
-        offline=offline,
-        tokens_per_batch=batch_tokens,
-        base_url=base_url,
-        llm_backend=llm_backend,
-        concurrency=concurrency,
-        deadline=deadline,
-        idle=idle,
-        ask_again=ask_again,
-        prompts=prompts,
-        recorded=recorded,
-        generations=generations,
-        depth=depth,
-        candidates=candidates,
-        store=store,
-    )
+    setup = replace(setup, store=store)
     specs = [*joined_words(systems or []), *(f"py:{name}" for name in model or [])]
-    if not specs and not suite and candidates is None:
+    if not specs and not suite and setup.candidates is None:
         specs = list(DEMO_SYSTEMS)
     names = [] if suite and not data else flags.dataset_names(data)
     plan = plan_run(
@@ -152,11 +116,11 @@ def run(
         setup=setup,
     )
     about_texts = {
-        "--recorded": recorded,
-        "--generations": generations,
-        "--prompts": prompts,
-        "--base-url": base_url,
-        "--llm-backend": llm_backend,
+        "--generations": setup.generations,
+        "--recorded": setup.recorded,
+        "--prompts": setup.prompts,
+        "--base-url": setup.base_url,
+        "--llm-backend": setup.llm_backend,
     }
     _check_used(plan, [flag for flag, given in about_texts.items() if given])
     if sort:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from r2med.cli import options as flags
 
+if TYPE_CHECKING:
+    from r2med.setup import Setup
+
 LETTERS = 320
 """Letters of a passage that are shown."""
 
 
+@flags.with_setup(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations")
 def search(
     data: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, or a folder with a corpus.")],
     question: Annotated[str, typer.Argument(help="What to look for, in quotes.")],
@@ -19,15 +23,9 @@ def search(
         str, typer.Option(metavar="SYSTEM", help="What searches: bm25, 'hyde(o3-mini) → bm25 → bge-reranker@100', …")
     ] = "bm25",
     k: Annotated[int, typer.Option("-k", help="Passages shown.")] = 5,
-    llm: Annotated[
-        str, typer.Option(metavar="NAME", help="The LLM of stages that name none.", show_default=False)
-    ] = "",
-    base_url: flags.BaseURL = None,
-    model_path: flags.ModelPaths = None,
-    prompts: flags.Prompts = "",
-    device: flags.Device = "auto",
-    offline: flags.Offline = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print whole passages as JSON.")] = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Search a dataset's corpus with a question, and show the best passages with the words that match."""
     from r2med.cli.console import console, plain, print_json
@@ -37,9 +35,6 @@ def search(
     from r2med.system.question import ask
     from r2med.text.highlight import Words
 
-    setup = flags.make_setup(
-        llm=llm, base_url=base_url, model_path=model_path, prompts=prompts, device=device, offline=offline
-    )
     answer = ask(System.parse(system, setup), load(data), question, k)
     if as_json:
         from dataclasses import asdict

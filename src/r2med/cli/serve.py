@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,15 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.serve.request_limits import DEADLINE, GRACE, Limits
 
+if TYPE_CHECKING:
+    from r2med.setup import Setup
+
 LIMITS = Limits()
 
 
+@flags.with_setup(
+    *flags.WEIGHTS, "depth", "recorded", "generations", "llm", "base_url", "llm_backend", "prompts", "budget"
+)
 def serve(
     dataset: Annotated[str, typer.Argument(help="What to search: a dataset, demo/NAME or a folder.")],
     system: Annotated[
@@ -49,29 +55,15 @@ def serve(
     ] = LIMITS.connections,
     grace: Annotated[int, typer.Option(min=0, help="Seconds that a running search has to finish at a stop.")] = GRACE,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
-    model_path: flags.ModelPaths = None,
-    device: flags.Device = "auto",
-    dtype: flags.DType = "auto",
-    backend: flags.Backend = "torch",
-    trust_remote_code: flags.TrustRemoteCode = False,
-    memory: flags.Memory = "2G",
-    depth: flags.Depth = 100,
-    recorded: flags.Recorded = False,
-    generations: flags.Generations = None,
-    llm: Annotated[
-        str, typer.Option(metavar="NAME", help="The LLM of what needs one.", rich_help_panel=flags.LLMS)
-    ] = "",
-    base_url: flags.BaseURL = None,
-    llm_backend: flags.LLMBackend = "",
-    prompts: flags.Prompts = "",
     deadline: Annotated[
         float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
     ] = DEADLINE,
-    budget: flags.Budget = None,
-    offline: flags.Offline = False,
+    *,
+    setup: Setup,
 ) -> None:
     """Serve a page to search with, its POST /search, and POST /retrieve in the protocol of Search-R1."""
     import os
+    from dataclasses import replace
 
     from r2med.cli.progress import steps
     from r2med.cli.terminal_text import printable
@@ -102,25 +94,7 @@ def serve(
         connections=max_connections,
     )
     store = LiveStore.of(default_store())
-    setup = flags.make_setup(
-        model_path=model_path,
-        memory=memory,
-        budget=budget,
-        device=device,
-        dtype=dtype,
-        backend=backend,
-        trust_remote_code=trust_remote_code,
-        depth=depth,
-        recorded=recorded,
-        generations=generations,
-        llm=llm,
-        base_url=base_url,
-        llm_backend=llm_backend,
-        prompts=prompts,
-        deadline=deadline,
-        offline=offline,
-        store=store,
-    )
+    setup = replace(setup, deadline=deadline, store=store)
     token = os.environ.get(TOKEN, "").strip() or None
     listener = bind(host, port, token)
     with steps(1) as step:

@@ -20,9 +20,11 @@ class RerankerCard(WeightsCard):
     base: str = ""
     """Where the repository holds a LoRA adapter: the model it is merged into."""
     base_revision: str = ""
+    """The commit of that model."""
     loader: Loader
     """classifier: a classification head; yes-no: a language model's logit of "yes" less that of "no"."""
     architecture: str = ""
+    """The class of transformers that loads it; empty: as its configuration says."""
     logit: Literal["", "only", "second"] = ""
     """Which of a classifier's logits is the score; empty: the only one, or the second of two."""
     query: str = "{query}"
@@ -32,8 +34,9 @@ class RerankerCard(WeightsCard):
     join: Literal["tokenizer", "bos", "none"] = "tokenizer"
     """How the two are joined: as the tokenizer joins a pair, with a beginning-of-sequence token before each, bare."""
     before: str = ""
-    """What a prompt begins with, and ends with; not where the tokenizer joins pairs."""
+    """What a prompt begins with; not where the tokenizer joins pairs."""
     after: str = ""
+    """What a prompt ends with, whatever is cut; not where the tokenizer joins pairs."""
     max_tokens: int = Field(512, ge=0, le=1 << 20)
     """Of a whole pair, special tokens counted; 0: the model's own limit."""
     cut_query: Literal["middle", "end"] = "middle"
@@ -41,8 +44,11 @@ class RerankerCard(WeightsCard):
     last findings and the question, so the default keeps both; `end` is what tokenizers do, and what was published.
     """
     parameters: str = ""
+    """Its size, such as 568M."""
     licence: str = ""
+    """Under which the weights may be used."""
     notes: tuple[str, ...] = ()
+    """What else one should know, a sentence each."""
 
     @field_validator("query")
     @classmethod

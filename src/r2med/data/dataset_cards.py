@@ -26,16 +26,22 @@ class Hub(_Part):
     """Where a dataset lies on the hub; the revision is pinned so that a number means one set of data."""
 
     repository: str
+    """ORG/NAME."""
     revision: str
+    """The commit."""
 
 
 class Counts(_Part):
     """How many rows its files must have."""
 
     queries: int
+    """Rows of the file of queries."""
     documents: int
+    """Rows of the corpus."""
     positives: int
+    """Judged pairs with a grade above 0."""
     most_positives: int
+    """The most that one query has."""
 
 
 class Instruction(_Part):
@@ -44,7 +50,9 @@ class Instruction(_Part):
     kind: str
     """What a query is, as in "Given a {kind}, retrieve {what}"."""
     what: str
+    """What is to be found."""
     domain: str
+    """The subject, as in "Represent the {domain} paragraph"."""
     inst_query: str = ""
     """What Instructor's models are told before a query; by default made of `kind`."""
     inst_document: str = ""
@@ -72,23 +80,35 @@ class DatasetCard(_Part):
     """All that is known of a dataset besides its contents."""
 
     name: str
+    """What one types; by default the name of the file."""
     short: str = ""
     """A name for narrow table columns."""
     task: str = ""
+    """The task of the benchmark that it belongs to; datasets of one task are averaged."""
     scenario: str = ""
+    """The clinical setting that its queries come from."""
     kind: str = ""
+    """Which prompt templates are used: post, exam, case or similar-case."""
     licence: str = ""
+    """Under which its texts may be used."""
     judges: tuple[str, ...] = ()
     """The families of the LLMs that judged its documents: systems that use one of them are flagged."""
     notes: tuple[str, ...] = ()
+    """What else one should know, a sentence each."""
     order: int = 1000
+    """Where it stands in lists and tables; ties by name."""
     groups: tuple[str, ...] = ()
+    """Names that stand for it and others: `--data GROUP`."""
     also_averaged_without: bool = False
+    """Whether averages are shown without it too."""
     hub: Hub | None = None
+    """Where it is fetched from."""
     folder: str = ""
     """Where it lies on this machine; relative to the card, or from `~`."""
     counts: Counts | None = None
+    """What is checked after fetching."""
     instruction: Instruction | None = None
+    """Words for instruction-tuned models; without it, those for medical questions."""
 
     @property
     def task_group(self) -> str:

@@ -28,9 +28,11 @@ class Side(BaseModel):
     prefix: str = ""
     """May name {kind}, {what}, {domain}, {inst_query} and {inst_document} of the dataset's instruction."""
     max_tokens: int = 512
+    """Where texts are cut, special tokens counted."""
     repository: str = ""
     """The tower of this role, where it is not the model's one."""
     revision: str = ""
+    """The commit of that tower."""
     pair_with_empty: bool = False
     """Encode the pair ("", text), as MedCPT's articles with an empty title."""
     input_type: str = ""
@@ -45,8 +47,13 @@ class ModelCard(weights.WeightsCard):
     """All that is needed to encode with a model as its authors meant."""
 
     loader: Literal["transformers", "sentence-transformers", "remote-code", "openai", "voyage", "custom"]
+    """Who runs it: transformers with the pooling below, sentence-transformers, code of its own repository, an API,
+    or a user's object.
+    """
     architecture: str = ""
+    """The class of transformers that loads it; empty: as its configuration says."""
     pooling: Literal["", "cls", "mean", "last"] = ""
+    """How token vectors become one: of the first token, their mean, of the last token; empty: as the loader does."""
     pool_prompt: bool = True
     """Whether the prefix's tokens take part in mean pooling."""
     bidirectional: bool = False
@@ -54,18 +61,27 @@ class ModelCard(weights.WeightsCard):
     append_eos: bool = False
     """Make sure that a text ends in the end-of-sequence token, within the limit."""
     normalise: bool = False
+    """Whether vectors are scaled to length 1."""
     similarity: Literal["dot", "cosine"] = "cosine"
+    """How two vectors are compared."""
     dimension: int = 0
+    """Numbers of a vector; 0: not known before it runs."""
     parameters: str = ""
+    """Its size, such as 335M or 7B."""
     licence: str = ""
+    """Under which the weights may be used."""
     price_per_million_tokens: float = 0.0
+    """Dollars, of an API."""
     transformers: str = ""
     """The release of transformers that a model's own code was seen to work with, where others were seen to fail."""
     as_json: bool = False
     """Send an API each text as a JSON string, quotes and escapes included, line ends replaced by spaces."""
     notes: tuple[str, ...] = ()
+    """What else one should know, a sentence each."""
     query: Side = Side()
+    """How queries are encoded."""
     document: Side = Side()
+    """How documents are encoded."""
     generated: Literal["query", "document", "bare"] = "bare"
     """Which side's treatment generated text gets; bare: the query's limit and tower without a prefix."""
 

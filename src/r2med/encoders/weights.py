@@ -43,7 +43,9 @@ class WeightsCard(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+    """What one types; by default the name of the file."""
     variant: str = ""
+    """What stands after the colon: NAME:VARIANT."""
     repository: str = ""
     """On the hub, or an absolute folder."""
     revision: str = ""

@@ -22,6 +22,7 @@ class Passages(_Part):
     """What an LLM is shown of a search: BM25's for the query, or what its draft found."""
 
     depth: Annotated[int, Field(ge=1, le=1000)] = 10
+    """How many passages."""
     words: Annotated[int, Field(ge=1, le=100_000)] = 512
     """Words of each passage."""
 
@@ -30,24 +31,33 @@ class MethodSampling(_Part):
     """How texts are drawn, where a method asks for something else than the LLM's card says."""
 
     temperature: Annotated[float, Field(ge=0, le=10)] | None = None
+    """How freely tokens are drawn."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Draw from the likeliest tokens that make up this share."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
+    """Tokens of a text at most."""
 
 
 class MethodDefaults(_Part):
     """What the settings of a method are unless they are given."""
 
     samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 1
+    """Texts for each query."""
     rounds: Annotated[int, Field(ge=0, le=MAX_ROUNDS)] = 0
+    """Rounds of refinement."""
     query: QueryChoice = ""
+    """Whether the query's own words are searched by BM25 too; empty: as `copies` says."""
 
 
 class MethodCard(_Part):
     """How an LLM is asked for texts, and how they are searched."""
 
     name: str
+    """What one types; by default the name of the file."""
     variant: str = ""
+    """What stands after the colon: NAME:VARIANT."""
     summary: str
+    """What it does, in one sentence."""
     template: str = ""
     """The prompt files are TEMPLATE.KIND.txt, or TEMPLATE.txt for all kinds of task; empty: named as the card."""
     fields: tuple[Literal["query", "examples", "passages"], ...] = ("query",)
@@ -61,8 +71,11 @@ class MethodCard(_Part):
     dense: str = ""
     """What a dense model searches: empty for the mean of the vectors of query and text, else one string."""
     passages: Passages = Passages()
+    """How much of what a search finds is shown."""
     sampling: MethodSampling = MethodSampling()
+    """How texts are drawn."""
     defaults: MethodDefaults = MethodDefaults()
+    """The settings, unless they are given."""
 
     @field_validator("dense")
     @classmethod

@@ -69,6 +69,15 @@ def answers_by_model(store: Store) -> dict[str, list[bytes]]:
     return models
 
 
+def answer_seconds(store: Store, model: str) -> list[float]:
+    """Return how long each answer of a model took that a store's journal has."""
+    if not (path := journal_file(store)).is_file():
+        return []
+    with _rows(path) as rows:
+        entries = [json.loads(content) for _, content in rows.items()]
+    return [entry["answer"]["seconds"] for entry in entries if entry["model"] == model and "answer" in entry]
+
+
 def forget_answers(store: Store, keys: Sequence[bytes]) -> None:
     """Remove answers from a store's journal: they are asked for again, and paid for again."""
     with _rows(journal_file(store)) as rows:

@@ -26,7 +26,9 @@ class Price(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     prompt: float = Field(0.0, ge=0, allow_inf_nan=False)
+    """Of what is sent."""
     completion: float = Field(0.0, ge=0, allow_inf_nan=False)
+    """Of what is written, reasoning included."""
 
 
 class LLMCard(BaseModel):
@@ -35,13 +37,19 @@ class LLMCard(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     name: str
+    """What one types; by default the name of the file."""
     variant: str = ""
+    """What stands after the colon: NAME:VARIANT."""
     model: str
     """The provider's name for it."""
     backend: Literal["openai", "vllm", "local", "scripted"] = "openai"
+    """Where it runs: behind an OpenAI-compatible endpoint, in vLLM or llama.cpp in this process, or read from a
+    script.
+    """
     base_url: str = ""
     """Empty: OPENAI_BASE_URL, else OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"
+    """The environment variable that holds the key."""
     package: str = ""
     """An installed Python package that carries the weights of a local model."""
     answer: AnswerStyle = "plain"
@@ -56,9 +64,13 @@ class LLMCard(BaseModel):
     json_schema: bool = True
     """Whether it takes the JSON schema that an answer has to keep."""
     temperature: float | None = 0.7
+    """How freely tokens are drawn; None: not sent."""
     top_p: float | None = None
+    """Draw from the likeliest tokens that make up this share; None: not sent."""
     top_k: int | None = None
+    """Draw from so many of the likeliest tokens; None: not sent."""
     repetition_penalty: float | None = None
+    """What makes tokens that were written before less likely; None: not sent."""
     agent_repetition_penalty: float | None = None
     """What search agents draw with instead."""
     agent_max_tokens: int | None = None
@@ -66,14 +78,21 @@ class LLMCard(BaseModel):
     chat_template: str = "chatml"
     """The form of a conversation where a raw text is sent: one of `r2med.agents.dialogue`."""
     seed: int | None = 42
+    """Of the draws; None: not sent."""
     max_tokens: int = Field(10240, ge=1, le=10_000_000)
+    """Tokens of an answer at most, reasoning included."""
     context_length: int = Field(32768, ge=1, le=100_000_000)
+    """Tokens of prompt and answer together."""
     price: Price = Price()
+    """What it costs; without it the price is not known."""
     family: tuple[str, ...] = ()
     """The models that it is made of, where its name says otherwise or nothing (see `families`)."""
     parameters: str = ""
+    """Its size, such as 8B."""
     licence: str = ""
+    """Under which the weights may be used."""
     notes: tuple[str, ...] = ()
+    """What else one should know, a sentence each."""
 
     @property
     def spec(self) -> str:

@@ -12,6 +12,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -123,13 +124,13 @@ def pair_scores(
         with store.turn(f"scorer {name}"):
             scores = _scored(pairs, scorer, corpus)
         return [[scores[key] for key in line] for line in keys]
-    folder = store.root / "scores"
-    with Table(folder / f"{name}.sqlite", "cache of scores", "scores") as cache:
+    file = _cache_file(store, name)
+    with _opened(file) as cache:
         scores = _kept(cache, list(pairs), store)
         missing = [key for key in pairs if key not in scores]
         reporter = Reporter("pairs", len(pairs), before=len(scores))
         # Whoever scores the same pairs waits, and finds them done; other datasets or depths are scored meanwhile.
-        lock = folder / f"{digest(sorted(key.hex() for key in pairs))}.lock"
+        lock = file.parent / f"{digest(sorted(key.hex() for key in pairs))}.lock"
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
             with exclusive(lock):
@@ -140,6 +141,23 @@ def pair_scores(
             scores |= new
             reporter.advance(len(chunk))
     return [[scores[key] for key in line] for line in keys]
+
+
+def seconds_per_pair(store: Store, name: str) -> float | None:
+    """Return what a pair took on average of those that the cache of a model has; None if it has none."""
+    if not (path := _cache_file(store, name)).is_file():
+        return None
+    with _opened(path) as cache:
+        scored = list(filter(None, (unpacked(value) for _, value in cache.items())))
+    return sum(pair.seconds for pair in scored) / len(scored) if scored else None
+
+
+def _cache_file(store: Store, name: str) -> Path:
+    return store.root / "scores" / f"{name}.sqlite"
+
+
+def _opened(path: Path) -> Table:
+    return Table(path, "cache of scores", "scores")
 
 
 def _keys(queries: Sequence[RankedQuery], scorer: PairScorer, corpus: Corpus) -> list[list[bytes]]:

@@ -10,10 +10,14 @@ from typing import Any
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
+from r2med.encoders.devices import devices
 from r2med.encoders.model_cards import MODELS
 from r2med.encoders.weights import is_here, is_offline
 from r2med.errors import UserError
+from r2med.llm.costs import Preview
+from r2med.llm.journal import answer_seconds
 from r2med.llm.llm_cards import find_llm
+from r2med.rerank.cross import seconds_per_pair
 from r2med.results.batch import Plan
 from r2med.setup import Setup
 from r2med.stages import Stage
@@ -24,6 +28,8 @@ TOKENS = 300
 """Tokens of a passage, about."""
 CPU, GPU = 6e10, 1.5e14
 """Operations a second of a core and of a GPU, about: for the order of magnitude of a time."""
+WRITTEN = 50
+"""Tokens that an LLM writes in a second, about."""
 INDEXED = 10_000
 """Documents that BM25 indexes in a second, about."""
 
@@ -63,32 +69,47 @@ def _stage_plan(stage: Stage, plan: Plan, held: set[tuple[str, str, str]]) -> St
         llm = getattr(stage, "llm", "")
         if stage.kind == "expand" and (setup.recorded or llm == "author"):
             return StagePlan(name, "reads recorded texts", seconds=0.0)
-        return StagePlan(name, "asks an LLM, see below", missing=_missing_key(llm, setup))
+        return StagePlan(name, "asks an LLM, see below", seconds=0.0, missing=_missing_key(llm, setup))
     if stage.kind == "expand":
         return StagePlan(name, "learns from a first search", seconds=0.0)
     kind = "bm25-postings" if stage.name == "bm25" else "vectors"
     model = "" if stage.name == "bm25" else stage.name
     if stage.kind == "rerank":
+        depth = getattr(stage, "depth", 0)
         fetch, missing = _weights(stage.name, RERANKERS, setup)
-        return StagePlan(name, "scores pairs of queries and documents", fetch, missing=missing)
+        pairs = sum(queries * min(depth, documents) for queries, documents in _sizes(plan.data, setup))
+        measured = seconds_per_pair(setup.store, stage.name)
+        seconds = _reading_seconds(RERANKERS, stage.name, 2 * pairs, setup) if measured is None else pairs * measured
+        return StagePlan(name, f"scores {pairs:,} pairs of queries and documents", fetch, seconds, missing)
     todo = [source for name, source in zip(datasets, plan.data, strict=True) if (kind, name, model) not in held]
-    documents = _documents(todo, setup)
+    documents = sum(documents for _, documents in _sizes(todo, setup))
     kept = f"{len(datasets) - len(todo)} of {len(datasets)} datasets are kept"
     if not model:
         return StagePlan(name, f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)
     fetch, missing = _weights(stage.name, MODELS, setup)
     work = f"encodes {documents:,} documents; {kept}"
-    return StagePlan(name, work, fetch if todo else 0.0, _encoding_seconds(stage.name, documents, setup), missing)
+    seconds = _reading_seconds(MODELS, stage.name, documents, setup)
+    return StagePlan(name, work, fetch if todo else 0.0, seconds, missing)
 
 
-def _documents(sources: Sequence[str | Dataset], setup: Setup) -> int:
-    """Return how many documents datasets have: as the card says, or, of data that lies here, by looking."""
+def asking_seconds(preview: Preview, setup: Setup) -> tuple[float, int]:
+    """Return the seconds that asking takes, about, and from how many earlier answers that is known; 0: a guess."""
+    about = preview.estimate
+    known = answer_seconds(setup.store, preview.card.model)
+    seconds = about.calls * sum(known) / len(known) if known else about.completion_tokens / WRITTEN
+    is_remote = (setup.llm_backend or ("openai" if setup.base_url else preview.card.backend)) == "openai"
+    return seconds / (min(setup.concurrency, max(about.calls, 1)) if is_remote else 1), len(known)
+
+
+def _sizes(sources: Sequence[str | Dataset], setup: Setup) -> Iterator[tuple[int, int]]:
+    """Yield how many queries and documents datasets have: as the card says, or, of data that lies here, by looking."""
     known = cards()
-    counts = (known[source].counts if isinstance(source, str) and source in known else None for source in sources)
-    return sum(
-        count.documents if count else len((source if isinstance(source, Dataset) else load(source, setup.store)).corpus)
-        for source, count in zip(sources, counts, strict=True)
-    )
+    for source in sources:
+        if isinstance(source, str) and source in known and (counts := known[source].counts):
+            yield counts.queries, counts.documents
+        else:
+            dataset = source if isinstance(source, Dataset) else load(source, setup.store)
+            yield len(dataset.queries), len(dataset.corpus)
 
 
 def _parameters(text: str) -> float | None:
@@ -110,13 +131,14 @@ def _weights(name: str, known: Mapping[str, Any], setup: Setup) -> tuple[float |
     return (None if size is None else size * (4 if size < 1e9 else 2)), missing
 
 
-def _encoding_seconds(name: str, documents: int, setup: Setup) -> float | None:
-    card = MODELS.get(name)
+def _reading_seconds(known: Mapping[str, Any], name: str, passages: int, setup: Setup) -> float | None:
+    """Return how long a model reads so many passages, about; None where its size is not known."""
+    card = known.get(name)
     size = _parameters(card.parameters) if card is not None else None
     if size is None:
         return None
-    speed = GPU if setup.device.startswith("cuda") else CPU * (os.cpu_count() or 1)
-    return 2 * size * TOKENS * documents / speed
+    speed = GPU if devices(setup.device)[0].startswith("cuda") else CPU * (os.cpu_count() or 1)
+    return 2 * size * TOKENS * passages / speed
 
 
 def _missing_key(llm: str, setup: Setup) -> str:

@@ -287,6 +287,7 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "search.html": ("r2med.serve", "text/html; charset=utf-8"),
     "search.css": ("r2med.serve", "text/css; charset=utf-8"),
     "search.js": ("r2med.serve", "text/javascript; charset=utf-8"),
+    "shell.js": ("r2med.board", "text/javascript; charset=utf-8"),
     "base.css": ("r2med.board", "text/css; charset=utf-8"),
     "icon.svg": ("r2med.board", "image/svg+xml"),
 }

@@ -122,6 +122,7 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "review.css": ("r2med.serve", _STYLE),
     "review.js": ("r2med.serve", _SCRIPT),
     "base.css": ("r2med.board", _STYLE),
+    "shell.js": ("r2med.board", _SCRIPT),
     "board.js": ("r2med.board", _SCRIPT),
     "marks.js": ("r2med.board", _SCRIPT),
     "icon.svg": ("r2med.board", "image/svg+xml"),

@@ -1,42 +1,14 @@
-/* The shell: pages and their addresses, data files, keys, the theme, and one way to build elements.
-   Classic scripts only, since modules and fetch are blocked on file://. Text from data goes in as text, never as HTML. */
+/* Pages and their addresses, data files, keys, and small parts that pages share.
+   Classic scripts only, since modules and fetch are blocked on file://. */
 "use strict";
 
 const board = (() => {
+  const { h, svg, visible, named, switchTheme } = shell;
   const pages = new Map();
   const files = new Map(); // name of a data file -> {promise, resolve, reject}
   const product = document.title; // what the pages belong to
   let current = null;
   let home = "leaderboard"; // where one is without an address
-
-  /* --- elements ------------------------------------------------------------------------------------------------ */
-
-  const SVG = "http://www.w3.org/2000/svg";
-  const SAFE_LINK = /^(#|https:\/\/)/; // no javascript:, whatever the data says
-
-  function fill(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (value === null || value === undefined || value === false) continue;
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (name === "value" || name === "checked") element[name] = value;
-      else if (name === "href" && !SAFE_LINK.test(value)) continue;
-      else element.setAttribute(name, value === true ? "" : value);
-    }
-    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
-    return element;
-  }
-
-  /* h("a", {href: "#/x", onclick: f}, "text", node, [nodes]): an element; svg(…) the same in SVG. */
-  const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-  const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
-
-  // What would turn the reading order, hide, or break a line of a name is written out instead.
-  // eslint-disable-next-line no-control-regex
-  const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-  const visible = (text) => String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
-  /* A name or an id from data: isolated from the text around it, nothing hidden in it. */
-  const named = (text) => h("bdi", { class: "name" }, visible(text));
 
   /* --- data files ---------------------------------------------------------------------------------------------- */
 
@@ -137,33 +109,14 @@ const board = (() => {
     if (bound[2](event) !== false) event.preventDefault();
   }
 
+  const HELP_ICON = [svg("rect", { x: 1.75, y: 4.75, width: 16.5, height: 10.5, rx: 2, fill: "none" }), svg("path", { d: "M5 8h1M8 8h1M11 8h1M14 8h1M6 12h8", "stroke-linecap": "round" })];
+
   function help() {
     const dialog = document.getElementById("help");
     const rows = keysNow().map(([key, text]) => h("tr", null, h("td", null, h("kbd", null, key)), h("td", null, text)));
     const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
     dialog.replaceChildren(h("h2", { id: "help-title" }, "Keys"), h("table", null, h("tbody", null, rows)), close);
     dialog.showModal();
-  }
-
-  /* --- the theme ----------------------------------------------------------------------------------------------- */
-
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-
-  function remembered(value) {
-    try { // a browser may forbid storage on file://
-      if (value) localStorage.setItem("r2med-theme", value);
-      return localStorage.getItem("r2med-theme");
-    } catch { return null; }
-  }
-
-  function applyTheme(chosen = remembered()) {
-    document.documentElement.dataset.theme = chosen || (dark.matches ? "dark" : "light");
-  }
-
-  function switchTheme() {
-    const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    remembered(next);
-    applyTheme(next);
   }
 
   /* --- small parts that pages share ---------------------------------------------------------------------------- */
@@ -231,13 +184,9 @@ const board = (() => {
   /* --- the start ----------------------------------------------------------------------------------------------- */
 
   function start() {
-    document.getElementById("theme-switch").addEventListener("click", switchTheme);
-    document.getElementById("help-switch").addEventListener("click", help);
+    shell.tool("help-switch", "Keyboard help", HELP_ICON, help);
+    document.body.append(h("dialog", { id: "help", "aria-labelledby": "help-title" }), h("div", { id: "toast", role: "status", "aria-live": "polite" }));
     document.addEventListener("keydown", press);
-    document.querySelector(".skip").addEventListener("click", (event) => {
-      event.preventDefault(); // the address is the page's
-      document.getElementById("main").focus();
-    });
     file("site").promise.then((site) => {
       if (site.advice && !site.systems.length) home = "advice";
       document.getElementById("nav").append(...[...pages].filter(([, made]) => made.label && (!made.when || made.when(site)))
@@ -248,8 +197,6 @@ const board = (() => {
     show();
   }
 
-  applyTheme();
-  dark.addEventListener("change", () => applyTheme());
   document.addEventListener("DOMContentLoaded", start);
 
   return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, download, copy, toast, points, seconds };

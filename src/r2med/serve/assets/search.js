@@ -1,45 +1,12 @@
 /* A question, one system or two beside each other, what their LLMs wrote, what each stage took.
-   Everything that comes from data goes in as text, never as HTML. */
+   The shell is the board's. */
 "use strict";
 
 (() => {
+  const { h, visible, named } = shell;
   const $ = (id) => document.getElementById(id);
 
-  function h(tag, attributes, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
-    }
-    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
-    return element;
-  }
-
-  // What would turn the reading order, hide, or break a line of a name is written out instead.
-  // eslint-disable-next-line no-control-regex
-  const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-  const visible = (text) => String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  const named = (text) => h("bdi", { class: "name" }, visible(text));
   const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
-
-  /* --- the theme: chosen by hand, else the system's ------------------------------------------------------------- */
-
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const THEME = "r2med-theme";
-
-  function remembered(value) {
-    try {
-      if (value) localStorage.setItem(THEME, value);
-      return localStorage.getItem(THEME);
-    } catch { return null; }
-  }
-
-  const applyTheme = () => { document.documentElement.dataset.theme = remembered() || (dark.matches ? "dark" : "light"); };
-
-  function switchTheme() {
-    remembered(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-    applyTheme();
-  }
 
   /* --- what each stage took -------------------------------------------------------------------------------------- */
 
@@ -189,7 +156,7 @@
 
   async function start() {
     const here = await (await fetch("systems")).json();
-    $("about").replaceChildren(named(here.dataset), ` · ${plural(here.documents, "document")}`);
+    $("nav").replaceWith(h("span", { class: "eyebrow" }, named(here.dataset), ` · ${plural(here.documents, "document")}`));
     document.title = `${visible(here.dataset)} · r2med search`;
     const options = here.systems.map((system) => [system.name, `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`]);
     const option = ([value, text], selected) => h("option", { value, selected }, text);
@@ -204,9 +171,6 @@
     });
   }
 
-  applyTheme();
-  dark.addEventListener("change", applyTheme);
-  $("theme-switch").addEventListener("click", switchTheme);
   $("ask").addEventListener("submit", ask);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -215,8 +179,11 @@
       if (event.key === "Escape") event.target.blur();
     } else if (!event.target.closest("input, select, textarea")) {
       if (event.key === "/") { event.preventDefault(); $("question").focus(); }
-      if (event.key === "t") switchTheme();
+      if (event.key === "t") shell.switchTheme();
     }
   });
-  start().catch((error) => { $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`)); });
+  document.addEventListener("DOMContentLoaded", () => {
+    $("foot").append("Keys: ", h("kbd", null, "/"), " question, ", h("kbd", null, "↵"), " search, ", h("kbd", null, "t"), " light or dark.");
+    start().catch((error) => { $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`)); });
+  });
 })();
