@@ -1,11 +1,14 @@
 """Whether a generation's answer is right, and what right and wrong ones gain."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from r2med.analyse.analysis import analyse, rehearse
-from r2med.analyse.answer_accuracy import by_rule
+from r2med.analyse.answer_accuracy import by_rule, llm_rows
+from r2med.analyse.scaling import Expanded
 from r2med.store import Store
 from support.scripted_llm import scripted
 
@@ -73,3 +76,22 @@ def test_what_was_answered_is_not_asked_again_and_gives_the_same_bytes(
         preview.unanswered
         for preview in rehearse(*asked, setup=setup, results=results, data=[DIAG], queries=3).values()
     )
+
+
+def test_accuracy_and_gain_go_together_across_llms_of_one_expansion() -> None:
+    queries = [("d", str(number)) for number in range(20)]
+
+    def outcome(llm: str, right: int, points: float) -> Any:
+        """Return an LLM that is right on so many queries, and gains so much on each of these."""
+        by_query = {key: (float(n < right), points * (n < right)) for n, key in enumerate(queries)}
+        return Expanded(f"hyde({llm}) → bm25", llm, "bm25", "hyde"), by_query
+
+    alike = [outcome("small", 3, 1.0), outcome("middle", 9, 1.0), outcome("large", 16, 1.0)]
+    lone = Expanded("lamer(large) → bm25", "large", "bm25", "lamer"), {queries[0]: (1.0, 2.0)}
+    alike[0][1]["d", "0"] = (np.nan, 1.0)  # not decided for one of them: left out for all
+    (name, llms, decided, together), alone = llm_rows([*alike, lone])
+    assert (name, llms, decided) == ("hyde → bm25", 3, 19)
+    assert (together.value, together.high) == (1.0, 1.0) and together.low > 0
+    assert alone == ["lamer → bm25", 1, 1, None]
+    against = [outcome("small", 3, 9.0), outcome("middle", 9, 2.0), outcome("large", 16, 0.5)]
+    assert llm_rows(against)[0][3].value == -1.0

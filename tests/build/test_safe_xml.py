@@ -59,6 +59,7 @@ def test_elements_too_deep_or_too_large_are_refused(monkeypatch):
     monkeypatch.setattr(safe_xml, "MAX_BYTES", 1000)
     assert "larger than" in read(f"<rows><row>{'x' * 2000}</row></rows>")[1]
     monkeypatch.setattr(safe_xml, "BLOCK", 100)
+    monkeypatch.setattr(safe_xml, "LARGEST_TAG", 1000)
     assert "a tag is larger than" in read(f"<rows><row a='{'x' * 2000}'/></rows>")[1]
     assert not read(f"<rows>{'<row>x</row>' * 2000}</rows>")[1]
 

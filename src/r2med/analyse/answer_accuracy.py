@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from r2med.analyse.findings import Cell, Section, Table, correlation_interval, mean_interval
+from r2med.analyse.findings import Cell, Section, Table, correlation_interval, correlation_of_means, mean_interval
 from r2med.analyse.llm_questions import Questions
 from r2med.analyse.material import Material
 from r2med.analyse.scaling import Expanded, author_notes, expanded_systems, gains
@@ -100,7 +100,7 @@ def answers(material: Material) -> Section:
         raise UserError(
             "no record has generated texts for queries with an answer: r2med run 'hyde(author) → bm25' --data demo has"
         )
-    rows, queries, parts = [], [], []
+    rows, queries, parts, outcomes = [], [], [], []
     for each, judged in systems:
         gain = _gains(material, each, judged)
         right = np.array([one.right for one in judged])
@@ -116,6 +116,8 @@ def answers(material: Material) -> Section:
         )
         queries += [_query_row(each, one, points) for one, points in zip(judged, gain.tolist(), strict=True)]
         parts += list(_slice_rows(material, each, judged, right, gain))
+        keys = [(one.dataset, one.query) for one in judged]
+        outcomes.append((each, dict(zip(keys, zip(right.tolist(), gain.tolist(), strict=True), strict=True))))
     everything = [one for _, judged in systems for one in judged]
     heads = ("system", "LLM", "texts", "accuracy", "undecided", "gain", "gain when right", "gain when wrong", "ρ")
     note = (
@@ -124,6 +126,7 @@ def answers(material: Material) -> Section:
     )
     tables = [
         Table("answers", "Accuracy and gain", heads, rows, note),
+        Table("answers-llms", "Across LLMs", LLM_HEADS, llm_rows(outcomes), LLM_NOTE),
         agreement_table("answers-agreement", everything),
         Table("answers-slices", "By slice", ("system", "by", "slice", "texts", "accuracy", "gain"), parts),
         Table(
@@ -137,6 +140,29 @@ def answers(material: Material) -> Section:
     if not material.setup.llm:
         notes.append("No LLM was named (--llm), so only the rule judged: what it could not decide is left out.")
     return Section("answers", "Answers against retrieval", _lead(rows), tables, notes)
+
+
+ByQuery = Mapping[tuple[str, str], tuple[float, float]]
+"""(dataset, query) -> whether the text is right, and what it gained."""
+LLM_HEADS = ("expansion", "LLMs", "queries", "ρ of accuracy and gain")
+LLM_NOTE = (
+    "Does the LLM whose answers are right more often gain more? Spearman's ρ over LLMs of the same expansion and "
+    "retriever, of which it takes three. Queries: decided for all of them; the interval draws them anew."
+)
+
+
+def llm_rows(outcomes: Sequence[tuple[Expanded, ByQuery]]) -> list[list[Cell]]:
+    """Return the correlation of accuracy and gain across the LLMs of each expansion."""
+    groups: dict[str, list[ByQuery]] = {}
+    for each, by_query in outcomes:
+        groups.setdefault(f"{each.method} → {each.plain}", []).append(by_query)
+    rows: list[list[Cell]] = []
+    for name, llms in groups.items():
+        shared = [query for query in llms[0] if all(query in other for other in llms)]
+        table = np.array([[llm[query] for query in shared] for llm in llms]).reshape(len(llms), -1, 2)
+        decided = int((~np.isnan(table)).all(axis=(0, 2)).sum())
+        rows.append([name, len(llms), decided, correlation_of_means(table[:, :, 0], table[:, :, 1])])
+    return rows
 
 
 def _judged(material: Material, each: Expanded) -> list[Judged]:

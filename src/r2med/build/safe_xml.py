@@ -10,6 +10,8 @@ from xml.parsers import expat
 from r2med.build.source_files import MAX_BYTES, SourceError, SourceFile
 
 BLOCK = 1 << 20
+LARGEST_TAG = 8 << 20
+"""Bytes. A post, which is a value in a tag, has 30,000 letters; an open tag is read anew with every block."""
 DEEPEST = 256
 """Elements within elements: articles have some twenty."""
 
@@ -53,8 +55,8 @@ class _Elements:
         try:
             self._parser.Parse(block, not block)
             self._fed += len(block)
-            if self._fed - self._parser.CurrentByteIndex > MAX_BYTES:  # a value whose end does not come
-                raise SourceError(f"a tag is larger than {MAX_BYTES >> 20} MB")
+            if self._fed - self._parser.CurrentByteIndex > LARGEST_TAG:  # a value whose end does not come
+                raise SourceError(f"a tag is larger than {LARGEST_TAG >> 20} MB")
         except expat.ExpatError as error:
             cut = "" if block else ": the file ends in the middle"
             return f"line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}{cut}"
