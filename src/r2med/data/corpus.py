@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,10 +14,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from r2med.store.files import let_go, map_array
+
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
 DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
 BATCH = 1024
 """Documents per Arrow batch; every batch but the last is full, so a row's batch is found by division."""
+
+RESIDENT = 256
+"""Batches of a file that are read before their pages are given back: a pass over a corpus takes no more memory."""
 
 Rows = npt.NDArray[np.int32]
 
@@ -39,8 +45,6 @@ class Corpus:
     @classmethod
     def open(cls, folder: Path, fingerprint: str) -> Corpus:
         """Open the files that `corpus_writer` made; nothing is read but the footer."""
-        from r2med.store.files import map_array
-
         repeats = folder / REPEATS
         order = map_array(folder / "order.npy")
         return cls(
@@ -153,22 +157,34 @@ class Corpus:
 class Batches:
     """Arrow batches by number, from an open file or from memory."""
 
-    def __init__(self, source: Any) -> None:
-        self._source = source
+    def __init__(
+        self, batches: Sequence[pa.RecordBatch], file: pa.RecordBatchFileReader = None, pages: Any = None
+    ) -> None:
+        self._batches = batches
+        self._file = file
+        self._pages = pages
+        self._reads = 0
 
     @classmethod
     def open(cls, path: Path) -> Batches:
         """Map a file."""
-        return cls(pa.ipc.open_file(pa.memory_map(str(path))))
+        with path.open("rb") as file:
+            pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return cls((), pa.ipc.open_file(pa.BufferReader(pages)), pages)
 
     @property
     def rows(self) -> int:
         """How many rows a file has."""
-        count: int = self._source.num_record_batches
+        count: int = self._file.num_record_batches
         return (count - 1) * BATCH + len(self[count - 1]) if count else 0
 
     def __getitem__(self, number: int) -> pa.RecordBatch:
-        return self._source.get_batch(number) if hasattr(self._source, "get_batch") else self._source[number]
+        if self._file is None:
+            return self._batches[number]
+        self._reads += 1
+        if not self._reads % RESIDENT:
+            let_go(self._pages)
+        return self._file.get_batch(number)
 
 
 class FingerprintHasher:

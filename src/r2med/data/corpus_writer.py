@@ -56,7 +56,9 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
 
 def _first_and_last(draft: Corpus) -> tuple[Ints, Ints]:
     """Return the first and the last row of each id, in the order of the ids."""
-    ids = pa.chunked_array([ids for _, ids, _ in draft.batches()], pa.string())
+    ids = pa.concat_arrays(
+        [pa.array([], pa.large_string()), *(ids.cast(pa.large_string()) for _, ids, _ in draft.batches())]
+    )
     order = np.asarray(pc.sort_indices(ids), dtype=np.int64)  # stable: rows of one id stay in their order
     if not len(order):
         return order, order

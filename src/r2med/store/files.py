@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import mmap
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -77,6 +78,13 @@ def map_array(path: Path) -> npt.NDArray[Any]:
     except ValueError:  # an array without elements cannot be mapped, only read
         array = np.load(path, allow_pickle=False)
     return array  # type: ignore[no-any-return]
+
+
+def let_go(mapped: mmap.mmap | npt.NDArray[Any]) -> None:
+    """Take the pages of a mapped file out of this process's memory; whoever reads them again gets them again."""
+    pages = getattr(mapped, "_mmap", mapped)
+    if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 @contextlib.contextmanager

@@ -71,7 +71,7 @@ class Terms:
 class Segment:
     """The postings of one stretch of rows: terms descending, documents ascending within each.
 
-    Descending, so that the search can name any columns of this matrix without copying one (`searcher.matched`).
+    Descending, so that the search can name any columns of this matrix without copying one (`searcher.add_columns`).
     """
 
     start: int

@@ -26,11 +26,14 @@ from r2med.retrieve.run import Run, best, best_positive
 from r2med.setup import Setup
 from r2med.stages import Stage
 from r2med.store import Store, about, digest
-from r2med.store.files import write_array
+from r2med.store.files import let_go, write_array
 from r2med.text import english
 
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Rows and scores."""
+
+RESIDENT = 2 << 30
+"""Bytes of postings that stay in memory between searches; of a larger index, each segment is there in its turn only."""
 
 
 class BM25(Stage, kind="retrieve"):
@@ -69,6 +72,8 @@ class BM25(Stage, kind="retrieve"):
             scorer = SCORERS[self.scorer]
             norms = scorer.norms(segment.lengths, index.collection, self.k1, self.b)
             write_array(folder / "impacts.npy", scorer.impacts(segment.frequencies, norms[segment.documents]))
+            let_go(segment.frequencies)
+            let_go(segment.documents)
             return {}
 
         return store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build).array("impacts")
@@ -82,6 +87,7 @@ class BM25Searcher:
         self._corpus = corpus
         self._index = index
         self._impacts = impacts
+        self._size = sum(each.nbytes * 3 // 2 for each in impacts)  # a document's number is half as long as its impact
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best documents of each query that share a term with it."""
@@ -104,6 +110,9 @@ class BM25Searcher:
         for number, where in enumerate(positions):  # one by one, so that only one has to be in memory
             columns = [(where[numbers], weights) for numbers, weights in asked]
             hits = self._search_segment(number, columns, hits, k, ranks)
+            if self._size > RESIDENT:
+                let_go(self._index.segments[number].documents)
+                let_go(self._impacts[number])
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         return Searched(run, Cost(seconds=time.perf_counter() - started), Cost(seconds=self._index.seconds))
 
