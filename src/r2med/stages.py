@@ -78,14 +78,16 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
         "run:": "r2med.retrieve.candidates:Candidates",
         "mteb:": "r2med.bridges.mteb_models:MtebModel",
+        "pyterrier:": "r2med.bridges.pipelines:Pipeline",
     },
     "rerank": {
         **dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),
         "mteb:": "r2med.bridges.mteb_models:MtebCrossEncoder",
+        "pyterrier:": "r2med.bridges.pipelines:PipelineReranker",
     },
     "build": {},
 }
-"""Stages without a card: of the hub, of a folder, a Python object of the user's, a run file, a model of MTEB."""
+"""Stages without a card: of the hub, of a folder, a user's Python object, a run file, a model of MTEB, a pipeline."""
 
 
 class Stage(BaseModel):

@@ -14,7 +14,7 @@ NO_MTEB = "mteb is not installed: extra mteb; it has no wheels for Linux on ARM"
 
 
 def register_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return mteb with org/bert, org/instructed, org/cross, org/search and org/own-code in its registry."""
+    """Return mteb with org/bert, org/instructed, org/cross, org/search and others in its registry."""
     mteb = pytest.importorskip("mteb", reason=NO_MTEB)
     from mteb.models import CrossEncoderWrapper, SentenceTransformerEncoderWrapper
     from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
@@ -44,6 +44,7 @@ def register_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("org/instructed", instructed, template, "dense"),
         ("org/cross", cross, {}, "cross-encoder"),
         ("org/search", LongestFirst, {}, "sparse"),
+        ("org/wrapped", bert, prompts, "late-interaction"),
         ("org/own-code", bert, {"trust_remote_code": True}, "dense"),
     ):
         facts = {"name": name, "revision": "r1", "loader": loader, "loader_kwargs": settings, "model_type": [kind]}

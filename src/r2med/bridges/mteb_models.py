@@ -32,6 +32,7 @@ from r2med.encoders.model_cards import ModelCard, safe_name
 from r2med.encoders.replicas import Replicas, cached_model
 from r2med.errors import UserError, unknown
 from r2med.rerank.cross import CrossEncoder, CrossReranker
+from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.dense.dense_retriever import DenseRetriever
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
 from r2med.retrieve.run import Run
@@ -258,14 +259,9 @@ class MtebSearcher:
             indexed = time.perf_counter()
             asked = _rows(ids, [query.lexical_text for query in queries])
             rankings = searcher.search(asked, top_k=min(k, len(corpus)), top_ranked=None, **about)
-        hits = []
-        for query in ids:
-            ranking = sorted(rankings.get(query, {}).items(), key=lambda hit: (hit[1], hit[0]), reverse=True)[:k]
-            scores = np.array([score for _, score in ranking], dtype=np.float32)
-            hits.append((corpus.rows([document for document, _ in ranking]), scores))
         cost = Cost(seconds=time.perf_counter() - indexed, texts=len(ids))
         prepared = Cost(seconds=indexed - started, texts=len(corpus))
-        return Searched(Run.ranked(ids, hits, corpus), cost, prepared)
+        return Searched(on_corpus(Run.of(rankings), ids, corpus, k, self.model.name), cost, prepared)
 
     def live(self) -> MtebSearcher:
         """Raise UserError: to answer one question it would have to index the corpus again."""

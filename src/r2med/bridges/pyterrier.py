@@ -1,11 +1,10 @@
-"""PyTerrier, both ways and without Java: our datasets and systems there, its pipelines here."""
+"""Our datasets and systems in PyTerrier, without Java; its pipelines here: see `pipelines`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyterrier as pt
@@ -15,7 +14,6 @@ from r2med.data.dataset_cards import cards, groups
 from r2med.data.loading import load
 from r2med.errors import UserError
 from r2med.results.evaluation import DEPTH
-from r2med.retrieve import Run, write_run
 from r2med.system import System
 
 
@@ -63,42 +61,16 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         self.k = k
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Search; ranks begin with 0, as PyTerrier's do."""
-        queries = [Query(str(qid), text) for qid, text in zip(inp["qid"], inp["query"], strict=True)]
-        asked = replace(self.dataset, queries=queries)
-        run = self.system.run(asked, self.system.setup.store, self.k).run
-        texts = {query.id: query.text for query in queries}
-        rows = [
-            (query, texts[query], document, score, rank)
-            for query, ranking in run
-            for rank, (document, score) in enumerate(ranking)
-        ]
-        return pd.DataFrame(rows, columns=["qid", "query", "docno", "score", "rank"])
-
-
-class Reranker:
-    """A pipeline that scores frames of query and text, for `rerank=` of `r2med.run`."""
-
-    def __init__(self, pipeline: Any) -> None:
-        self.pipeline = pipeline
-        self.revision = str(pipeline)
-
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """Return a score for each pair of query and document."""
-        numbers = {query: str(number) for number, query in enumerate(dict.fromkeys(query for query, _ in pairs))}
-        rows = [(numbers[query], query, str(at), text, 0.0, 0) for at, (query, text) in enumerate(pairs)]
-        frame = self.pipeline(pd.DataFrame(rows, columns=["qid", "query", "docno", "text", "score", "rank"]))
-        scores = dict(zip(frame["docno"], frame["score"], strict=True))
-        return [float(scores[docno]) if docno in scores else float("nan") for _, _, docno, *_ in rows]
-
-
-def write_pipeline_run(pipeline: Any, data: Dataset | str | Path, path: Path) -> Run:
-    """Write what a pipeline finds as a run; `run:PATH` is then a retriever of ours, for rerankers and for fusion."""
-    dataset = data if isinstance(data, Dataset) else load(data)
-    frame = pipeline(PyTerrierDataset(dataset).get_topics())
-    rankings: dict[str, dict[str, float]] = {}
-    for query, document, score in zip(frame["qid"], frame["docno"], frame["score"], strict=True):
-        rankings.setdefault(str(query), {})[str(document)] = float(score)
-    run = Run.of(rankings)
-    write_run(run, path, tag="pyterrier")
-    return run
+        """Search; ranks begin with 0, as PyTerrier's do, and other columns of the queries stay."""
+        pt.validate.query_frame(inp, extra_columns=["query"])
+        own = {(query.id, query.text): query for query in self.dataset.queries}
+        asked = [(str(qid), text) for qid, text in zip(inp["qid"], inp["query"], strict=True)]
+        queries = [own.get(query) or Query(*query) for query in asked]
+        found: list[tuple[str, str, float, int]] = []
+        if queries:  # a pipeline is inspected with a frame that has no rows
+            outcome = self.system.run(replace(self.dataset, queries=queries), self.system.setup.store, self.k)
+            for query, ranking in outcome.run:
+                found += [(query, document, score, rank) for rank, (document, score) in enumerate(ranking)]
+        frame = pd.DataFrame(found, columns=["qid", "docno", "score", "rank"])
+        of_queries: list[str] = pt.model.query_columns(inp)
+        return inp[of_queries].merge(frame, on="qid")

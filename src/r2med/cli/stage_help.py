@@ -31,6 +31,7 @@ FORMS = {
     "path:": ("path:DIR", "A model in a folder."),
     "py:": ("py:MODULE:NAME", "A Python object of your own."),
     "mteb:": ("mteb:ORG/NAME", "A model of MTEB's registry (extra mteb)."),
+    "pyterrier:": ("pyterrier:MODULE:NAME", "A pipeline of PyTerrier (extra pyterrier)."),
     "run:": ("run:FILE", "The documents of a run file."),
 }
 """Stages that have no name of their own."""

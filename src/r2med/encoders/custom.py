@@ -41,6 +41,8 @@ METHODS = (
     {"query": "encode", "document": "encode"},
 )
 """The methods that encode either side, by the first pair that an object has."""
+PIPELINE = "pyterrier"
+"""How the names begin of objects that neither encode nor score pairs, but transform whole frames."""
 EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
 """What code that reads `document["text"]` or `document.get("text")` raises when it is given a string."""
 
@@ -110,11 +112,15 @@ def _encoding_methods(model: Any, what: str) -> Mapping[str, str]:
 def spec_of(model: object) -> str:
     """Return the name of a user's object in systems of this process: py:MODULE:CLASS, numbered if that is taken.
 
+    That of a pipeline of PyTerrier, which has `transform` and neither encodes nor predicts, begins with pyterrier.
+
     It may have been trained further since it was last named, so what it gave until then counts only if it says that it
     is the same (`revision`). Raises UserError if it neither encodes nor, as a reranker, has `predict`.
     """
     module, name = type(model).__module__, type(model).__name__
-    if not callable(getattr(model, "predict", None)):
+    methods = [name for name in ("encode", "predict", "transform") if callable(getattr(model, name, None))]
+    is_pipeline = methods == ["transform"]
+    if not is_pipeline and "predict" not in methods:
         _encoding_methods(model, f"an object of {name}, given as a system")
     with _lock:
         alike = [path for path in _given if re.fullmatch(rf"{re.escape(f'{module}:{name}')}(-\d+)?", path)]
@@ -122,7 +128,7 @@ def spec_of(model: object) -> str:
         path = path or (f"{module}:{name}-{len(alike) + 1}" if alike else f"{module}:{name}")
         source = _source_digest(sys.modules.get(module))
         _given[path] = PythonObject(path, model, source, uuid.uuid4().hex)
-    return f"py:{path}"
+    return f"{PIPELINE if is_pipeline else 'py'}:{path}"
 
 
 @dataclass(frozen=True)

@@ -225,11 +225,11 @@ def model_folder(typed: str) -> Path:
     return weights.checked_folder(folder, f"path:{typed}")
 
 
-def checked_python_path(path: str, noun: str) -> str:
+def checked_python_path(path: str, noun: str, prefix: str = "py") -> str:
     """Return MODULE:NAME. Raises UserError if it is not written so."""
     module, _, name = path.partition(":")
     if not module or not name:
-        raise UserError(f"py:{path}: a Python {noun} is written py:MODULE:NAME")
+        raise UserError(f"{prefix}:{path}: a Python {noun} is written {prefix}:MODULE:NAME")
     return path
 
 

@@ -80,26 +80,7 @@ class CandidateSearcher:
         """Return the k best of each query; one that the run does not have found nothing."""
         asked = [query.query.id for query in queries]
         run = self._read(asked)
-        line_of = {query: line for line, query in enumerate(run.queries)}
-        hits, counts = [], run.found
-        for query in asked:
-            line = line_of.get(query)
-            count = 0 if line is None else int(counts[line])
-            ids = run.documents.ids(run.rows[line, :count]) if line is not None else []
-            rows, scores = self._corpus.rows(ids), run.scores[line or 0, :count]
-            if (rows < 0).any():
-                unknown = ids[int((rows < 0).argmax())]
-                raise UserError(
-                    f"{self._path}: query {query!r} names the document {unknown!r}, which the corpus does not have: "
-                    "is it a run over this dataset?"
-                )
-            if not np.isfinite(scores).all():  # a fusion could not weigh it, and a prompt could not show it
-                odd = ids[int((~np.isfinite(scores)).argmax())]
-                raise UserError(
-                    f"{self._path}: the score of query {query!r} and document {odd!r} is infinite or too large"
-                )
-            hits.append((rows[:k], scores[:k]))
-        return Searched(Run.ranked(asked, hits, self._corpus))
+        return Searched(on_corpus(run, asked, self._corpus, k, self._path))
 
     def live(self) -> CandidateSearcher:
         """Raise UserError: a run has the rankings of its own queries and of no other."""
@@ -118,3 +99,28 @@ class CandidateSearcher:
                 f"({len(unknown):,} of {len(run.queries):,}), such as {unknown[0]!r}: is it a run over this dataset?"
             )
         return run
+
+
+def on_corpus(run: Run, asked: Sequence[str], corpus: Corpus, k: int, source: object) -> Run:
+    """Return the k best documents of each query as rows of a corpus; a query that the run does not have found nothing.
+
+    Raises UserError that names the source if a document is not in the corpus, or a score is not finite.
+    """
+    line_of = {query: line for line, query in enumerate(run.queries)}
+    hits, counts = [], run.found
+    for query in asked:
+        line = line_of.get(query)
+        count = 0 if line is None else int(counts[line])
+        ids = run.documents.ids(run.rows[line, :count]) if line is not None else []
+        rows, scores = corpus.rows(ids), run.scores[line or 0, :count]
+        if (rows < 0).any():
+            unknown = ids[int((rows < 0).argmax())]
+            raise UserError(
+                f"{source}: query {query!r} names the document {unknown!r}, which the corpus does not have: "
+                "is it a run over this dataset?"
+            )
+        if not np.isfinite(scores).all():  # a fusion could not weigh it, and a prompt could not show it
+            odd = ids[int((~np.isfinite(scores)).argmax())]
+            raise UserError(f"{source}: the score of query {query!r} and document {odd!r} is infinite or too large")
+        hits.append((rows[:k], scores[:k]))
+    return Run.ranked(asked, hits, corpus)

@@ -1,0 +1,42 @@
+"""Any system of ours as a retriever of LangChain; what it finds can also be asked of a server, see `r2med serve`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import PrivateAttr
+
+from r2med.data.dataset import Dataset
+from r2med.data.loading import load
+from r2med.system import System
+from r2med.system.system import LiveSystem
+
+
+class Retriever(BaseRetriever):
+    """Returns the k best documents for a question; nothing of a question is kept."""
+
+    system: Any
+    """A system, or its name."""
+    data: Any
+    """A dataset, or its name or path."""
+    k: int = 10
+    _live: LiveSystem = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Index the corpus and load the models. Raises UserError for what would stop the system."""
+        super().model_post_init(context)
+        system = self.system if isinstance(self.system, System) else System.parse(self.system)
+        dataset = self.data if isinstance(self.data, Dataset) else load(self.data)
+        self._live = system.live(dataset, system.setup.store)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        [(_, ranking)] = self._live.answer(query, self.k).run
+        corpus = self._live.dataset.corpus
+        texts = corpus.texts(corpus.rows([document for document, _ in ranking]))
+        return [
+            Document(text, id=document, metadata={"score": score})
+            for text, (document, score) in zip(texts, ranking, strict=True)
+        ]

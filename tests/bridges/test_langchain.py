@@ -1,0 +1,29 @@
+"""Our systems as retrievers of LangChain."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("langchain_core", reason="langchain-core is not installed: extra langchain")
+
+from r2med import System, load
+from r2med.bridges.langchain import Retriever
+from r2med.errors import UserError
+
+
+def test_a_system_answers_with_documents_their_ids_and_scores() -> None:
+    from langchain_core.runnables import RunnableLambda
+
+    demo = load("demo/Biology")
+    question = demo.queries[0].text
+    retriever = Retriever(system="rm3 → bm25", data=demo, k=3)
+    documents = (retriever | RunnableLambda(lambda found: found)).invoke(question)
+    system = System.parse("rm3 → bm25")
+    expected = system.live(demo, system.setup.store).answer(question, 3).run.top(demo.queries[0].id)
+    assert [(document.id, document.metadata["score"]) for document in documents] == expected
+    assert documents[0].page_content == demo.corpus.text(demo.corpus.row(expected[0][0]) or 0)
+
+
+def test_a_system_that_does_not_exist_is_told_in_one_line() -> None:
+    with pytest.raises(UserError, match="no retriever 'bm52'"):
+        Retriever(system="bm52", data="demo/Biology")
