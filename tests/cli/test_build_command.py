@@ -11,6 +11,7 @@ def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp
     built = r2med("build", "example/plan.toml", "-o", "built", "--offline")
     assert built.returncode == 0, built.stderr
     assert "Next: r2med run bm25 --data built/dataset" in built.stdout
+    assert "no model was asked" in (tmp_path / "built/dataset/datasheet.html").read_text("utf-8")
     assert "built/dataset: sound" in r2med("data", "check", "built/dataset").stdout
     assert f"1 dataset, {queries} queries" in r2med("run", "bm25", "--data", "built/dataset").stdout
 

@@ -71,7 +71,8 @@ def _figures(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
     alpha = next((row for row in _agreements(made) if row[0].startswith("Krippendorff")), None)
     if alpha:
         yield "Agreement of people", f"α {alpha[1].value:.2f}", f"95 % interval {_range(alpha[1], '.2f')}"
-    yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", ""
+    told = "answers that a person wrote: no model was asked" if any(judge.scripted for judge in made.judges) else ""
+    yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", told
 
 
 def _range(figure: Share | Agreement, form: str = ".0%") -> str:
@@ -256,7 +257,9 @@ def _models(made: Outcome) -> Iterator[Part]:
     if not made.asked:
         yield "No LLM was asked."
         return
-    families = sorted({family for judge in made.judges for family in judge.families})
+    if any(asked.scripted for asked in made.asked):
+        yield "Answers of “scripted” were written beforehand by a person: what is said here of judges shows no model."
+    families = sorted({family for judge in made.judges if not judge.scripted for family in judge.families})
     if families:
         yield (
             f"Judges are of the family {', '.join(families)}. A system that asks an LLM of this family is flagged on "

@@ -31,6 +31,8 @@ class Asked:
     model: str
     prompt: str
     digest: str
+    scripted: bool = False
+    """Whether a person wrote its answers beforehand."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -136,7 +138,9 @@ def _asked(done: Done) -> Iterator[Asked]:
     described: Mapping[str, Any] = done.described
     for each in described.get("judges") or described.get("attempts") or [described]:
         if isinstance(each, Mapping) and isinstance(each.get("llm"), Mapping):
-            yield Asked(done.step, str(each["llm"]["model"]), str(done.facts.get("prompt", "")), str(each["prompt"]))
+            llm, prompt = each["llm"], str(done.facts.get("prompt", ""))
+            scripted = llm.get("backend") == "scripted"
+            yield Asked(done.step, str(llm["model"]), prompt, str(each["prompt"]), scripted)
 
 
 def origin(source: str) -> str:
