@@ -51,7 +51,7 @@ class LabelKind(AskingQuestions, kind="build", needs="llm"):
     answer: ClassVar[Form] = {
         "kind": one_of(*ANSWER_KINDS, "none"),
         # Which of them are right depends on the kind, so that all are sent, and those are checked.
-        "answer_kind": replace(REMARK, schema=one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "").schema),
+        "answer_kind": replace(REMARK, schema=one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none").schema),
     }
 
     name: str = "label-kind"

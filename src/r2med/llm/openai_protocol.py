@@ -152,8 +152,8 @@ _TOO_LONG = re.compile(
 _NO_MODEL = re.compile(
     r"model_not_found|\bmodel\b.{0,120}\b(not found|does not exist|not exist)|(unknown|no such) model", re.IGNORECASE
 )
-NO_SCHEMA = re.compile(r"response.?format|json.?schema|structured.?output|grammar", re.IGNORECASE)
-"""As OpenAI, DeepSeek, Groq and llama.cpp word it where a model has no structured answers."""
+NO_SCHEMA = re.compile(r"response.?format|schema|structured.?output|grammar", re.IGNORECASE)
+"""As OpenAI, DeepSeek, Groq, Gemini and llama.cpp word it where a model has no structured answers."""
 _REFUSED_SETTING = re.compile(
     r"unsupported (parameter|value)|unrecognized request argument|unknown (parameter|field|argument)"
     r"|extra (inputs|fields) (are )?not permitted",
