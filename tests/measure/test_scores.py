@@ -11,6 +11,7 @@ from r2med.data.qrels_file import read_qrels
 from r2med.measure import DEFAULT, Measure, score
 from r2med.retrieve import Run
 from r2med.retrieve.run import IdTable
+from r2med.retrieve.run_file import read_rankings
 
 FOLDER = Path(__file__).parent / "trec_eval"
 MEASURES = (*DEFAULT, Measure("nDCG"), Measure("MAP"))
@@ -37,8 +38,9 @@ def trec_name(measure):
     return f"{base}_cut_{measure.cutoff}" if measure.family in ("nDCG", "MAP") else f"{base}_{measure.cutoff}"
 
 
-def test_every_line_that_trec_eval_printed_matches_to_the_digit():
-    scores = score(read_qrels(FOLDER / "qrels.txt"), Run.read(FOLDER / "run.txt"), MEASURES)
+@pytest.mark.parametrize("read", [Run.read, read_rankings])
+def test_every_line_that_trec_eval_printed_matches_to_the_digit(read):
+    scores = score(read_qrels(FOLDER / "qrels.txt"), read(FOLDER / "run.txt"), MEASURES)
     by_name = {trec_name(measure): measure for measure in MEASURES}
     lines = (FOLDER / "expected.txt").read_text().splitlines()
     assert len(lines) == 875
@@ -46,6 +48,18 @@ def test_every_line_that_trec_eval_printed_matches_to_the_digit():
         name, query, printed = line.split()
         value = scores.mean[by_name[name]] if query == "all" else scores.per_query[query][by_name[name]]
         assert f"{value:.4f}" == printed, line
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abc"),
+        st.dictionaries(st.sampled_from("uvwxyz"), st.sampled_from([-1, 0.5, 0.5 + 1e-12, 1e99])),
+    ),
+    st.dictionaries(st.sampled_from("abd"), st.dictionaries(st.sampled_from("vwxyzä"), st.integers(-1, 3))),
+)
+def test_scores_of_a_mapping_are_those_of_its_run_whatever_the_ties(rankings, qrels):
+    ours, arrays = (score(qrels, run, MEASURES) for run in (rankings, Run.of(rankings)))
+    assert ours.per_query == arrays.per_query
 
 
 def test_a_judged_query_that_the_run_lacks_counts_zero_in_the_mean():

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.measure.measures import DEFAULT, Measure
-from r2med.retrieve.run import NO_DOCUMENT, Run
+from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
 from r2med.text.html_table import html_table
 
 Floats = npt.NDArray[np.float64]
@@ -65,10 +65,9 @@ def score(
 
     Raises UserError if a measure does not exist.
     """
-    run = run if isinstance(run, Run) else Run.of(run)
     wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
     queries = tuple(qrels)
-    judged = _Judged(qrels, run)
+    judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
     values: dict[Measure, list[Floats]] = {measure: [] for measure in wanted}
     for start in range(0, len(queries), AT_ONCE):
         ranking = judged.ranking(queries[start : start + AT_ONCE])
@@ -104,16 +103,12 @@ class Ranking:
 
 
 class _Judged:
-    """Judgements by the positions of documents in a run, so that grades are looked up for many queries at once."""
+    """Judgements, ready to be looked up for many queries at once."""
 
-    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]]) -> None:
         self._qrels = qrels
-        self._run = run
-        self._line_of = {query: line for line, query in enumerate(run.queries)}
         # One width for all: sums of padded lines differ in their last digit with the number of zeros.
         self._most = max((sum(grade > 0 for grade in grades.values()) for grades in qrels.values()), default=0)
-        rows, self._positions = run.distinct()
-        self._position_of = {document: position for position, document in enumerate(run.documents.ids(rows))}
 
     def ranking(self, queries: Sequence[str]) -> Ranking:
         """Return the grades at each rank and the best there could be, for some of the queries."""
@@ -123,6 +118,53 @@ class _Judged:
             ideal[line, : len(judged)] = sorted(judged.values(), reverse=True)
         relevant = np.array([len(judged) for judged in positive], dtype=np.float64)
         return Ranking(self._grades(queries, positive), ideal, relevant)
+
+    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
+        """Return the grade of the document at each rank."""
+        raise NotImplementedError(f"{type(self).__name__} has no _grades()")
+
+
+class _JudgedMapping(_Judged):
+    """Judgements of query id -> document id -> score: only judged documents are looked at, their ranks are counted."""
+
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]]) -> None:
+        super().__init__(qrels)
+        self._run = run
+        self._scores = {query: as_scores(query, ranking) for query, ranking in run.items()}
+        self._width = max(map(len, self._scores.values()), default=0)
+
+    def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
+        grades = np.zeros((len(queries), self._width))
+        for line, (query, judged) in enumerate(zip(queries, positive, strict=True)):
+            ranking = self._run.get(query, {})
+            if known := [document for document in judged if document in ranking]:
+                grades[line, self._ranks(query, known)] = [judged[document] for document in known]
+        return grades
+
+    def _ranks(self, query: str, documents: list[str]) -> npt.NDArray[np.int64]:
+        """Return how many documents stand before each: those with a better score, or with the same and a higher id."""
+        ranking, scores = self._run[query], self._scores[query]
+        theirs = as_scores(query, {document: ranking[document] for document in documents})
+        ascending = np.sort(scores)
+        below = np.searchsorted(ascending, theirs)
+        not_above = np.searchsorted(ascending, theirs, side="right")
+        ranks = len(scores) - not_above
+        tied = np.flatnonzero(not_above - below > 1)
+        ids = np.array(list(ranking), dtype=object) if len(tied) else scores
+        for number in tied.tolist():
+            ranks[number] += np.count_nonzero(ids[scores == theirs[number]] > documents[number])
+        return ranks
+
+
+class _JudgedRun(_Judged):
+    """Judgements by the positions of documents in a run."""
+
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Run) -> None:
+        super().__init__(qrels)
+        self._run = run
+        self._line_of = {query: line for line, query in enumerate(run.queries)}
+        rows, self._positions = run.distinct()
+        self._position_of = {document: position for position, document in enumerate(run.documents.ids(rows))}
 
     def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
         """Return the grade of the document at each rank: pairs of query and document are numbers, sought by halving."""

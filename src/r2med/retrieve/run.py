@@ -71,19 +71,10 @@ class Run:
         """
         table = IdTable(tuple(sorted({document for scores in rankings.values() for document in scores})))
         row_of = {identifier: row for row, identifier in enumerate(table.table)}
-        precision = np.float64 if doubles else np.float32
         arrays: list[Any] = []
-        with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as trec_eval has it
-            for query, scores in rankings.items():
-                try:
-                    values = np.array(list(scores.values()), dtype=precision)
-                except (AttributeError, TypeError, ValueError):
-                    values = np.array([np.nan])
-                if values.ndim != 1 or np.isnan(values).any():
-                    raise UserError(
-                        f"query {query!r}: a run is query id -> document id -> score, and scores are numbers"
-                    )
-                arrays.append((np.array([row_of[document] for document in scores], dtype=np.int32), values))
+        for query, ranking in rankings.items():
+            scores = as_scores(query, ranking, np.float64 if doubles else np.float32)
+            arrays.append((np.array([row_of[document] for document in ranking], dtype=np.int32), scores))
         return cls.ranked(list(rankings), arrays, table)
 
     @classmethod
@@ -155,6 +146,18 @@ class Run:
             rows[line, : len(kept)] = self.rows[line, kept]
             scores[line, : len(kept)] = self.scores[line, kept]
         return Run(self.queries, rows, scores, self.documents)
+
+
+def as_scores(query: str, ranking: Mapping[str, float], precision: type[Any] = np.float32) -> npt.NDArray[Any]:
+    """Return the scores of a query's documents, in their order. Raises UserError if one is no number."""
+    try:
+        with np.errstate(over="ignore"):  # what is too large for single precision is infinite, as trec_eval has it
+            scores = np.array(list(ranking.values()), dtype=precision)
+    except (AttributeError, TypeError, ValueError):
+        scores = np.array([np.nan])
+    if scores.ndim != 1 or np.isnan(scores).any():
+        raise UserError(f"query {query!r}: a run is query id -> document id -> score, and scores are numbers")
+    return scores
 
 
 def best(scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
