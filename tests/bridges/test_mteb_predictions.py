@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from r2med.bridges.mteb_predictions import import_predictions
+from r2med.data import load
 from r2med.errors import UserError
 from r2med.results import evaluate
 from r2med.results.collection import collect
 from r2med.retrieve import Run
 from support.datasets import random_folder
 from support.fork_server import Command
+from support.mteb_local import local_task, register_models
 
 
 @pytest.fixture
@@ -48,6 +50,7 @@ def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> No
     [
         ({"default": {"test": {}}}, "is no file of predictions"),
         ([], "is no file of predictions"),
+        ({"task_name": "T", "mteb_version": "1.9.0", "scores": {"test": [{}]}}, "as MTEB 2 writes with prediction_"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": [1]}}, "is no file of predictions"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"dev": {}, "test": {}}}, "of 2 splits"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": {"q0": {"nowhere": 1}}}}, "corpus does not have"),
@@ -58,6 +61,19 @@ def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, mini: Path, conte
     file.write_text(json.dumps(content))
     with pytest.raises(UserError, match=message):
         import_predictions(file, mini, tmp_path / "results")
+
+
+def test_a_folder_is_told_apart_from_a_file(tmp_path: Path, mini: Path) -> None:
+    with pytest.raises(UserError, match=r"is a folder: name a file TASK_predictions.json in it"):
+        import_predictions(tmp_path, mini, tmp_path / "results")
+
+
+def test_what_mteb_itself_writes_scores_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mini: Path) -> None:
+    mteb = register_models(tmp_path, monkeypatch)
+    task, model = local_task(load(mini)), mteb.get_model("org/bert", device="cpu")
+    whole = mteb.evaluate(model, task, cache=None, show_progress_bar=False, prediction_folder=tmp_path / "predictions")
+    record = import_predictions(tmp_path / "predictions/Local_predictions.json", mini, tmp_path / "results")
+    assert record.mean["nDCG@10"] == pytest.approx(whole.task_results[0].get_score(), abs=6e-6)
 
 
 def test_a_task_that_is_not_of_this_benchmark_needs_its_dataset(tmp_path: Path, mini: Path) -> None:

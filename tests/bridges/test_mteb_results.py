@@ -73,6 +73,14 @@ def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_record_of_another_version_is_told(record: Record, tmp_path: Path) -> None:
+    [path] = (tmp_path / "results").rglob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "format": 1}))
+    with pytest.raises(UserError, match=r"format 1, this version reads format \d: make it again with"):
+        export_results([path], tmp_path / "out", tmp_path / "results")
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_command_prints_the_files(record: Record, tmp_path: Path, r2med: Command) -> None:
     ended = r2med("export", "mteb", "bm25", "--results", tmp_path / "results", "-o", tmp_path / "out")
     assert ended.stdout.strip().endswith("R2MEDMedQADiagRetrieval.json")

@@ -316,13 +316,14 @@ class MtebReranker(CrossReranker):
 
 def _mteb(name: str) -> Any:
     try:
-        import datasets
         import mteb
     except ModuleNotFoundError as error:
         raise UserError(
             f"{name} needs {error.name}: pip install 'r2med[mteb]', which cannot be done on Linux on ARM, since "
             "pytrec-eval-terrier, which mteb needs, has no wheels for it"
         ) from None
+    import datasets
+
     logging.getLogger("mteb").setLevel(logging.ERROR)  # it warns of every prompt that a task does not have
     datasets.disable_progress_bars()
     return mteb

@@ -43,8 +43,12 @@ def _read(file: Path) -> tuple[str, dict[str, Any]]:
         assert all(isinstance(scores, dict) for scores in rankings.values())
     except FileNotFoundError:
         raise UserError(f"{file}: no such file") from None
+    except IsADirectoryError:
+        raise UserError(f"{file} is a folder: name a file TASK{ENDING}.json in it") from None
     except (KeyError, TypeError, AttributeError, AssertionError, UnicodeDecodeError, json.JSONDecodeError):
-        raise UserError(f"{file} is no file of predictions of a retrieval task of MTEB 2") from None
+        raise UserError(
+            f"{file} is no file of predictions of a retrieval task, as MTEB 2 writes with prediction_folder=DIR"
+        ) from None
     except ValueError:
         raise UserError(
             f"{file} has predictions of {len(splits)} splits ({', '.join(splits)}): one is needed"
