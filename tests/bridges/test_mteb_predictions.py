@@ -43,6 +43,8 @@ def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> No
     kept = together.cell("bm25", "mini")
     assert kept is not None and kept.record.mean == record.mean and kept.record.gold == record.gold
     assert record.run is not None and record.system.endswith("mteb/org__model")
+    head = (tmp_path / "results/mteb/org__model/mini.trec").read_text().partition("# ir_metadata.end")[0]
+    assert head.startswith("# ir_metadata.start") and '- name: "org/model"' in head and "r2med import mteb" in head
 
 
 @pytest.mark.parametrize(

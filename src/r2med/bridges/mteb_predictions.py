@@ -10,6 +10,7 @@ from r2med.bridges.mteb_results import dataset_of
 from r2med.data import Dataset, load
 from r2med.errors import UserError
 from r2med.results.evaluation import DEPTH, evaluate, slug
+from r2med.results.ir_metadata import header
 from r2med.results.record import Record
 from r2med.retrieve import Run, write_run
 from r2med.retrieve.candidates import Candidates
@@ -29,7 +30,9 @@ def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: P
     # A folder with a run for each dataset is one system, so its records are averaged and compared as one.
     folder = out / "mteb" / slug(model.replace("/", "__"))
     path = folder.joinpath(*dataset.name.split("/"))
-    write_run(Run.of(rankings), path.with_name(f"{path.name}.trec"), tag=slug(model))
+    command = ["r2med", "import", "mteb", file.name, "--data", dataset.name]
+    head = header(slug(model), command, [{"name": model, "method": "retrieval"}], dataset)
+    write_run(Run.of(rankings), path.with_name(f"{path.name}.trec"), slug(model), head)
     return evaluate(System(Candidates.at(folder)), dataset, out, DEPTH)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from r2med.data.dataset import Dataset
@@ -23,16 +23,25 @@ from r2med.version import source_digest
 
 def run_header(system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> Iterator[str]:
     """Yield the lines that stand before a ranking; every one begins with a number sign."""
+    command = ["r2med", "run", system.name, "--data", dataset.name, "--k", str(settings["k"])]
+    return header(tag, command, _components(system, settings), dataset)
+
+
+def header(
+    tag: str, command: Sequence[str], components: Iterable[Mapping[str, Any]], dataset: Dataset
+) -> Iterator[str]:
+    """Yield the head of a run that a command made out of what some components ranked."""
     yield "# ir_metadata.start"
-    for line in _yaml(without_places(_facts(system, dataset, settings, tag))):
+    for line in _yaml(without_places(_facts(tag, command, components, dataset))):
         yield f"# {line}"
     yield "# ir_metadata.end"
 
 
-def _facts(system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> dict[str, Any]:
+def _facts(
+    tag: str, command: Sequence[str], components: Iterable[Mapping[str, Any]], dataset: Dataset
+) -> dict[str, Any]:
     versions = installed_versions()
     libraries = [f"{name}=={version}" for name, version in versions.items() if name not in ("r2med", "python")]
-    command = shlex.join(["r2med", "run", system.name, "--data", dataset.name, "--k", str(settings["k"])])
     return {
         "tag": tag,
         "actor": {},
@@ -45,14 +54,14 @@ def _facts(system: System, dataset: Dataset, settings: Mapping[str, Any], tag: s
             },
         },
         "implementation": {
-            "executable": {"cmd": command, "version": versions["r2med"]},
+            "executable": {"cmd": shlex.join(command), "version": versions["r2med"]},
             "source": {"lang": [f"python {versions['python']}"], "digest": source_digest()},
         },
         "research goal": {"evaluation": {"reported measures": [str(HEADLINE)]}},
         "method": {
             "automatic": True,
             "score ties": "document id, descending",
-            "retrieval": list(_components(system, settings)),
+            "retrieval": list(components),
         },
         "data": {
             "test collection": {
