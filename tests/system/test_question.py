@@ -27,3 +27,11 @@ def test_a_corpus_alone_is_searched_and_what_was_written_is_told(
     for question, k, message in (("  ", 5, "the question is empty"), ("Why?", 0, "k must be at least 1")):
         with pytest.raises(UserError, match=message):
             ask("bm25", dataset, question, k)
+
+
+def test_recorded_texts_are_those_of_the_datasets_own_questions(store: Store) -> None:
+    dataset = load("demo/MedQA-Diag", store)
+    system = System.parse("hyde(author) → bm25", Setup(store=store))
+    assert ask(system, dataset, f"  {dataset.queries[0].text}\n").generated
+    with pytest.raises(UserError, match=r"has texts for the \d+ questions of demo/MedQA-Diag alone: ask one of them"):
+        ask(system, dataset, "Why is she pale?")

@@ -136,6 +136,11 @@ class Dataset:
         return (self.card.instruction if self.card else None) or ANY_DATASET
 
     @cached_property
+    def by_text(self) -> Mapping[str, Query]:
+        """The queries by their texts, white space apart."""
+        return {" ".join(query.text.split()): query for query in self.queries}
+
+    @cached_property
     def fingerprint(self) -> str:
         """Hash of the contents: corpus, queries and judgements, not names or paths."""
         queries = [(q.id, q.text, q.answer, q.body_system, q.excluded) for q in self.queries]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.data.dataset import Dataset
 from r2med.errors import UserError
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.system.system import System
@@ -41,8 +41,7 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> A
     if not len(dataset.corpus):
         raise UserError(f"{dataset.name} has no documents to search")
     system = System.parse(system) if isinstance(system, str) else system
-    asked = replace(dataset, queries=(Query("question", question),), qrels=Qrels({}))
-    outcome = system.run(asked, system.setup.store, k)
+    outcome = system.answer(dataset, question, k, system.setup.store)
     [rows], [scores] = outcome.run.rows, outcome.run.scores
     found = rows[rows != NO_DOCUMENT]
     passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -132,6 +133,24 @@ class System:
             _log((*odd, *reranked[-1].notices), store)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
+    def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
+        """Return the k best documents for a question, stage by stage; one of the dataset's own counts as that query.
+
+        Raises UserError if a stage cannot work. A call of an LLM that fails is told in the outcome, as in any run.
+        """
+        own = dataset.by_text.get(" ".join(question.split()))
+        if own is None and isinstance(self._expander, Recorded):
+            raise UserError(
+                f"{self.expander} has texts for the {len(dataset.by_text)} questions of {dataset.name} alone: "
+                "ask one of them, or name a system whose LLM can be asked"
+            )
+        asked = replace(dataset, queries=(own or Query("question", question),))
+        # Two systems side by side are not to ask the same at once: the second reads what the first was answered.
+        turn = store.turn(f"{self.expansion_name} {question}") if isinstance(store, LiveStore) else nullcontext()
+        with turn:
+            expansion = self.expand(asked, store)
+        return self.run(asked, store, k, expansion)
+
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:
         """Return the system for questions that come one by one: indexed, its models loaded, no LLM asked yet.
 
@@ -183,25 +202,8 @@ class LiveSystem:
         return self.system.name
 
     def answer(self, question: str, k: int) -> Outcome:
-        """Return the k best documents for a question, stage by stage; one of the dataset's own counts as that query.
-
-        Raises UserError if a stage cannot work. A call of an LLM that fails is told in the outcome, as in any run.
-        """
-        own = self._own.get(" ".join(question.split()))
-        if own is None and isinstance(self.system._expander, Recorded):
-            raise UserError(
-                f"{self.system.expander} has texts for the {len(self._own)} questions of {self.dataset.name} alone: "
-                "ask one of them, or serve a system whose LLM can be asked"
-            )
-        dataset = replace(self.dataset, queries=(own or Query("", question),))
-        # Two systems side by side are not to ask the same at once: the second reads what the first was answered.
-        with self.store.turn(f"{self.system.expansion_name} {question}"):
-            expansion = self.system.expand(dataset, self.store)
-        return self.system.run(dataset, self.store, k, expansion)
-
-    @cached_property
-    def _own(self) -> dict[str, Query]:
-        return {" ".join(query.text.split()): query for query in self.dataset.queries}
+        """Return the k best documents for a question: see `System.answer`."""
+        return self.system.answer(self.dataset, question, k, self.store)
 
 
 def _log(notices: Iterable[str], store: Store) -> None:
