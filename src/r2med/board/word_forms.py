@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -60,13 +59,14 @@ class WordForms:
         """
         starts = _starts(self._texts[row])
         chunks = self._row(row)[: len(starts)]
-        firsts, hits = starts[matching[chunks]], chunks[matching[chunks]].tolist()
-        if not hits:
+        hit = matching[chunks]
+        firsts = starts[hit]
+        if not len(firsts):
             return 0, 0
-        times = Counter(hits)
-        total = np.cumsum([0.0, *(1 / times[hit] for hit in hits)])
-        beyond = np.searchsorted(firsts, firsts + width)
-        best = int(np.argmax(total[beyond] - total[:-1]))
+        _, words, times = np.unique(chunks[hit], return_inverse=True, return_counts=True)
+        total = np.concatenate(([0.0], (1 / times)[words])).cumsum()
+        beyond = firsts.searchsorted(firsts + width)
+        best = int((total[beyond] - total[:-1]).argmax())
         return int(firsts[best]), int(firsts[beyond[best] - 1])
 
     def _row(self, row: int) -> npt.NDArray[np.int32]:
