@@ -17,7 +17,8 @@ EVERY = 0.5
 @contextmanager
 def notebook_progress() -> Iterator[Callable[[str], None]]:
     """Yield a function that announces the next step by name; outside of a notebook it does nothing."""
-    if "ipykernel" not in sys.modules:
+    kernel = sys.modules.get("ipykernel.kernelapp")  # others import parts of it, and are no notebook
+    if kernel is None or not kernel.IPKernelApp.initialized():
         yield lambda step: None
         return
     from IPython.display import HTML, display
