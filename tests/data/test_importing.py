@@ -128,6 +128,12 @@ def test_a_corpus_alone_and_questions_alone_are_welcome(tmp_path: Path, notes: P
             dataset.require_scorable()
 
 
+def test_a_column_of_ids_that_repeat_is_told_by_name(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text("id,text\na,first note\na,second note\n")
+    [notice] = Import.of([tmp_path / "notes.csv"]).notices
+    assert "column 'id' has values that repeat or are missing: documents are numbered" in notice
+
+
 def test_columns_can_be_named_and_a_table_may_have_no_head(tmp_path: Path) -> None:
     odd = csv_file(
         tmp_path / "odd.csv", "code,long,short", [("a", "a rather long remark", "cough"), ("a", "b c d", "itch")]

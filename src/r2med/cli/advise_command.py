@@ -93,13 +93,15 @@ def _show(advice: Advice, path: Path) -> None:
 
 
 def _row(rung: Rung) -> tuple[str, ...]:
+    from r2med.results.cells import shown_seconds
+
     return (
         f"{rung.value:.2f}",
         f"{rung.low:.1f} to {rung.high:.1f}",
         f"{rung.behind:.2f}" if rung.behind else "–",
         "–" if rung.note or not rung.behind else f"{rung.p:.3f}",
-        f"{rung.p50:.3f}",
-        f"{rung.p95:.3f}",
+        shown_seconds(rung.p50),
+        shown_seconds(rung.p95),
         "unknown" if rung.dollars is None else f"{rung.dollars:.2f}",
     )
 

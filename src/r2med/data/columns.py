@@ -239,6 +239,11 @@ def _is_id(table: Table, column: str) -> bool:
     return all(values) and len(set(values)) == len(values) and max(len(value.split()) for value in values) == 1
 
 
+def id_named(table: Table) -> str:
+    """Return the column that is called as ids are, whatever it holds; empty if there is none."""
+    return next((column for column in table.columns if _plain(column) in NAMES["id"]), "")
+
+
 def _words(table: Table, column: str) -> float:
     cells = [_word(row.get(column, "")) for row in table.sample]
     return sum(len(cell.split()) for cell in cells) / max(len(cells), 1)

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.data.columns import Kind, Part, grade_of, graded_ids, guess_parts
+from r2med.data.columns import Kind, Part, grade_of, graded_ids, guess_parts, id_named
 from r2med.data.source_rows import HIGHEST_GRADE
 from r2med.data.table_files import Cell, open_tables
 from r2med.errors import UserError
@@ -30,8 +30,11 @@ class Import:
     def notices(self) -> list[str]:
         """What was done about the files, and which rows get ids that they did not come with."""
         lines = [notice for part in self.parts for notice in part.table.notices]
-        if any("id" not in part.columns for part in self._of("documents")):
-            lines.append("documents have no column of ids: they are numbered in their order (--id names one)")
+        for part in self._of("documents"):
+            if "id" not in part.columns:
+                named = id_named(part.table)
+                why = f"column {named!r} has values that repeat or are missing" if named else "no column of ids"
+                lines.append(f"{part.table}: {why}: documents are numbered in their order (--id names a column)")
         return lines
 
     def write(self, folder: Path) -> None:

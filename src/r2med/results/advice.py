@@ -89,7 +89,7 @@ class Advice:
         best, cheap, fast = (self.rung(name) for name in (self.best, self.cheapest, self.fastest))
         lines = [f"Best: {best.system}, {HEADLINE} {best.value:.1f} ({best.low:.1f} to {best.high:.1f})."]
         lines.append(f"Use {cheap.system}: {self.reason}; {_price(cheap)}.")
-        lines.append(f"Fastest: {fast.system}, p50 {1000 * fast.p50:.0f} ms, {fast.behind:.1f} points behind the best.")
+        lines.append(f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best.")
         if self.detectable_gap:
             lines.append(
                 f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points cannot be "
@@ -116,4 +116,8 @@ class Advice:
 
 def _price(rung: Rung) -> str:
     dollars = "at an unknown price" if rung.dollars is None else f"${rung.dollars:.2f} for 1,000 questions"
-    return f"{dollars}, p95 {1000 * rung.p95:.0f} ms"
+    return f"{dollars}, p95 {_milliseconds(rung.p95)}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.0005 else "under 1 ms"
