@@ -130,7 +130,7 @@ def test_a_corpus_alone_and_questions_alone_are_welcome(tmp_path: Path, notes: P
 
 def test_a_column_of_ids_that_repeat_is_told_by_name(tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text("id,text\na,first note\na,second note\n")
-    [notice] = Import.of([tmp_path / "notes.csv"]).notices
+    [notice] = plan_import([tmp_path / "notes.csv"]).notices
     assert "column 'id' has values that repeat or are missing: documents are numbered" in notice
 
 

@@ -89,7 +89,8 @@ class Advice:
         best, cheap, fast = (self.rung(name) for name in (self.best, self.cheapest, self.fastest))
         lines = [f"Best: {best.system}, {HEADLINE} {best.value:.1f} ({best.low:.1f} to {best.high:.1f})."]
         lines.append(f"Use {cheap.system}: {self.reason}; {_price(cheap)}.")
-        lines.append(f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best.")
+        behind = f"{fast.behind:.1f} points behind the best"
+        lines.append(f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {behind}.")
         if self.detectable_gap:
             lines.append(
                 f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points cannot be "
