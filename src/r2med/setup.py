@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from r2med.engine.engine_names import open_engine
+from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.net.budget import Budget
 from r2med.net.offline import go_offline
@@ -16,6 +18,10 @@ from r2med.store import Store, default_store
 
 if TYPE_CHECKING:
     from r2med.net.retry import Policy
+
+
+OF_THIS_PROCESS = ("budget", "store", "engine")
+"""Fields that mean nothing to another process."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +84,15 @@ class Setup:
     candidates: Path | None = None
     """A run for rerankers that are named without a retriever."""
     store: Store = field(default_factory=default_store, compare=False)
+    engine: Engine = field(default=THREADS, compare=False)
+    """Where models and indexing run: threads of this process, or `ray`, `ray://HOST:PORT`."""
 
     def __post_init__(self) -> None:
         # As one types them in Python: a number of dollars, paths as strings, weights by name.
         if not isinstance(self.budget, Budget):
             object.__setattr__(self, "budget", Budget(self.budget))
+        if isinstance(self.engine, str):
+            object.__setattr__(self, "engine", open_engine(self.engine))
         if isinstance(self.model_paths, Mapping):
             paths = tuple((name, typed_path(str(path))) for name, path in self.model_paths.items())
             object.__setattr__(self, "model_paths", paths)
@@ -110,9 +120,14 @@ class Setup:
             object.__setattr__(self, "recorded", True)  # a folder of texts means that they are to be read
 
     def __repr__(self) -> str:
-        plain = {each.name: each.default for each in fields(self) if each.name not in ("budget", "store")}
+        plain = {each.name: each.default for each in fields(self) if each.name not in OF_THIS_PROCESS}
         changed = [f"{name}={getattr(self, name)!r}" for name, value in plain.items() if getattr(self, name) != value]
         return f"Setup({', '.join(changed)})"
+
+    def __reduce__(self) -> tuple[Callable[..., Setup], tuple[dict[str, Any]]]:
+        # As it arrives on another machine: with the store of that one, no money to spend, and threads.
+        plain = (each.name for each in fields(self) if each.name not in OF_THIS_PROCESS)
+        return _made, ({name: getattr(self, name) for name in plain},)
 
     @property
     def policy(self) -> Policy:
@@ -143,3 +158,7 @@ class Setup:
             if (file := path.with_name(f"{path.name}.gguf")).is_file():
                 return file
         return None
+
+
+def _made(settings: dict[str, Any]) -> Setup:
+    return Setup(**settings)

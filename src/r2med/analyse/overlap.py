@@ -227,7 +227,7 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
     barred = barred_rows(dataset, queries, gold)
     depth = max(map(len, barred), default=0) + 1
     encoder = open_encoder(resolve_card(model), dataset.instruction, setup, setup.store)
-    embeddings = embed_corpus(dataset.corpus, encoder, setup.store)
+    embeddings = embed_corpus(dataset.corpus, encoder, setup.store, setup.engine)
     asked = query_vectors([SearchQuery(query) for query in queries], encoder, setup.store).vectors
     asked = asked / np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), TINY)
     ranks = dataset.corpus.id_ranks()

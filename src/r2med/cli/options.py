@@ -179,6 +179,14 @@ MaxFailures = Annotated[
     float, typer.Option(help="The share of failed calls or queries above which a record is refused.")
 ]
 
+Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Where models and indexing run: threads, ray (this machine, or RAY_ADDRESS) or ray://HOST:PORT.",
+        rich_help_panel=MODELS,
+    ),
+]
 Offline = Annotated[
     bool,
     typer.Option(
@@ -197,6 +205,7 @@ _SETUP: Mapping[str, tuple[Any, Any]] = {
     "memory": (Memory, "2G"),
     "batch_tokens": (BatchTokens, 0),
     "trust_remote_code": (TrustRemoteCode, False),
+    "engine": (Engine, "threads"),
     "offline": (Offline, False),
     "llm": (OneLLM, ""),
     "base_url": (BaseURL, None),

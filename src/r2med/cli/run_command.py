@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
 
-@flags.with_setup(*flags.WEIGHTS, *flags.ASKING, "depth", "recorded", "generations", "candidates")
+@flags.with_setup(*flags.WEIGHTS, *flags.ASKING, "engine", "depth", "recorded", "generations", "candidates")
 def run(
     systems: Annotated[
         list[str] | None,

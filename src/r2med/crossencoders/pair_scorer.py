@@ -22,6 +22,7 @@ from r2med.encoders.encoder import NotFiniteError, Vectors, extras_installed
 from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import padded
 from r2med.encoders.weights import Weights
+from r2med.engine.work import Needs
 from r2med.errors import UserError
 from r2med.setup import Setup
 
@@ -84,8 +85,17 @@ class CustomScorer:
     METHOD = "predict"
 
     def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
+        self._opened_with = (card, instruction, setup)
         self._path = card.repository
         self._object = python_object(self._path, [self.METHOD])
+
+    def __reduce__(self) -> tuple[type[CustomScorer], tuple[RerankerCard, Instruction, Setup]]:
+        return type(self), self._opened_with
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can be opened."""
+        return self._object.needs
 
     def describe(self) -> dict[str, Any]:
         """Return the object's name, the digest of its module's source, and its revision."""
@@ -154,12 +164,17 @@ class LoadedScorer:
 class TransformerScorer:
     """Scores by a card; weights are loaded with the first pair, so that stored scores need none."""
 
+    needs = Needs(gpu=True)
+
     def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
         devices.check_torch(setup, f"reranker {card.name}")
         self._card = card
         self._instruction = instruction
         self._setup = setup
         self._backend = devices.describe_backend(setup)
+
+    def __reduce__(self) -> tuple[type[TransformerScorer], tuple[RerankerCard, Instruction, Setup]]:
+        return type(self), (self._card, self._instruction, self._setup)
 
     def describe(self) -> dict[str, Any]:
         """Return what a score depends on; the card's name is no part of it."""

@@ -90,6 +90,13 @@ class Corpus:
             yield start, batch.column(0), batch.column(1)
             start += len(batch)
 
+    def part(self, start: int, stop: int) -> Corpus:
+        """Return some consecutive rows, which can be read and sent elsewhere but not found by their ids."""
+        rows = [pa.record_batch([ids, texts], schema=SCHEMA) for _, ids, texts in self.batches(start, stop)]
+        table = pa.Table.from_batches(rows, schema=SCHEMA)
+        table = table.combine_chunks() if start % BATCH else table
+        return Corpus(Batches(table.to_batches(max_chunksize=BATCH)), np.arange(table.num_rows, dtype=np.int32), "")
+
     def id(self, row: int) -> str:
         """Return the id of one document."""
         number, offset = divmod(int(row), BATCH)

@@ -30,6 +30,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import Encoded, Role, check_finite, timed
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.weights import folder_revision
+from r2med.engine.work import HERE, Needs
 from r2med.errors import UserError, nearest
 from r2med.setup import Setup
 
@@ -51,11 +52,20 @@ class CustomEncoder:
     """Encodes with a user's object; its prefix, lengths and batches are its own affair."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
+        self._opened_with = (card, instruction, setup)
         self._object = python_object(card.repository)
         self._methods = _encoding_methods(self._object.model, f"model {card.repository}")
         self._path = card.repository
         self._generated = card.generated
         self._wants_dicts: bool | None = None
+
+    def __reduce__(self) -> tuple[type[CustomEncoder], tuple[ModelCard, Instruction, Setup]]:
+        return type(self), self._opened_with
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can be opened: what is known in this process only stays in it."""
+        return self._object.needs
 
     def describe(self, role: Role) -> dict[str, Any]:
         """Return the object's name, the digest of its module's source, and its revision."""
@@ -145,6 +155,11 @@ class PythonObject:
     def describe(self) -> dict[str, Any]:
         """Return all that is known of what its answers depend on; `this process` if it does not say enough."""
         return {"loader": "custom", "model": self.path, "source": self.source, **self._revision()}
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can be made: what was given by hand, or does not say which weights it has, is here alone."""
+        return HERE if self.since or "process" in self._revision() else Needs(gpu=True)
 
     def numbers(self, returned: Any, count: int, method: str, each: str) -> npt.NDArray[np.float64]:
         """Return what a method returned as an array of a "row per text" or a "number per pair".

@@ -8,9 +8,11 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from r2med.engine.work import Needs
 from r2med.errors import UserError, unknown
 from r2med.setup import Setup
 
@@ -103,7 +105,14 @@ def placement(setup: Setup) -> tuple[tuple[str, ...], str]:
 
 
 def describe_backend(setup: Setup) -> dict[str, str]:
-    """Return the backend and its precision, for the description of vectors. Raises UserError if it cannot run here."""
+    """Return the backend and its precision, for the description of vectors: those of the machines that will encode.
+
+    Raises UserError if it cannot run there.
+    """
+    return setup.engine.agreed(partial(_backend_here, setup), Needs(gpu=True))
+
+
+def _backend_here(setup: Setup) -> dict[str, str]:
     names, dtype = placement(setup)
     backend = setup.backend
     if backend not in BACKENDS:

@@ -22,6 +22,7 @@ from r2med.encoders import devices, weights
 from r2med.encoders.batching import Worker, encode_in_batches
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, timed
 from r2med.encoders.model_cards import ModelCard, Side
+from r2med.engine.work import Needs
 from r2med.errors import UserError
 from r2med.setup import Setup
 
@@ -141,6 +142,7 @@ class LocalEncoder:
     """Fields of the card that make it another model in memory."""
     described: ClassVar[tuple[str, ...]] = ()
     """Further fields of the card that vectors depend on."""
+    needs: ClassVar[Needs] = Needs(gpu=True)
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
         self._card = card
@@ -148,6 +150,9 @@ class LocalEncoder:
         self._setup = setup
         self._engine = devices.describe_backend(setup)
         self._weights: dict[str, weights.Weights] = {}
+
+    def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Setup]]:
+        return type(self), (self._card, self._instruction, self._setup)  # weights are found anew where it arrives
 
     def describe(self, role: Role) -> dict[str, Any]:
         """Return what the vectors of a role depend on; the card's name and similarity are no part of it."""

@@ -57,6 +57,14 @@ class Reporter:
         self._listener = _listener.get()
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[Reporter], tuple[str, int, int]]:
+        return Reporter, (self._what, self._total, self._before)  # on another machine nobody listens
+
+    def reach(self, done: int) -> None:
+        """Report that so many are done in all, if fewer were told: those that were done elsewhere."""
+        if done > self._done:
+            self.advance(done - self._done)
+
     def advance(self, count: int) -> None:
         """Report that so many more are done."""
         with self._lock:

@@ -17,9 +17,11 @@ import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data import Dataset
+from r2med.engine.work import Engine
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
+from r2med.retrieve.bm25.searcher import BM25Retriever
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.setup import Setup
 from r2med.stages import Opened, Retrieving, Stage
@@ -55,7 +57,7 @@ class Feedback(Stage, kind="expand"):
 
     def open(self, setup: Setup) -> FeedbackExpander:
         """Return the expander."""
-        return FeedbackExpander(self, self.by if isinstance(self.by, BM25) else BM25())
+        return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).open(setup))
 
     def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the terms of a query and of the documents it finds, with their weights."""
@@ -110,7 +112,7 @@ class Rocchio(Feedback):
 class FeedbackExpander(Opened[Feedback]):
     """One method over one BM25."""
 
-    by: BM25
+    by: BM25Retriever
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
@@ -123,7 +125,7 @@ class FeedbackExpander(Opened[Feedback]):
         searched = cached_search(self.by, dataset, plain, self.stage.documents, store)
         run = searched.run
         counts: list[int] = run.found.tolist()
-        vectors = _TermCounts(dataset, store, self.stage.word)
+        vectors = _TermCounts(dataset, store, self.stage.word, self.by.engine)
         queries = []
         for search, rows, scores, count in zip(plain, run.rows, run.scores, counts, strict=True):
             documents = [vectors[row] for row in rows[:count].tolist()]
@@ -140,10 +142,10 @@ class FeedbackExpander(Opened[Feedback]):
 class _TermCounts(dict[int, Weights]):
     """Terms of documents by row, without those that are too common or cannot be learnt; each is analysed once."""
 
-    def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str]) -> None:
+    def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str], engine: Engine) -> None:
         super().__init__()
         self._corpus = dataset.corpus
-        self._index = open_index(dataset.corpus, store)
+        self._index = open_index(dataset.corpus, store, engine=engine)
         self._word = word
 
     def __missing__(self, row: int) -> Weights:

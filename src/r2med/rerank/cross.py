@@ -11,6 +11,7 @@ import hashlib
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -19,12 +20,14 @@ import numpy as np
 from pydantic import Field
 
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
+from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.encoder import NotFiniteError
+from r2med.encoders.encoder import NotFiniteError, check_described
 from r2med.engine.reporting import Reporter
+from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.errors import UserError
 from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
 from r2med.retrieve.retriever import SearchQuery
@@ -88,7 +91,8 @@ class CrossReranker(Opened[CrossEncoder]):
         ]
         if not any(len(query.rows) for query in ranked):
             return Reranked(run, notices=(f"{self.name}: the run has no documents, there is nothing to rerank",))
-        scored = pair_scores(ranked, self._scorer(dataset), dataset.corpus, store, self.card.name)
+        scorer, engine = self._scorer(dataset), self.setup.engine
+        scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
         scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
         return Reranked(reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line]))
 
@@ -108,11 +112,55 @@ class RankedQuery:
     rows: Rows
 
 
+@dataclass(frozen=True)
+class PairBlock:
+    """Pairs that are scored together, and the keys of their scores."""
+
+    keys: tuple[bytes, ...]
+    pairs: tuple[Pair, ...]
+    ids: tuple[tuple[str, str], ...]
+    """Of the query and the document, for messages."""
+
+
+@dataclass(frozen=True)
+class ScorePairs(Work[PairBlock, list[ScoredPair]]):
+    """Scores blocks of pairs, on any machine that opens the model as this one did."""
+
+    scorer: PairScorer
+    described: dict[str, Any]
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can be done: scorers that do not say stay here."""
+        needs: Needs = getattr(self.scorer, "needs", HERE)
+        return needs
+
+    def check(self) -> None:
+        """Raise UserError if the model is described otherwise on this machine."""
+        check_described(self.described, self.scorer.describe())
+
+    def __call__(self, block: PairBlock, store: Store) -> list[ScoredPair]:
+        """Return the scores. Raises UserError that names the pair whose score is not finite."""
+        try:
+            return self.scorer.score(block.pairs)
+        except NotFiniteError as error:
+            query, document = block.ids[error.index]
+            raise UserError(
+                f"the score of query {query} and document {document} is NaN or infinite ({error.hint})"
+            ) from None
+
+
 def pair_scores(
-    queries: Sequence[RankedQuery], scorer: PairScorer, corpus: Corpus, store: Store, name: str
+    queries: Sequence[RankedQuery],
+    scorer: PairScorer,
+    corpus: Corpus,
+    store: Store,
+    name: str,
+    engine: Engine = THREADS,
 ) -> list[list[ScoredPair]]:
     """Return the scores of each query's candidates, in their order; `name` is what the cache's file is called."""
-    keys = _keys(queries, scorer, corpus)
+    work = ScorePairs(scorer, scorer.describe())
+    keys = _keys(queries, digest(work.described), corpus)
     pairs = {
         key: (query, int(row))
         for query, line in zip(queries, keys, strict=True)
@@ -122,7 +170,7 @@ def pair_scores(
         return [[] for _ in queries]
     if isinstance(store, LiveStore):  # keeps nothing of a question; threads take turns with the model
         with store.turn(f"scorer {name}"):
-            scores = _scored(pairs, scorer, corpus)
+            scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
         return [[scores[key] for key in line] for line in keys]
     file = _cache_file(store, name)
     with _opened(file) as cache:
@@ -131,15 +179,17 @@ def pair_scores(
         reporter = Reporter("pairs", len(pairs), before=len(scores))
         # Whoever scores the same pairs waits, and finds them done; other datasets or depths are scored meanwhile.
         lock = file.parent / f"{digest(sorted(key.hex() for key in pairs))}.lock"
-        for start in range(0, len(missing), CHUNK):
-            chunk = missing[start : start + CHUNK]
-            with exclusive(lock):
-                scores |= _kept(cache, chunk, store)
-                new = _scored({key: pairs[key] for key in chunk if key not in scores}, scorer, corpus)
-                cache.put({key: packed(scored) for key, scored in new.items()})
-            store.note_made(key.hex() for key in new)
-            scores |= new
-            reporter.advance(len(chunk))
+        with exclusive(lock) if missing else nullcontext():
+            scores |= _kept(cache, missing, store)
+            missing = [key for key in missing if key not in scores]
+            chunks = (missing[start : start + CHUNK] for start in range(0, len(missing), CHUNK))
+            blocks = (_block({key: pairs[key] for key in chunk}, corpus) for chunk in chunks)
+            for block, scored in engine.map(work, blocks, store, work.needs):
+                new = dict(zip(block.keys, scored, strict=True))
+                cache.put({key: packed(pair) for key, pair in new.items()})
+                store.note_made(key.hex() for key in new)
+                scores |= new
+                reporter.reach(len(scores))
     return [[scores[key] for key in line] for line in keys]
 
 
@@ -160,8 +210,7 @@ def _opened(path: Path) -> Table:
     return Table(path, "cache of scores", "scores")
 
 
-def _keys(queries: Sequence[RankedQuery], scorer: PairScorer, corpus: Corpus) -> list[list[bytes]]:
-    model = digest(scorer.describe())
+def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[list[bytes]]:
     rows = sorted({int(row) for query in queries for row in query.rows})
     hashes: dict[int, bytes] = {}
     for start in range(0, len(rows), TEXTS):
@@ -177,18 +226,12 @@ def _kept(cache: Table, keys: Sequence[bytes], store: Store) -> dict[bytes, Scor
     return {key: scored for key, scored in scores.items() if scored is not None}
 
 
-def _scored(
-    pairs: Mapping[bytes, tuple[RankedQuery, int]], scorer: PairScorer, corpus: Corpus
-) -> dict[bytes, ScoredPair]:
-    texts = corpus.texts([row for _, row in pairs.values()])
-    inputs = [(query.text, text) for (query, _), text in zip(pairs.values(), texts, strict=True)]
-    try:
-        return dict(zip(pairs, scorer.score(inputs), strict=True))
-    except NotFiniteError as error:
-        query, row = list(pairs.values())[error.index]
-        raise UserError(
-            f"the score of query {query.id} and document {corpus.id(row)} is NaN or infinite ({error.hint})"
-        ) from None
+def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> PairBlock:
+    rows = [row for _, row in pairs.values()]
+    queries = [query for query, _ in pairs.values()]
+    texts = zip((query.text for query in queries), corpus.texts(rows), strict=True)
+    ids = zip((query.id for query in queries), corpus.ids(rows), strict=True)
+    return PairBlock(tuple(pairs), tuple(texts), tuple(ids))
 
 
 def pair_key(model: str, query: bytes, document: bytes) -> bytes:

@@ -99,6 +99,11 @@ class Store:
         store._made = set()
         return store
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether this is the store of a run that redoes everything."""
+        return self._made is not None
+
     def usable(self, key: str) -> bool:
         """Return whether what is kept under a key may be used: always, unless this run redoes everything."""
         return self._made is None or key in self._made
@@ -118,7 +123,8 @@ class Store:
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
         """Return the artefact, built by `build(folder)` if it is not there yet; one process builds, others wait.
 
-        `build` writes files into the folder and returns metadata; the time it took is added as `seconds`.
+        `build` writes files into the folder and returns metadata; the time it took is added as `seconds`, unless it
+        says how long it took elsewhere.
         """
         if (artefact := self.get(kind, key)) is not None:
             return artefact
@@ -131,7 +137,7 @@ class Store:
             try:
                 started = time.perf_counter()
                 meta = _labelled(build(work))
-                meta["seconds"] = round(time.perf_counter() - started, 6)
+                meta.setdefault("seconds", round(time.perf_counter() - started, 6))
                 return self._put(work, path, meta, locked)
             except BaseException:
                 _remove(work)

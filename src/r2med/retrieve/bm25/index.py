@@ -18,6 +18,7 @@ from scipy import sparse
 
 from r2med.data.corpus import Corpus
 from r2med.engine import map_threads
+from r2med.engine.work import THREADS, Engine, Needs, Work
 from r2med.retrieve.bm25.scorers import Collection
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
@@ -202,13 +203,13 @@ def _sought(term: str, vocabulary: pa.Array) -> int:
     return position if position < len(vocabulary) and vocabulary[position].as_py() == term else -1
 
 
-def open_index(corpus: Corpus, store: Store, counts_repeats: bool = False) -> Index:
+def open_index(corpus: Corpus, store: Store, counts_repeats: bool = False, engine: Engine = THREADS) -> Index:
     """Return the index of a corpus; segments that are in the store are mapped, the others built."""
     key = digest(["bm25 index", VERSION, LAYOUT, corpus.fingerprint])
-    segments, seconds = _segments(corpus, key, store)
+    segments, seconds = _segments(corpus, key, store, engine)
     repeats: tuple[Segment, ...] = ()
     if counts_repeats and corpus.repeats is not None:
-        repeats, more = _segments(corpus.repeats, digest([key, "repeats"]), store)
+        repeats, more = _segments(corpus.repeats, digest([key, "repeats"]), store, engine)
         seconds += more
     counted = (*segments, *repeats)
     collection = Collection(
@@ -219,16 +220,41 @@ def open_index(corpus: Corpus, store: Store, counts_repeats: bool = False) -> In
     return Index(key, segments, collection, seconds, repeats=repeats)
 
 
-def _segments(corpus: Corpus, key: str, store: Store) -> tuple[tuple[Segment, ...], float]:
+POSTINGS = "bm25-postings"
+
+
+@dataclass(frozen=True)
+class DocumentShard:
+    """Consecutive documents of a corpus, and the key of their postings."""
+
+    key: str
+    start: int
+    documents: Corpus
+
+
+@dataclass(frozen=True)
+class BuildSegment(Work[DocumentShard, Artefact]):
+    """Builds segments on any machine."""
+
+    def __call__(self, shard: DocumentShard, store: Store) -> Artefact:
+        """Return the segment in the store, built if it is not there."""
+
+        def build(folder: Path) -> dict[str, Any]:
+            return replace(build_segment(shard.documents, 0, len(shard.documents)), start=shard.start).save(folder)
+
+        return store.make(POSTINGS, shard.key, build)
+
+
+def _segments(corpus: Corpus, key: str, store: Store, engine: Engine) -> tuple[tuple[Segment, ...], float]:
     """Return the segments of a corpus and the seconds that building them took."""
-    segments = []
-    seconds = 0.0
-    for start in range(0, len(corpus), SEGMENT):
-
-        def build(folder: Any, start: int = start) -> dict[str, Any]:
-            return build_segment(corpus, start, min(start + SEGMENT, len(corpus))).save(folder)
-
-        artefact = store.make("bm25-postings", digest([key, start]), build)
-        segments.append(Segment.open(artefact))
-        seconds += artefact.meta["seconds"]
-    return tuple(segments), seconds
+    keys = {start: digest([key, start]) for start in range(0, len(corpus), SEGMENT)}
+    made = {start: store.get(POSTINGS, key) for start, key in keys.items()}
+    missing = (
+        DocumentShard(keys[start], start, corpus.part(start, start + SEGMENT))
+        for start, artefact in made.items()
+        if artefact is None
+    )
+    for shard, artefact in engine.map(BuildSegment(), missing, store, Needs(ahead=0)):
+        made[shard.start] = artefact
+    artefacts = [artefact for artefact in made.values() if artefact is not None]
+    return tuple(map(Segment.open, artefacts)), sum(artefact.meta["seconds"] for artefact in artefacts)

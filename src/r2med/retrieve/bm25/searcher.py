@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,13 +19,14 @@ from r2med.cost import Cost
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.engine import cores, map_threads
+from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.retrieve.bm25.index import VERSION, Index, Positions, Segment, open_index
 from r2med.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run, best, best_positive
 from r2med.setup import Setup
-from r2med.stages import Stage
+from r2med.stages import Opened, Stage
 from r2med.store import Store, about, digest
 from r2med.store.files import let_go, write_array
 from r2med.text import english
@@ -47,21 +49,21 @@ class BM25(Stage, kind="retrieve"):
     k1: float = Field(0.9, ge=0, le=1e6, description="how late repeated words stop to count")
     b: float = Field(0.4, ge=0, le=1, description="how much a document's length counts")
 
-    def open(self, setup: Setup) -> BM25:
-        """Return itself: it depends on nothing but its settings."""
-        return self
+    def open(self, setup: Setup) -> BM25Retriever:
+        """Return the retriever: it depends on nothing but its settings, wherever the index is built."""
+        return BM25Retriever(self, setup.engine)
 
     def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
         """Return every setting a score depends on, the same for every dataset."""
         return {**self.settings(), "version": VERSION, "analysis": "lucene-english"}
 
-    def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
+    def index(self, dataset: Dataset, store: Store, engine: Engine = THREADS) -> BM25Searcher:
         """Return a searcher; index and impacts come from the store if they are there."""
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         with about(dataset=dataset.name):
-            index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats)
+            index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats, engine)
             impacts = [self._impacts(index, segment, store) for segment in index.segments]
         return BM25Searcher(self, corpus, index, impacts)
 
@@ -77,6 +79,21 @@ class BM25(Stage, kind="retrieve"):
             return {}
 
         return store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build).array("impacts")
+
+
+@dataclass(frozen=True)
+class BM25Retriever(Opened[BM25]):
+    """BM25 whose index is built by an engine."""
+
+    engine: Engine
+
+    def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
+        """Return every setting a score depends on, the same for every dataset."""
+        return self.stage.describe(dataset)
+
+    def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
+        """Return a searcher; index and impacts come from the store if they are there."""
+        return self.stage.index(dataset, store, self.engine)
 
 
 class BM25Searcher:

@@ -16,6 +16,7 @@ from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import Encoded, Encoder, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
+from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
@@ -70,7 +71,7 @@ class DenseRetriever:
             raise UserError("the corpus is empty: there is nothing to search")
         encoder = self.encoder(dataset, store)
         with about(dataset=dataset.name, model=self.stage.name):
-            embeddings = embed_corpus(dataset.corpus, encoder, store)
+            embeddings = embed_corpus(dataset.corpus, encoder, store, self.setup.engine)
         return DenseSearcher(self, dataset.corpus, encoder, embeddings, store)
 
 
@@ -95,7 +96,7 @@ class DenseSearcher:
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
         with _TURN, about(model=self._retriever.stage.name):
-            asked = query_vectors(queries, self._encoder, self._store)
+            asked = query_vectors(queries, self._encoder, self._store, self._retriever.setup.engine)
         vectors, card = asked.vectors, self._retriever.card
         if vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
@@ -118,18 +119,20 @@ class DenseSearcher:
         return DenseSearcher(self._retriever, self._corpus, self._encoder, self._embeddings, None)
 
 
-def query_vectors(queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None) -> Encoded:
+def query_vectors(
+    queries: Sequence[SearchQuery], encoder: Encoder, store: Store | None, engine: Engine = THREADS
+) -> Encoded:
     """Return one vector per query, with what was generated for it.
 
     As the benchmark does it: the mean of the query's vector and the generated text's (of several texts, of
     their mean), unless the query says that they are joined to one string.
     """
-    stored = embed_texts([_query_text(query) for query in queries], "query", encoder, store)
+    stored = embed_texts([_query_text(query) for query in queries], "query", encoder, store, engine)
     vectors, cost = np.array(stored.vectors), stored.cost
     averaged = [(i, q.generated) for i, q in enumerate(queries) if q.generated and q.dense_form in (MEAN, TEXTS_ALONE)]
     if averaged:
         flat = [text for _, generated in averaged for text in generated]
-        written = embed_texts(flat, "generated", encoder, store)
+        written = embed_texts(flat, "generated", encoder, store, engine)
         cost += written.cost
         ends = np.cumsum([len(generated) for _, generated in averaged])
         for (index, generated), end in zip(averaged, ends, strict=True):

@@ -23,8 +23,18 @@ import numpy as np
 
 from r2med.cost import Cost, total
 from r2med.data.corpus import Corpus
-from r2med.encoders.encoder import Encoded, Encoder, NotFiniteError, Role, Vectors, check_finite, receiving
+from r2med.encoders.encoder import (
+    Encoded,
+    Encoder,
+    NotFiniteError,
+    Role,
+    Vectors,
+    check_described,
+    check_finite,
+    receiving,
+)
 from r2med.engine.reporting import Reporter
+from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.errors import UserError
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import write_array
@@ -60,7 +70,62 @@ class Embeddings:
         return int(self.shards[0].array("vectors").shape[1])
 
 
-def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
+@dataclass(frozen=True)
+class TextShard:
+    """Texts that are encoded together, and the key of their vectors."""
+
+    key: str
+    texts: Corpus | tuple[str, ...]
+    start: int = 0
+    """The row of the first, if they are documents."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def read(self) -> list[str]:
+        """Return the texts."""
+        if isinstance(self.texts, tuple):
+            return list(self.texts)
+        return [text for _, _, batch in self.texts.batches() for text in batch.to_pylist()]
+
+    def name(self, index: int) -> str:
+        """Return what one of the texts is called in a message."""
+        return f"query number {index + 1}" if isinstance(self.texts, tuple) else f"document {self.texts.id(index)!r}"
+
+
+@dataclass(frozen=True)
+class EncodeShard(Work[TextShard, Artefact]):
+    """Encodes shards of texts, on any machine that opens the encoder as this one did."""
+
+    kind: str
+    role: Role
+    encoder: Encoder
+    described: dict[str, Any]
+    reporter: Reporter
+
+    @property
+    def needs(self) -> Needs:
+        """Where it can be done: encoders that do not say stay here, as those do that ask an API for money."""
+        needs: Needs = getattr(self.encoder, "needs", HERE)
+        return needs
+
+    def check(self) -> None:
+        """Raise UserError if the encoder is described otherwise on this machine."""
+        check_described(self.described, self.encoder.describe(self.role))
+
+    def __call__(self, shard: TextShard, store: Store) -> Artefact:
+        """Return the vectors in the store, encoded if they are not there."""
+        artefact = store.make(self.kind, shard.key, partial(self._build, shard, store))
+        PartialVectors(store, shard.key).discard()
+        return artefact
+
+    def _build(self, shard: TextShard, store: Store, folder: Path) -> dict[str, Any]:
+        encoded = _kept_encoded(self.encoder, shard, self.role, store, self.reporter)
+        write_array(folder / "vectors.npy", encoded.vectors)
+        return {"start": shard.start, "cost": encoded.cost.as_dict()}
+
+
+def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store, engine: Engine = THREADS) -> Embeddings:
     """Return the vectors of every document, encoding the shards that the store does not have."""
     described = encoder.describe("document")
     starts = range(0, len(corpus), SHARD)
@@ -71,10 +136,13 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
         min(SHARD, len(corpus) - start) - len(PartialVectors(store, keys[start])) for start in missing
     )
     reporter = Reporter("documents", len(corpus), before=known)
-    for start in missing:
-        build = partial(_encode_shard, corpus, start, encoder, store, keys[start], reporter)
-        shards[start] = store.make("vectors", keys[start], build)
-        PartialVectors(store, keys[start]).discard()
+    work = EncodeShard("vectors", "document", encoder, described, reporter)
+    texts = (TextShard(keys[start], corpus.part(start, start + SHARD), start) for start in missing)
+    done = len(corpus) - sum(min(SHARD, len(corpus) - start) for start in missing)
+    for shard, artefact in engine.map(work, texts, store, work.needs):
+        shards[shard.start] = artefact
+        done += len(shard)
+        reporter.reach(done)
     made = tuple(shard for shard in shards.values() if shard is not None)
     sizes = {shard.array("vectors").shape[1] for shard in made}
     if len(sizes) > 1:
@@ -82,50 +150,24 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store) -> Embeddings:
     return Embeddings(made, total(Cost.from_dict(shard.meta["cost"]) for shard in made))
 
 
-def embed_texts(texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None) -> Encoded:
+def embed_texts(
+    texts: Sequence[str], role: Role, encoder: Encoder, store: Store | None, engine: Engine = THREADS
+) -> Encoded:
     """Return the vectors of queries or generated texts, from the store if these very texts are there."""
-
-    def name(index: int) -> str:
-        return f"query number {index + 1}"
-
     if store is None:
-        return _encoded(encoder, texts, role, name)
-    key = digest([VERSION, encoder.describe(role), list(texts)])
-
-    def build(folder: Path) -> dict[str, Any]:
-        encoded = _kept_encoded(encoder, texts, role, name, store, key, Reporter("queries", len(texts)))
-        write_array(folder / "vectors.npy", encoded.vectors)
-        return {"cost": encoded.cost.as_dict()}
-
-    made = store.make("query-vectors", key, build)
-    PartialVectors(store, key).discard()
+        return _encoded(encoder, texts, role, TextShard("", tuple(texts)).name)
+    described = encoder.describe(role)
+    shard = TextShard(digest([VERSION, described, list(texts)]), tuple(texts))
+    work = EncodeShard("query-vectors", role, encoder, described, Reporter("queries", len(texts)))
+    made = store.get(work.kind, shard.key)
+    if made is None:
+        [(_, made)] = engine.map(work, [shard], store, work.needs)
     return Encoded(made.array("vectors"), Cost.from_dict(made.meta["cost"]))
 
 
-def _encode_shard(
-    corpus: Corpus, start: int, encoder: Encoder, store: Store, key: str, reporter: Reporter, folder: Path
-) -> dict[str, Any]:
-    texts = [text for _, _, batch in corpus.batches(start, start + SHARD) for text in batch.to_pylist()]
-
-    def name(index: int) -> str:
-        return f"document {corpus.id(start + index)!r}"
-
-    encoded = _kept_encoded(encoder, texts, "document", name, store, key, reporter)
-    write_array(folder / "vectors.npy", encoded.vectors)
-    return {"start": start, "cost": encoded.cost.as_dict()}
-
-
-def _kept_encoded(
-    encoder: Encoder,
-    texts: Sequence[str],
-    role: Role,
-    name: Callable[[int], str],
-    store: Store,
-    key: str,
-    reporter: Reporter,
-) -> Encoded:
+def _kept_encoded(encoder: Encoder, shard: TextShard, role: Role, store: Store, reporter: Reporter) -> Encoded:
     """Return the vectors of texts; what was finished when an earlier run died is not encoded again."""
-    parts = PartialVectors(store, key)
+    texts, parts = shard.read(), PartialVectors(store, shard.key)
     missing = parts.missing(len(texts))
     reported = 0
 
@@ -140,7 +182,7 @@ def _kept_encoded(
         return parts.joined(len(texts), missing, Encoded(np.empty((0, 0), dtype=np.float32)))
     try:
         with receiving(receive):
-            encoded = _encoded(encoder, [texts[index] for index in missing], role, lambda i: name(missing[i]))
+            encoded = _encoded(encoder, [texts[index] for index in missing], role, lambda i: shard.name(missing[i]))
     except BaseException:
         with contextlib.suppress(OSError):  # a full disk, which the other error tells
             parts.write()  # all that is finished: Ctrl-C is no reason to lose a minute

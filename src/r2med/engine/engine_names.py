@@ -1,0 +1,20 @@
+"""The engines by their names, as one types them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from r2med.engine.work import THREADS, Engine
+from r2med.errors import unknown
+
+
+@cache
+def open_engine(name: str) -> Engine:
+    """Return the engine of a name: threads, ray or ray://HOST:PORT; nothing is connected to yet."""
+    if name == "threads":
+        return THREADS
+    if name != "ray" and not name.startswith("ray://"):
+        raise unknown("engine", name, ["threads", "ray"], "threads, ray (here, or at RAY_ADDRESS) or ray://HOST:PORT")
+    from r2med.engine.ray_engine import RayEngine
+
+    return RayEngine(name)

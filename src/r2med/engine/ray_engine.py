@@ -1,0 +1,306 @@
+"""Work on a Ray cluster: items go to workers that hold models, results and artefacts come back to this machine.
+
+Ray moves values and starts processes; which worker does what, and what happens when one is lost, is decided here. An
+item is given to another worker when its own dies, but not for ever: what kills three workers would kill a fourth.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic
+
+from r2med.engine.ray_connection import connect
+from r2med.engine.work import THREADS, Answer, Item, Needs, Result, Work
+from r2med.errors import UserError
+
+if TYPE_CHECKING:
+    from r2med.engine.ray_worker import SentArtefact
+    from r2med.store import Artefact, Store
+
+log = logging.getLogger("r2med")
+
+DEATHS = 3
+"""Workers that may die at one item, and on one node before it is left alone."""
+
+STARTING = 120.0
+"""Seconds within which a worker must have started."""
+
+
+@dataclass(eq=False)
+class Member:
+    """A worker of the cluster, as this process knows it."""
+
+    actor: Any
+    node: str
+    gpu: bool
+    host: str = ""
+
+
+@dataclass(eq=False)
+class Task(Generic[Item]):
+    """An item that is to be done, and how many workers died at it."""
+
+    item: Item
+    deaths: int = 0
+
+
+class RayEngine:
+    """The workers of one cluster, started with the first work."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._members: list[Member] = []
+        self._deaths: Counter[str] = Counter()
+        self._left_out: set[str] = set()
+        """Nodes that are given nothing more."""
+        self._answers: dict[Any, Any] = {}
+
+    def map(
+        self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield each item with its result as soon as it is there; artefacts are then in `store`."""
+        if needs.here:
+            yield from THREADS.map(work, items, store, needs)
+            return
+        source = map(Task, items)
+        first = next(source, None)
+        if first is None:  # nothing to do: no cluster is needed for it
+            return
+        self._staff()
+        note = f"engine-{uuid.uuid4().hex}"
+        store.remember(note, {"engine": self._name})
+        flight: Flight[Item, Result] = Flight(self, work, store, needs, note)
+        try:
+            yield from flight.results(first, source)
+        finally:
+            flight.stop()
+            store.forget(note)
+
+    def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
+        """Return what all workers that would do such work answer, which is asked once."""
+
+        key = repr(question)
+        if key not in self._answers:
+            self._staff()
+            members = self.members(needs)
+            answers = [self.got(member, member.actor.answer.remote(question)) for member in members]
+            for member, answer in zip(members, answers, strict=True):
+                if answer != answers[0]:
+                    raise UserError(
+                        f"nodes differ: {answers[0]} on {members[0].host}, {answer} on {member.host}: choose --dtype"
+                    )
+            self._answers[key] = answers[0]
+        agreed: Answer = self._answers[key]
+        return agreed
+
+    def members(self, needs: Needs) -> list[Member]:
+        """Return the workers that can do such work. Raises UserError if none is left."""
+        if not self._members:
+            raise UserError("no node of the Ray cluster can work: r2med needs one with a free CPU and room on its disk")
+        with_gpu = [member for member in self._members if member.gpu]
+        return with_gpu if needs.gpu and with_gpu else list(self._members)
+
+    def got(self, member: Member, reference: Any) -> Any:
+        """Return what a call returned. Raises UserError that names the node, if the call did."""
+        import ray
+
+        try:
+            return ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, UserError):
+                raise UserError(f"node {member.host}: {error.cause}") from None
+            raise
+
+    def lose(self, member: Member, error: Exception) -> None:
+        """Note that a worker died, and start others where nodes are left."""
+        log.warning("node %s: a worker died (%s): others go on with its work", member.host, _reason(error))
+        self.dismiss(member)
+        self._deaths[member.node] += 1
+        if self._deaths[member.node] >= DEATHS:
+            self._left_out.add(member.node)
+        self._staff()
+
+    def leave_out(self, member: Member, reason: str) -> None:
+        """Give a node nothing more."""
+        log.warning("node %s: %s: others go on with its work", member.host, reason)
+        self._left_out.add(member.node)
+        for each in [each for each in self._members if each.node == member.node]:
+            self.dismiss(each)
+
+    def dismiss(self, member: Member) -> None:
+        """End a worker, whatever it is doing."""
+        import ray
+
+        if member in self._members:
+            self._members.remove(member)
+            ray.kill(member.actor)
+
+    def _staff(self) -> None:
+        """Start the workers that are missing: one for each GPU, one for each node without. Refuse other versions."""
+        connect(self._name)
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        from r2med.engine.ray_worker import RayWorker
+
+        present = Counter(member.node for member in self._members)
+        started = []
+        for node in ray.nodes():
+            name, resources = node["NodeID"], node["Resources"]
+            gpus, cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 0))
+            if not node["Alive"] or not cpus or name in self._left_out:
+                continue
+            share = max(1, cpus // max(1, gpus))
+            for _ in range(max(1, gpus) - present[name]):
+                actor = ray.remote(RayWorker).options(
+                    num_cpus=share,
+                    num_gpus=1 if gpus else 0,
+                    scheduling_strategy=NodeAffinitySchedulingStrategy(name, soft=False),
+                )
+                started.append(Member(actor.remote(share), name, gpus > 0, node["NodeManagerHostname"]))
+        self._members += self._greeted(started)
+
+    def _greeted(self, started: list[Member]) -> list[Member]:
+        """Return the workers that have started. Raises UserError if one has another Python or r2med."""
+        import ray
+
+        from r2med.engine.ray_worker import Installation
+
+        greetings = [member.actor.greet.remote() for member in started]
+        ready, _ = ray.wait(greetings, num_returns=len(greetings), timeout=STARTING) if greetings else ([], [])
+        here = Installation.here()
+        greeted = []
+        for member, greeting in zip(started, greetings, strict=True):
+            if greeting not in ready:
+                log.warning("node %s: no worker started within %d s: are its CPUs free?", member.host, STARTING)
+                ray.kill(member.actor)
+                continue
+            try:
+                member.host, there = ray.get(greeting)
+            except ray.exceptions.RayError as error:
+                if "No module named" in str(error) or "import" in str(error):
+                    raise _refused(member.host, f"r2med {here.r2med} cannot be imported there") from None
+                log.warning("node %s: a worker died (%s)", member.host, _reason(error))
+                self._deaths[member.node] += 1
+                continue
+            if difference := here.difference(there):
+                raise _refused(member.host, f"it has {difference}")
+            greeted.append(member)
+        return greeted
+
+
+class Flight(Generic[Item, Result]):
+    """The items of one piece of work that are on their way."""
+
+    def __init__(self, engine: RayEngine, work: Work[Item, Result], store: Store, needs: Needs, note: str) -> None:
+        import ray
+
+        self._engine = engine
+        self._store = store
+        self._needs = needs
+        self._note = note
+        self._work = ray.put(work)
+        self._again: deque[Task[Item]] = deque()
+        self._flying: dict[Any, tuple[Member, Task[Item]]] = {}
+
+    def results(self, first: Task[Item], source: Iterator[Task[Item]]) -> Iterator[tuple[Item, Result]]:
+        """Yield each item with its result as soon as it is there."""
+        import ray
+
+        self._again.append(first)
+        while True:
+            self._send(source)
+            if not self._flying:
+                return
+            ready, _ = ray.wait(list(self._flying), num_returns=1)
+            for reference in ready:
+                if reference not in self._flying:  # its worker was lost with one before it
+                    continue
+                member, task = self._flying[reference]
+                try:
+                    result = self._engine.got(member, reference)
+                except ray.exceptions.RayTaskError:
+                    raise
+                except ray.exceptions.RayError as error:
+                    self._lost(member, error)
+                    continue
+                del self._flying[reference]
+                if (landed := self._landed(result, member)) is None:
+                    self._again.append(task)
+                else:
+                    yield task.item, landed
+
+    def stop(self) -> None:
+        """End the workers that are still at an item: nobody waits for it any more."""
+        for member, _ in self._flying.values():
+            self._engine.dismiss(member)
+
+    def _send(self, source: Iterator[Task[Item]]) -> None:
+        """Give items to workers: one to each, then those that wait there."""
+        members = self._engine.members(self._needs)
+        load = Counter(id(member) for member, _ in self._flying.values())
+        for depth in range(1 + self._needs.ahead):
+            for member in members:
+                if load[id(member)] > depth:
+                    continue
+                task = self._again.popleft() if self._again else next(source, None)
+                if task is None:
+                    return
+                fresh = self._store.is_fresh
+                call = member.actor.do.remote(self._note, [self._work], task.item, self._note, fresh)
+                self._flying[call] = (member, task)
+                load[id(member)] += 1
+
+    def _lost(self, member: Member, error: Exception) -> None:
+        """Take back what a worker had. Raises UserError if it is not the first that died at its item."""
+        references = [reference for reference, (each, _) in self._flying.items() if each is member]
+        tasks = [self._flying.pop(reference)[1] for reference in references]
+        tasks[0].deaths += 1  # the others were waiting
+        self._again.extend(tasks)
+        if tasks[0].deaths >= DEATHS:
+            raise UserError(
+                f"{DEATHS} workers died at the same piece of work, the last on node {member.host} ({_reason(error)}): "
+                "give nodes more memory, or workers less to hold with --memory and --batch-tokens"
+            )
+        self._engine.lose(member, error)
+
+    def _landed(self, result: Any, member: Member) -> Any:
+        """Return a result, an artefact from the caller's own store; None if the node had no room for it."""
+        from r2med.engine.ray_worker import DiskFull, SentArtefact
+
+        if isinstance(result, DiskFull):
+            for reference in [ref for ref, (each, _) in self._flying.items() if each.node == member.node]:
+                self._again.append(self._flying.pop(reference)[1])
+            self._engine.leave_out(member, f"its disk is full ({result.reason})")
+            return None
+        return self._stored(result, member) if isinstance(result, SentArtefact) else result
+
+    def _stored(self, sent: SentArtefact, member: Member) -> Artefact:
+        def write(folder: Path) -> dict[str, Any]:
+            files = sent.files
+            if files is None:  # its store is ours, but our view of it is older
+                files = self._engine.got(member, member.actor.files.remote(sent.kind, sent.key))
+            for name, content in files.items():
+                content.tofile(folder / name)
+            return dict(sent.meta)
+
+        return self._store.make(sent.kind, sent.key, write)
+
+
+def _refused(host: str, reason: str) -> UserError:
+    return UserError(f"node {host} is refused: {reason}; install the same r2med and Python on every node")
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if re.search(r"OOM|[Oo]ut ?[Oo]f ?[Mm]emory|memory pressure", text):
+        return "out of memory"
+    if re.search(r"node (has |was )?(died|dead|terminated|removed|lost)|NodeDied|node.* dead", text, re.IGNORECASE):
+        return "its node is gone"
+    return "it was killed"
