@@ -15,8 +15,8 @@ PATIENCE = 5.0
 """Seconds within which a cluster's port must answer; Ray itself would try for minutes."""
 
 
-def connect(engine: str) -> None:
-    """Connect to the cluster of `ray` or `ray://HOST:PORT`, unless this process is connected already.
+def connect(engine: str) -> bool:
+    """Connect to the cluster of `ray` or `ray://HOST:PORT`; return False if this process is connected already.
 
     `ray` is the cluster at RAY_ADDRESS, else the one that `ray start` started on this machine, else a new one that
     listens on the loopback interface only and ends with this process. Raises UserError if there is no such cluster,
@@ -33,7 +33,7 @@ def connect(engine: str) -> None:
     except ModuleNotFoundError:
         raise MissingExtraError("--engine ray", "cluster") from None
     if ray.is_initialized():
-        return
+        return False
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address not in ("", "auto", "local"):
         _check_port(address)
@@ -45,6 +45,7 @@ def connect(engine: str) -> None:
     except (ConnectionError, RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
         raise UserError(f"{where} cannot be used: {error}") from None
+    return True
 
 
 def _pointer() -> Path:

@@ -143,7 +143,8 @@ class RayEngine:
 
     def _staff(self) -> None:
         """Start the workers that are missing: one for each GPU, one for each node without. Refuse other versions."""
-        connect(self._name)
+        if connect(self._name):
+            self._members.clear()
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -1,0 +1,219 @@
+"""A Ray cluster of three nodes on this machine, each with a store of its own: the same results, whatever dies."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med.engine.engine_names import open_engine
+from r2med.engine.work import Needs
+from r2med.errors import UserError
+from r2med.rerank import cross
+from r2med.retrieve.bm25 import index
+from r2med.retrieve.dense import embeddings
+from r2med.setup import Setup
+from r2med.store import Store
+from support.cluster_work import Squares
+from support.workspaces import Workspace
+
+if importlib.util.find_spec("ray") is None:  # not imported yet: it reads its settings from the environment when it is
+    pytest.skip("ray is not installed", allow_module_level=True)
+
+SOURCE = Path(r2med.__file__).parents[1]
+TESTS = Path(__file__).parents[1]
+MODEL = "py:support.cluster_work:Letters"
+
+
+class Nodes:
+    """The cluster, and how nodes join it."""
+
+    def __init__(self, folder: Path) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.folder = folder
+        self.cluster = Cluster()
+        self.log = folder / "encoded.log"
+
+    def join(self, name: str, source: Path = SOURCE):
+        variables = {
+            "R2MED_HOME": str(self.folder / name),
+            "PYTHONPATH": os.pathsep.join(map(str, (source, TESTS))),
+            "R2MED_TEST_LOG": str(self.log),
+        }
+        return self.cluster.add_node(
+            num_cpus=1, node_ip_address="127.0.0.1", include_dashboard=False, env_vars=variables, wait=True
+        )
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    folder = Path(tempfile.mkdtemp(prefix="r2med"))  # short, for the names of sockets
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_TMPDIR", str(folder))
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # loopback only; read when ray is imported
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", "a-token-of-at-least-thirty-two-letters")
+        import ray
+
+        running = Nodes(folder)
+        for name in ("one", "two", "three"):
+            running.join(name)
+        patch.setenv("RAY_ADDRESS", running.cluster.address)
+        yield running
+        ray.shutdown()
+        running.cluster.shutdown()
+    open_engine.cache_clear()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Shards of few documents, so that a small corpus has many."""
+    monkeypatch.setattr(embeddings, "SHARD", 8)
+    monkeypatch.setattr(index, "SEGMENT", 16)
+    monkeypatch.setattr(cross, "CHUNK", 100)
+
+
+def evaluate(workspace, engine):
+    systems = ["rm3 → bm25", MODEL, f"bm25+{MODEL} → py:support.cluster_work:SharedWords"]
+    setup = Setup(store=Store(workspace.home), engine=engine)
+    results = r2med.run(systems, "demo/MedQA-Diag", out=workspace.out, setup=setup)
+    assert not results.errors
+    return workspace.outcome()
+
+
+def test_records_are_those_of_this_machine_with_node_stores_and_with_a_shared_one(nodes, small, tmp_path):
+    expected = evaluate(Workspace(tmp_path / "threads"), "threads")
+    assert len(expected) == 6
+    assert evaluate(Workspace(tmp_path / "ray"), "ray") == expected
+    shards = {
+        name: {kind: len(list((nodes.folder / name / kind).glob("*"))) for kind in ("vectors", "bm25-postings")}
+        for name in ("one", "two", "three")
+    }
+    assert all(counts["vectors"] for counts in shards.values())  # all of them worked
+    assert sum(counts["bm25-postings"] for counts in shards.values()) >= 5
+    shared = Workspace(tmp_path / "shared")
+    shared.root.mkdir()
+    shared.home.symlink_to(nodes.folder / "two")  # the store of one node is the driver's own
+    assert evaluate(shared, "ray") == expected
+
+
+def test_nothing_listens_on_other_interfaces_and_nobody_enters_without_the_token(nodes):
+    import psutil
+
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    listening = {
+        connection.laddr.ip
+        for process in family
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    end = command("bm25", RAY_AUTH_TOKEN="another-token-of-thirty-two-letters-")
+    assert end.returncode == 2
+    assert "uthenti" in end.stderr
+
+
+def command(*words, **variables):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SOURCE, TESTS))), **variables}
+    words = ["run", *words, "--data", "demo/MedQA-Diag", "--engine", "ray"]
+    return subprocess.run(
+        [sys.executable, "-m", "r2med", *words], env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def squares(work, count, store, **needs):
+    return dict(open_engine("ray").map(work, range(count), store, Needs(**needs)))
+
+
+def test_a_worker_that_dies_is_replaced_but_what_kills_three_is_given_up_in_one_line(nodes, store, tmp_path):
+    once = Squares(dies_at=3, mark=str(tmp_path / "mark"))
+    assert squares(once, 8, store) == {number: number**2 for number in range(8)}
+    with pytest.raises(UserError, match="3 workers died at the same piece of work, the last on node"):
+        squares(Squares(dies_at=3), 8, store)
+
+
+def test_a_node_that_is_killed_in_the_middle_loses_nothing(nodes, store):
+    node = nodes.join("four")
+    results = open_engine("ray").map(Squares(seconds=0.2), range(24), store, Needs())
+    seen = dict([next(results)])
+    nodes.cluster.remove_node(node, allow_graceful=False)
+    assert {**seen, **dict(results)} == {number: number**2 for number in range(24)}
+
+
+def test_a_node_with_another_version_is_refused_in_one_line(nodes, store, tmp_path):
+    shutil.copytree(SOURCE / "r2med", tmp_path / "r2med", ignore=shutil.ignore_patterns("__pycache__"))
+    version = tmp_path / "r2med" / "version.py"
+    version.write_text(version.read_text().replace(f'"{r2med.__version__}"', '"0.0.1"'))
+    node = nodes.join("old", tmp_path)
+    try:
+        with pytest.raises(UserError, match=r"is refused: it has r2med 0\.0\.1 instead of"):
+            squares(Squares(), 2, store)
+    finally:
+        nodes.cluster.remove_node(node)
+
+
+def test_a_cluster_of_another_python_is_refused_in_one_line(nodes):
+    key, where = b"CLUSTER_METADATA", {"namespace": b"cluster"}
+    state = nodes.cluster.head_node.get_gcs_client()
+    kept = state.internal_kv_get(key, **where)
+    state.internal_kv_put(key, json.dumps({**json.loads(kept), "python_version": "3.9.1"}).encode(), True, **where)
+    try:
+        end = command("bm25")
+    finally:
+        state.internal_kv_put(key, kept, True, **where)
+    assert end.returncode == 2
+    assert "Version mismatch" in end.stderr
+    assert "3.9.1" in end.stderr.splitlines()[-1]
+
+
+def test_a_killed_driver_goes_on_with_what_is_missing(nodes, small, tmp_path):
+    ray = pytest.importorskip("ray")
+    ray.shutdown()  # the workers of this process would hold the nodes' CPUs
+    program = (
+        "import r2med, sys\nfrom r2med.retrieve.dense import embeddings\nembeddings.SHARD = 4\n"
+        f"r2med.run('{MODEL}', 'demo/MedQA-Diag', out=None, engine='ray')\n"
+    )
+    home = tmp_path / "home"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SOURCE, TESTS))), "R2MED_HOME": str(home)}
+    nodes.log.unlink(missing_ok=True)
+    with subprocess.Popen([sys.executable, "-c", program], env=environment) as driver:
+        deadline = time.monotonic() + 120
+        while len(list(home.glob("vectors/*/manifest.json"))) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        driver.send_signal(signal.SIGKILL)
+    landed = len(list(home.glob("vectors/*/manifest.json")))
+    before = len(nodes.log.read_text().splitlines())
+    assert 4 <= landed < 17
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=300)
+    assert len(list(home.glob("vectors/*/manifest.json"))) == 17
+    after = len(nodes.log.read_text().splitlines()) - before - 1  # one for the queries
+    assert after <= 17 - landed
+
+
+def test_a_node_whose_disk_is_full_is_left_out(nodes, store, caplog):
+    work = Squares(full="three", seconds=0.05)
+    assert squares(work, 12, store) == {number: number**2 for number in range(12)}
+    assert sum("its disk is full" in message for message in caplog.messages) == 1
+
+
+@pytest.mark.parametrize("engine", ["ray", "ray://"])
+def test_a_cluster_that_is_not_there_is_told_in_one_line(engine, r2med):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        words = ("run", "bm25", "--data", "demo/MedQA-Diag", "--engine")
+        end = r2med(*words, engine if engine == "ray" else f"{engine}{address}", RAY_ADDRESS=address)
+    assert end.returncode == 2
+    assert end.messages[-1].startswith(f"r2med: no Ray cluster answers at {'' if engine == 'ray' else engine}{address}")
