@@ -6,7 +6,7 @@ Postings say which documents hold each term how often, for a stretch of the corp
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
