@@ -87,7 +87,7 @@ def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
         ("bm25 → mteb:org/bert", "mteb:org/bert is no cross-encoder"),
         ("mteb:org/own-code", "add --trust-remote-code"),
         ("mteb:openai/text-embedding-3-small%20%28embed_dim%3D512%29", "without a budget"),
-        ("mteb:openai/clip-vit-base-patch32", "loading it|add --trust|does not read"),
+        ("mteb:facebook/dinov2-small", "mteb:facebook/dinov2-small: it does not read texts"),
     ],
 )
 def test_what_cannot_run_is_told_in_one_line(models: Any, system: str, message: str) -> None:

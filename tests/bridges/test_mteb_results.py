@@ -58,6 +58,11 @@ def test_mteb_reads_back_what_it_computes_itself_for_the_same_model(
     whole = mteb.evaluate(model, local_task(load(folder)), cache=None, show_progress_bar=False)
     [ours], [theirs] = result.scores["test"], whole.task_results[0].scores["test"]
     assert result.get_score() == ours["main_score"]
+    cache = mteb.cache.ResultCache(tmp_path / "out")
+    [kept] = cache.load_results(["org/bert"], ["R2MEDMedQADiagRetrieval"], require_model_meta=True).model_results
+    assert kept.task_results[0].get_score() == ours["main_score"]
+    meta = mteb.models.ModelMeta.model_validate_json_resolved((file.parent / "model_meta.json").read_bytes())
+    assert (meta.name, meta.revision) == ("org/bert", "r1")
     # How well scores tell good rankings from bad ones is not exported: no board shows it.
     compared = {name for name in theirs if not name.startswith("nauc")}
     assert compared == set(ours)
@@ -71,6 +76,17 @@ def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="demo/MedQA-Diag is no task of MTEB: it has Biology, "):
         export_results([], tmp_path / "out", tmp_path / "results")
     assert not (tmp_path / "out").exists()
+
+
+def test_two_systems_that_would_have_one_place_are_told(record: Record, tmp_path: Path) -> None:
+    [run] = (tmp_path / "results").rglob("*.trec.gz")
+    for name in ("a", "b"):
+        copy = tmp_path / name / "run.trec.gz"
+        copy.parent.mkdir()
+        copy.write_bytes(run.read_bytes())
+        evaluate(f"run:{copy}", tmp_path / "MedQA-Diag", tmp_path / "runs")
+    with pytest.raises(UserError, match=r"a/run.trec.gz and run:\S+b/run.trec.gz are one model to MTEB, r2med/run"):
+        export_results([], tmp_path / "out", tmp_path / "runs")
 
 
 def test_a_record_of_another_version_is_told(record: Record, tmp_path: Path) -> None:

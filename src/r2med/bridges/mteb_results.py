@@ -37,10 +37,17 @@ def export_results(
 ) -> list[Path]:
     """Write records of files, folders or systems as MTEB's cache has them, and return the files of results.
 
-    Raises UserError if a record is not of one of MTEB's tasks, or does not hold its measures.
+    Raises UserError if a record is not of one of MTEB's tasks, does not hold its measures, or has the place of another.
     """
     kept = list(collect(sources, results, max_failures))
     written = [(_folder(each.record), _task(each), each.record) for each in kept]
+    systems: dict[Path, str] = {}
+    for folder, task, record in written:
+        other = systems.setdefault(folder / f"{task}.json", record.system)
+        if other != record.system:
+            raise UserError(
+                f"{other} and {record.system} are one model to MTEB, {_model(record)[0]}: export one of them"
+            )
     contents = [(folder, task, record, _result(task, record)) for folder, task, record in written]
     for folder, task, record, content in contents:
         _write(out / folder / f"{task}.json", content)
