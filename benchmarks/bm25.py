@@ -21,8 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 K = 1000
+Times = dict[str, npt.NDArray[np.float64]]
 SUFFIXES = ["", "s", "ed", "ing", "ation", "al", "ous", "ity", "ly", "ness", "ment", "ic", "ative"]
 
 
@@ -45,7 +47,14 @@ def make_texts(count: int, words: int, seed: int) -> list[str]:
     return [" ".join(line) for line in tokens.reshape(count, words)]
 
 
-def r2med(texts: list[str], queries: list[str], warm: bool) -> dict[str, float]:
+def now() -> npt.NDArray[np.float64]:
+    """Return the time by the clock and by the cores: on a machine that is not alone, only the second is the work's."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def r2med(texts: list[str], queries: list[str], warm: bool) -> Times:
+    import pyarrow as pa
+
     from r2med.data import Corpus, Dataset, Qrels, Query
     from r2med.retrieve.bm25 import BM25
     from r2med.retrieve.retriever import SearchQuery
@@ -60,23 +69,24 @@ def r2med(texts: list[str], queries: list[str], warm: bool) -> dict[str, float]:
         if warm:
             dataset = of(texts)
             BM25().index(dataset, store)
-        start = time.perf_counter()
+        pa.array(())  # pyarrow imports pandas with the first array, where there is one: no import is on the clock
+        start = now()
         if not warm:
             dataset = of(texts)
         searcher = BM25().index(dataset, store)
-        indexed = time.perf_counter()
+        indexed = now()
         searcher.search(searches, K)
-        return {"index": indexed - start, "search": time.perf_counter() - indexed}
+        return {"index": indexed - start, "search": now() - indexed}
 
 
-def original(texts: list[str], queries: list[str]) -> dict[str, float]:
+def original(texts: list[str], queries: list[str]) -> Times:
     """The benchmark's own way, after BRIGHT: every document analysed by itself, gensim's model on both sides."""
     from gensim.corpora import Dictionary
     from gensim.models import LuceneBM25Model
     from gensim.similarities import SparseMatrixSimilarity
 
     analyse = _lucene_or_ours()
-    start = time.perf_counter()
+    start = now()
     documents = [analyse(text) for text in texts]
     dictionary = Dictionary(documents)
     model = LuceneBM25Model(dictionary=dictionary, k1=0.9, b=0.4)
@@ -84,11 +94,11 @@ def original(texts: list[str], queries: list[str]) -> dict[str, float]:
     index = SparseMatrixSimilarity(
         corpus, num_docs=len(texts), num_terms=len(dictionary), normalize_queries=False, normalize_documents=False
     )
-    indexed = time.perf_counter()
+    indexed = now()
     for query in queries:
         scores = index[model[dictionary.doc2bow(analyse(query))]].tolist()
         sorted(enumerate(scores), key=lambda pair: pair[1], reverse=True)[:K]
-    return {"index": indexed - start, "search": time.perf_counter() - indexed}
+    return {"index": indexed - start, "search": now() - indexed}
 
 
 def _lucene_or_ours() -> Callable[[str], list[str]]:
@@ -102,7 +112,7 @@ def _lucene_or_ours() -> Callable[[str], list[str]]:
         return english
 
 
-def bm25s(texts: list[str], queries: list[str]) -> dict[str, float]:
+def bm25s(texts: list[str], queries: list[str]) -> Times:
     import bm25s as peer
     import Stemmer
 
@@ -111,22 +121,22 @@ def bm25s(texts: list[str], queries: list[str]) -> dict[str, float]:
     warm = peer.BM25(k1=0.9, b=0.4, backend="numba")  # compile outside the clock, as its users would have it
     warm.index(peer.tokenize(texts[:200], **quiet), show_progress=False)
     warm.retrieve(peer.tokenize(queries[:2], **quiet), k=50, show_progress=False, backend_selection="numba")
-    start = time.perf_counter()
+    start = now()
     model = peer.BM25(k1=0.9, b=0.4, backend="numba")
     model.index(peer.tokenize(texts, **quiet), show_progress=False)
-    indexed = time.perf_counter()
+    indexed = now()
     model.retrieve(peer.tokenize(queries, **quiet), k=K, show_progress=False, backend_selection="numba")
-    return {"index": indexed - start, "search": time.perf_counter() - indexed}
+    return {"index": indexed - start, "search": now() - indexed}
 
 
-def tantivy(texts: list[str], queries: list[str]) -> dict[str, float]:
+def tantivy(texts: list[str], queries: list[str]) -> Times:
     import tantivy as peer
 
     builder = peer.SchemaBuilder()
     builder.add_unsigned_field("row", stored=True)
     builder.add_text_field("text", tokenizer_name="en_stem")
     schema = builder.build()
-    start = time.perf_counter()
+    start = now()
     index = peer.Index(schema)
     writer = index.writer(heap_size=512_000_000, num_threads=os.cpu_count() or 1)
     for row, text in enumerate(texts):
@@ -134,15 +144,15 @@ def tantivy(texts: list[str], queries: list[str]) -> dict[str, float]:
     writer.commit()
     writer.wait_merging_threads()
     index.reload()
-    indexed = time.perf_counter()
+    indexed = now()
     searcher = index.searcher()
     for query in queries:
         words = "".join(c if c.isalnum() else " " for c in query)
         searcher.search(index.parse_query(words, ["text"]), K)
-    return {"index": indexed - start, "search": time.perf_counter() - indexed}
+    return {"index": indexed - start, "search": now() - indexed}
 
 
-CONTENDERS: dict[str, Callable[[list[str], list[str]], dict[str, float]]] = {
+CONTENDERS: dict[str, Callable[[list[str], list[str]], Times]] = {
     "r2med": lambda texts, queries: r2med(texts, queries, warm=False),
     "r2med warm": lambda texts, queries: r2med(texts, queries, warm=True),
     "tantivy": tantivy,
@@ -168,7 +178,9 @@ def contend(name: str, source: Path) -> None:
             kind, text = json.loads(line)
             kinds[kind].append(text)
     times = CONTENDERS[name](kinds["text"], kinds["query"])
-    print(json.dumps({**times, "total": times["index"] + times["search"], "peak": peak_memory()}))
+    times["total"] = times["index"] + times["search"]
+    cpu = {f"{name} cpu": time[1] for name, time in times.items()}
+    print(json.dumps({**{name: time[0] for name, time in times.items()}, **cpu, "peak": peak_memory()}))
 
 
 def peak_memory() -> float:
@@ -187,14 +199,17 @@ def best(name: str, source: Path, repeat: int) -> dict[str, float] | None:
 
 
 def report(results: dict[str, dict[str, float]]) -> None:
-    base = results["r2med"]["total"]
-    print(f"{'':20} {'index s':>8} {'search s':>9} {'total s':>8} {'× r2med':>8} {'peak MiB':>9}")
+    base = results["r2med"]
+    columns = ("index s", "search s", "total s", "× r2med", "of cores", "× r2med", "peak MiB")
+    print(f"{'':20}", *(f"{column:>8}" for column in columns))
     for name, r in results.items():
-        times = f"{r['index']:8.2f} {r['search']:9.2f} {r['total']:8.2f}"
-        print(f"{name:20} {times} {r['total'] / base:8.2f} {r['peak']:9.0f}")
+        times = f"{r['index']:8.2f} {r['search']:8.2f} {r['total']:8.2f} {r['total'] / base['total']:8.2f}"
+        cpu = f"{r['total cpu']:8.2f} {r['total cpu'] / base['total cpu']:8.2f}"
+        print(f"{name:20} {times} {cpu} {r['peak']:8.0f}")
     if "r2med warm" in results and "bm25s" in results:
-        ratio = results["r2med warm"]["search"] / results["bm25s"]["search"]
-        print(f"warm search: {ratio:.2f} times bm25s's compiled search")
+        ours, theirs = results["r2med warm"], results["bm25s"]
+        clock, cores = (ours[key] / theirs[key] for key in ("search", "search cpu"))
+        print(f"warm search: {clock:.2f} times bm25s's compiled search by the clock, {cores:.2f} times by the cores")
 
 
 def main() -> None:

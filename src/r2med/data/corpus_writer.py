@@ -121,7 +121,7 @@ class _Origins:
     def noting(self, documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
         """Yield id and text of each document, its origin noted."""
         for document in documents:
-            if not self._paths or document.path != self._paths[-1]:
+            if not self._paths or document.path is not self._paths[-1]:
                 self._paths.append(document.path)
                 self._first_rows.append(len(self._lines))
             self._lines.append(document.line)

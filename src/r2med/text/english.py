@@ -23,7 +23,7 @@ def terms(chunk: str) -> tuple[str, ...]:
         tokens = blank_outside_tokens(chunk).split()
     else:
         tokens = [_lower(token) for token in segment(chunk)]
-    return tuple([term for token in tokens if (term := term_of(token))])
+    return tuple(filter(None, map(_terms.__getitem__, tokens)))
 
 
 _remembered = lru_cache(maxsize=1 << 16)(terms)
@@ -99,11 +99,19 @@ def blank_outside_tokens(text: str) -> str:
 
 
 class _Terms(dict[str, str]):
-    """The term of each lower-case token met so far, so that each is stemmed once."""
+    """The term of each lower-case token met so far, so that a corpus stems its words once and not once a segment."""
 
     def __missing__(self, token: str) -> str:
-        term = self[token] = term_of(token)
+        term = term_of(token)
+        if len(self) < REMEMBERED:
+            self[token] = term
         return term
+
+
+REMEMBERED = 1 << 18
+"""Tokens whose terms are kept: about 50 MB, and whoever comes first is common enough to come again."""
+
+_terms = _Terms()
 
 
 def analyse_chunks(chunks: Sequence[str]) -> list[tuple[str, ...]]:
@@ -116,7 +124,7 @@ def analyse_chunks(chunks: Sequence[str]) -> list[tuple[str, ...]]:
     lines = blank_outside_tokens("\n".join(plain)).split("\n")
     if len(lines) != len(plain):  # a chunk held a line break (or there is no chunk): `terms` sorts that out
         return [terms(chunk) for chunk in chunks]
-    term = _Terms().__getitem__
+    term = _terms.__getitem__
     analysed = [tuple(filter(None, map(term, line.split()))) for line in lines]
     for index, chunk in enumerate(plain):
         if not chunk:

@@ -119,10 +119,11 @@ class BM25Searcher:
         ranks = self._corpus.id_ranks()
         asked = []
         for bag, query in zip(bags, queries, strict=True):
-            numbers = np.array(sorted(number_of[term] for term in bag), dtype=np.int64)
-            numbers = numbers[df[numbers] > 0]
-            amounts = [bag[terms[number].as_py()] for number in numbers.tolist()]
-            asked.append((numbers, self._weights(amounts, df[numbers], query)))
+            words = sorted(bag)
+            numbers = np.array([number_of[word] for word in words], dtype=np.int64)
+            amounts = np.array([bag[word] for word in words], dtype=np.float64 if query.terms else np.int64)
+            known = df[numbers] > 0
+            asked.append((numbers[known], self._weights(amounts[known], df[numbers[known]], query)))
         hits = [(np.empty(0, np.int32), np.empty(0, np.float32))] * len(queries)
         for number, where in enumerate(positions):  # one by one, so that only one has to be in memory
             columns = [(where[numbers], weights) for numbers, weights in asked]
@@ -137,11 +138,11 @@ class BM25Searcher:
         """Return itself: it is quick with queries that come one by one."""
         return self
 
-    def _weights(self, amounts: Sequence[float], df: npt.NDArray[np.int64], query: SearchQuery) -> Floats:
+    def _weights(self, amounts: npt.NDArray[Any], df: npt.NDArray[np.int64], query: SearchQuery) -> Floats:
         scorer, collection = SCORERS[self._settings.scorer], self._index.collection
         if query.terms:
-            return scorer.given_weights(np.array(amounts, dtype=np.float64), df, collection)
-        return scorer.weights(np.array(amounts, dtype=np.int64), df, collection, self._settings.k1, self._settings.b)
+            return scorer.given_weights(amounts, df, collection)
+        return scorer.weights(amounts, df, collection, self._settings.k1, self._settings.b)
 
     def _search_segment(
         self,
