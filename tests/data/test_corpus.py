@@ -57,6 +57,15 @@ def test_rows_ids_and_texts_lead_back_to_each_other(make, count: int) -> None:
         assert (corpus.id(row), corpus.text(row)) == pairs[row]
 
 
+def test_pages_that_were_given_back_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("r2med.data.corpus.RESIDENT", 2)
+    pairs = many(4 * BATCH)
+    corpus = on_disk(pairs, tmp_path)
+    held = [texts for _, _, texts in corpus.batches()]
+    assert list(corpus) == list(corpus) == pairs
+    assert [text for texts in held for text in texts.to_pylist()] == [text for _, text in pairs]
+
+
 def test_many_rows_come_in_the_order_asked_for(make) -> None:
     pairs = many(3 * BATCH)
     wanted = [2500, 3, 1024, 3, 1023]

@@ -34,9 +34,6 @@ from r2med.text import english
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Rows and scores."""
 
-RESIDENT = 2 << 30
-"""Bytes of postings that stay in memory between searches; of a larger index, each segment is there in its turn only."""
-
 
 class BM25(Stage, kind="retrieve"):
     """Match words: BM25 over Lucene's English analysis. The defaults reproduce the benchmark's published figures."""
@@ -51,21 +48,24 @@ class BM25(Stage, kind="retrieve"):
 
     def open(self, setup: Setup) -> BM25Retriever:
         """Return the retriever: it depends on nothing but its settings, wherever the index is built."""
-        return BM25Retriever(self, setup.engine)
+        return BM25Retriever(self, setup.engine, setup.memory)
 
     def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
         """Return every setting a score depends on, the same for every dataset."""
         return {**self.settings(), "version": VERSION, "analysis": "lucene-english"}
 
-    def index(self, dataset: Dataset, store: Store, engine: Engine = THREADS) -> BM25Searcher:
-        """Return a searcher; index and impacts come from the store if they are there."""
+    def index(self, dataset: Dataset, store: Store, engine: Engine = THREADS, memory: int = 2 << 30) -> BM25Searcher:
+        """Return a searcher; index and impacts come from the store if they are there.
+
+        Of an index larger than `memory`, each segment is in memory in its turn only.
+        """
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         with about(dataset=dataset.name):
             index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats, engine)
             impacts = [self._impacts(index, segment, store) for segment in index.segments]
-        return BM25Searcher(self, corpus, index, impacts)
+        return BM25Searcher(self, corpus, index, impacts, memory)
 
     def _impacts(self, index: Index, segment: Segment, store: Store) -> Floats:
         """Return the impact of each posting, memory-mapped."""
@@ -86,6 +86,7 @@ class BM25Retriever(Opened[BM25]):
     """BM25 whose index is built by an engine."""
 
     engine: Engine
+    memory: int
 
     def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
         """Return every setting a score depends on, the same for every dataset."""
@@ -93,18 +94,19 @@ class BM25Retriever(Opened[BM25]):
 
     def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
         """Return a searcher; index and impacts come from the store if they are there."""
-        return self.stage.index(dataset, store, self.engine)
+        return self.stage.index(dataset, store, self.engine, self.memory)
 
 
 class BM25Searcher:
     """Searches one corpus."""
 
-    def __init__(self, settings: BM25, corpus: Corpus, index: Index, impacts: Sequence[Floats]) -> None:
+    def __init__(self, settings: BM25, corpus: Corpus, index: Index, impacts: Sequence[Floats], memory: int) -> None:
         self._settings = settings
         self._corpus = corpus
         self._index = index
         self._impacts = impacts
-        self._size = sum(each.nbytes * 3 // 2 for each in impacts)  # a document's number is half as long as its impact
+        # A document's number is half as long as its impact.
+        self._stays = sum(each.nbytes * 3 // 2 for each in impacts) <= memory
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k best documents of each query that share a term with it."""
@@ -128,7 +130,7 @@ class BM25Searcher:
         for number, where in enumerate(positions):  # one by one, so that only one has to be in memory
             columns = [(where[numbers], weights) for numbers, weights in asked]
             hits = self._search_segment(number, columns, hits, k, ranks)
-            if self._size > RESIDENT:
+            if not self._stays:
                 let_go(self._index.segments[number].documents)
                 let_go(self._impacts[number])
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
