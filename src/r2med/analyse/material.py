@@ -18,6 +18,9 @@ from r2med.results.collection import MAX_FAILURES, Collection, collect
 from r2med.results.comparison import MEASURE
 from r2med.setup import Setup
 
+DEPTHS = (1, 3, 10)
+"""Passages that are read before a question is answered."""
+
 
 @dataclass(frozen=True)
 class Material:
@@ -35,7 +38,7 @@ class Material:
     """The embedding model of cosines."""
     queries: int = 0
     """Queries, or documents, of each dataset that an LLM is asked about; 0: all."""
-    depths: Sequence[int] = (1, 3, 10)
+    depths: Sequence[int] = DEPTHS
     """How many passages of a system's ranking an LLM reads."""
 
     rehearsal: bool = False

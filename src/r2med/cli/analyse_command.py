@@ -44,6 +44,15 @@ def analyse(
             rich_help_panel=flags.LLMS,
         ),
     ] = 0,
+    depths: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--depth",
+            min=1,
+            help="Passages that are read before answering (downstream); may be repeated. Default: 1, 3 and 10.",
+            rich_help_panel=flags.LLMS,
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option("-o", "--out", help="Where the page and the CSV files go.", rich_help_panel=flags.OUTPUT)
     ] = Path("analysis"),
@@ -64,6 +73,7 @@ def analyse(
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
     from r2med.analyse.analysis import ANALYSES, checked_names, rehearse
     from r2med.analyse.analysis import analyse as run
+    from r2med.analyse.material import DEPTHS
     from r2med.cli.console import console, plain, print_json, table
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
@@ -86,6 +96,7 @@ def analyse(
         "max_failures": max_failures,
         "model": by,
         "queries": queries,
+        "depths": depths or DEPTHS,
     }
     if dry_run:
         show_previews(rehearse(*wanted, setup=setup, **material), setup)
