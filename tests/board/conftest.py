@@ -84,6 +84,11 @@ def open_page(chromium: Any, site: Path) -> Iterator[Open]:
     assert faults == []
 
 
+def whole(page: Any) -> None:
+    """Wait for what is drawn after the first screen."""
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+
+
 @cache
 def read(records: Path, system: str, dataset: str) -> Record:
     """Return the record of a system on a dataset."""

@@ -20,7 +20,7 @@ from r2med.store.files import sha256
 from r2med.text.highlight import Words, matches
 from support.hostile import QUERIES, SCRIPT, hostile_folder
 
-from .conftest import Open
+from .conftest import Open, whole
 from .test_pages import contrast
 
 PLAIN, EXPANDED, AGENT = "bm25", "hyde(author) → bm25", "scripted agent → bm25"
@@ -78,11 +78,13 @@ def shown(page: Any, selector: str) -> list[str]:
 def opened(open_page: Open, settings: dict[str, Any] | None = None, **params: str) -> Any:
     page = open_page(address(**params), **(settings or {}))
     page.wait_for_selector(".hit, .empty")
+    whole(page)
     return page
 
 
 def settled(page: Any, query: str) -> None:
     page.wait_for_function("(id) => document.querySelector('.eyebrow')?.textContent.includes(`query ${id}`)", arg=query)
+    whole(page)
 
 
 def test_a_query_shows_its_text_its_ranking_and_where_the_relevant_documents_are(

@@ -15,13 +15,15 @@ import pytest
 from r2med.measure import DEFAULT
 from r2med.results.published import published
 
-from .conftest import DATASETS, HOSTILE, SYSTEMS, Open, read
+from .conftest import DATASETS, HOSTILE, SYSTEMS, Open, read, whole
 
 CONTRAST = Path(__file__).with_name("contrast.js")
 DEMO = "#/leaderboard?set=demo"
 
 
 def names(page: Any) -> list[str]:
+    """Return the names of all rows; those below the screen are drawn last."""
+    whole(page)
     return list(page.eval_on_selector_all("tr[data-position] th .name", "all => all.map((name) => name.textContent)"))
 
 

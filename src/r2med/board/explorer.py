@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from r2med.board.text_copies import copies_of_relevant, ranks_with_copies
-from r2med.board.word_forms import Mask, WordForms
+from r2med.board.word_forms import BLANKS, Mask, WordForms
 from r2med.data import Dataset, Query
 from r2med.engine.threads import map_threads
 from r2med.errors import UserError
@@ -85,6 +85,7 @@ def dataset_files(dataset: Dataset, cells: Mapping[int, Kept], folder: str) -> I
             "queries": [[q.id, q.text, q.answer, q.body_system] for q in dataset.queries],
             "systems": list(systems),
             "edges": NEVER_AT_EDGE,
+            "blanks": BLANKS,
         },
     )
     for number, rankings in systems.items():

@@ -9,17 +9,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from r2med.retrieve.bm25.index import cut_chunks
+from r2med.retrieve.bm25.index import BLANKED, cut_chunks
 from r2med.text.english import located_terms
 
 Mask = npt.NDArray[np.bool_]
 
-_BLANK = np.isin(np.arange(256), [*range(9, 14), 32])
+_BLANK = np.frombuffer(BLANKED, dtype=np.uint8) == ord(" ")
+BLANKS = "".join(map(chr, np.flatnonzero(_BLANK).tolist()))
+"""What stands between chunks."""
+
 _CONTINUES = 0x80  # the two high bits of a byte of UTF-8 that is not the first of its character
 
 
 class WordForms:
-    """Texts as chunks between white space: each distinct one, bare of case and outer marks, is analysed once."""
+    """Texts as chunks between blanks: each distinct one, bare of case and outer marks, is analysed once."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         block = cut_chunks(pa.array(texts, pa.large_string()))
@@ -57,8 +60,10 @@ class WordForms:
 
         As `text.highlight.best_window` counts, but by chunk, for thousands of long texts.
         """
-        starts = _starts(self._texts[row])
-        chunks = self._row(row)[: len(starts)]
+        text = self._texts[row]
+        starts = _starts(text)
+        before = int(text[:1] in BLANKS)  # the empty chunk before a text that begins with a blank
+        chunks = self._row(row)[before : before + len(starts)]
         hit = matching[chunks]
         firsts = starts[hit]
         if not len(firsts):
@@ -81,7 +86,7 @@ class WordForms:
 
 
 def _starts(text: str) -> npt.NDArray[np.int64]:
-    """Return where the chunks of a text start, in characters; the text starts with one."""
+    """Return where the chunks of a text start, in characters."""
     units = np.frombuffer(text.encode(), dtype=np.uint8)
     blank = np.concatenate(([True], _BLANK[units]))
     starts = np.flatnonzero(blank[:-1] & ~blank[1:])

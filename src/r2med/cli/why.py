@@ -52,14 +52,17 @@ def _show(story: Story, output: Console) -> None:
     output.print(plain("question: ", "bold") + marked(story.query.text, of_gold, LETTERS))
     for text in story.generated[:SHOWN]:
         output.print(plain("written: ", "bold") + marked(text, of_gold, LETTERS))
+    for stage in record.stages:
+        if kinds := stage.failed.get(story.query.id):
+            output.print(plain("failed: ", "bold") + plain(f"{stage.name}, {kinds}"))
     words = Words.of(story.query.text, story.generated)
     for document in gold:
         output.print(
             plain(f"gold {document.id}, grade {document.grade}: ", "bold") + marked(document.text, words, LETTERS)
         )
-        for source, kinds in (("the question", ("query", "both")), ("what was written alone", ("generated",))):
-            common = [word for kind in kinds for word in shared(document.text, words)[kind]]
-            if common or kinds[0] == "query":
+        for source, of in (("the question", ("query", "both")), ("what was written alone", ("generated",))):
+            common = [word for kind in of for word in shared(document.text, words)[kind]]
+            if common or of[0] == "query":
                 output.print(plain(f"  shares with {source}: {', '.join(common) or 'nothing'}", "dim"))
     if len(story.gold) > SHOWN:
         output.print(plain(f"and {len(story.gold) - SHOWN} more gold passages", "dim"))

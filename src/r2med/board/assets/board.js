@@ -170,6 +170,27 @@ const board = (() => {
     return lines.length ? next : -1;
   }
 
+  const filling = new WeakMap(); // element -> what is filling it
+
+  /* Fill an element with what `make(i)` makes of `count` items: the first ones now, the others, a slice in each frame, when these
+     have been shown. A click is answered at once, however much lies below the screen. */
+  function fillInTurn(element, count, make, first) {
+    filling.set(element, make);
+    element.replaceChildren();
+    const slice = (from, to) => {
+      element.append(...Array.from({ length: Math.min(to, count) - from }, (_, i) => make(from + i)));
+      element.setAttribute("aria-busy", String(to < count));
+    };
+    slice(0, first);
+    const next = (from) => from < count && requestAnimationFrame(() => setTimeout(() => {
+      if (!element.isConnected || filling.get(element) !== make) return;
+      slice(from, from + first);
+      next(from + first);
+    }));
+    next(first);
+    return element;
+  }
+
   function download(name, text, type = "text/plain") {
     const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
     Object.assign(h("a", { download: name }), { href: url }).click();
@@ -199,5 +220,5 @@ const board = (() => {
 
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, download, copy, toast, points, seconds };
+  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, fillInTurn, download, copy, toast, points, seconds };
 })();

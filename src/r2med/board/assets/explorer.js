@@ -3,6 +3,7 @@
 
 (() => {
   const { h, named, points, marks, ledger, ranking } = board;
+  const AT_ONCE = 20; // queries of the list that are drawn first
   const FOUND = 10; // "finds it": a relevant document among the first ten
   const MEASURES = ["nDCG@10", "R@10", "R@100", "MRR", "MAP"];
   const ORDERS = [
@@ -138,7 +139,8 @@
     const shown = view.shown;
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
-    view.list.replaceChildren(...shown.map(entry));
+    const current = shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
+    board.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), Math.max(0, current) + AT_ONCE);
   }
 
   /* Mark the query that is open, and have it in view. */
@@ -196,7 +198,7 @@
   /* What is marked in texts for a system: the query's words, and those of the text that was generated for it. */
   function wantedBy(system) {
     const own = view.query.generated.find(([, , systems]) => systems.includes(system));
-    return marks.words(view.query, view.index.edges, own ? own[1] : []);
+    return marks.words(view.query, view.index, own ? own[1] : []);
   }
 
   function generated(system, letter, position, file) {

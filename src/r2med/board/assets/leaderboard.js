@@ -3,6 +3,7 @@
 
 (() => {
   const { h, named, points, visible } = board;
+  const AT_ONCE = 30; // rows of the table that are drawn first
   let view = null; // what is on the screen: {site, set, setNumber, measure, columns, all, rows, params, body, selected}
 
   const X_AXES = new Map([
@@ -145,10 +146,11 @@
     const head = (id, label, title, classes) => h("th", { scope: "col", class: classes, "aria-sort": by === id ? (upwards ? "ascending" : "descending") : null },
       h("button", { type: "button", title, onclick: () => sortBy(id) }, visible(label), by === id ? (upwards ? " ↑" : " ↓") : ""));
     const sorted = view.columns.findIndex((column) => column.id === by);
-    const body = h("tbody", null, view.rows.map((row, position) => {
+    const body = board.fillInTurn(h("tbody"), view.rows.length, (position) => {
+      const row = view.rows[position];
       if (!view.lines.has(row)) view.lines.set(row, line(row, tracks, starts)); // made once, moved ever after
       return placed(view.lines.get(row), position, sorted);
-    }));
+    }, AT_ONCE);
     return h("div", { class: "table-wrap" }, h("table", { class: "leaderboard" },
       h("colgroup", null, h("col", { class: "rank" }), h("col"), view.columns.map((column) => h("col", { class: column.main ? "main" : "extra" }))),
       h("thead", null,

@@ -1,10 +1,9 @@
 /* Words that match. Python analysed every word and says which written forms stand for which index term (a "form");
-   here texts are only cut at white space and looked up, so that page and index never disagree. */
+   here texts are only cut where Python cuts them and looked up, so that page and index never disagree. */
 "use strict";
 
 board.marks = (() => {
   const { h } = board;
-  const CHUNK = /[^\t-\r ]+/g;
   const CAPITALS = /[A-Z]+/g;
   const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
 
@@ -14,9 +13,10 @@ board.marks = (() => {
   const readable = (text) => text.replace(CONTROLS, board.visible);
 
   /* Return what is looked for in a query's file; `generated` are the numbers of the terms that a system's text adds. */
-  function words(file, edges, generated) {
+  function words(file, { edges, blanks }, generated) {
+    file.chunk ??= new RegExp(`[^${blanks.replace(/[\]\\^-]/g, "\\$&")}]+`, "g");
     file.lookup ??= new Map(file.forms.map(([chunk, ...parts]) => [chunk, parts]));
-    return { lookup: file.lookup, edges, query: file.words, common: new Set(file.common), generated: new Set(generated) };
+    return { chunk: file.chunk, lookup: file.lookup, edges, query: file.words, common: new Set(file.common), generated: new Set(generated) };
   }
 
   function kind(term, { query, generated }) {
@@ -27,7 +27,7 @@ board.marks = (() => {
   /* Return [{start, stop, term, kind}] of the words of a text that match, in order. */
   function matches(text, wanted) {
     const all = [];
-    for (const { 0: chunk, index } of text.matchAll(CHUNK)) {
+    for (const { 0: chunk, index } of text.matchAll(wanted.chunk)) {
       let first = 0, last = chunk.length;
       while (first < last && wanted.edges.includes(chunk[first])) first += 1;
       while (last > first && wanted.edges.includes(chunk[last - 1])) last -= 1;

@@ -54,14 +54,8 @@ board.ranking = (() => {
         content === null ? h("p", { class: "muted" }, "This document is not in the corpus.") : text(content, before, after, wanted)));
   }
 
-  /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document.
-     What is below the screen is drawn when the rest has been shown. */
-  function list(side, other) {
-    const hits = (from, to) => side.ranking.slice(from, to).map((_, i) => hit(side, from + i, other));
-    const element = h("ol", { class: `ranking ${side.letter.toLowerCase()}` }, hits(0, AT_ONCE));
-    requestAnimationFrame(() => setTimeout(() => element.isConnected && element.append(...hits(AT_ONCE))));
-    return element;
-  }
+  /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document. */
+  const list = (side, other) => board.fillInTurn(h("ol", { class: `ranking ${side.letter.toLowerCase()}` }), side.ranking.length, (i) => hit(side, i, other), AT_ONCE);
 
   const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
