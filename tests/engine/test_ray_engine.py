@@ -20,7 +20,7 @@ from r2med.engine.work import Needs
 from r2med.errors import UserError
 from r2med.rerank import cross
 from r2med.retrieve.bm25 import index
-from r2med.retrieve.dense import embeddings
+from r2med.retrieve.dense import embeddings, proposals
 from r2med.setup import Setup
 from r2med.store import Store
 from support.cluster_work import Squares
@@ -83,6 +83,8 @@ def small(monkeypatch):
     monkeypatch.setattr(embeddings, "SHARD", 8)
     monkeypatch.setattr(index, "SEGMENT", 16)
     monkeypatch.setattr(cross, "CHUNK", 100)
+    monkeypatch.setattr(proposals, "GROUP", 2)
+    monkeypatch.setattr(proposals, "WORTHWHILE", 0)
 
 
 def evaluate(workspace, engine):

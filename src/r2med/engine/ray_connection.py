@@ -24,8 +24,11 @@ def connect(engine: str) -> bool:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to Ray's makers
     address = os.environ.get("RAY_ADDRESS", "") if engine == "ray" else engine
-    is_started = _pointer().is_file()
-    if not address and not is_started:
+    if address in ("", "auto"):
+        address = _started_here()
+    elif address != "local":
+        _check_port(address)
+    if address in ("", "local"):
         # Read when Ray is imported: without it, Ray listens on all interfaces of a machine that is no cluster.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
@@ -35,34 +38,44 @@ def connect(engine: str) -> bool:
     if ray.is_initialized():
         return False
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address not in ("", "auto", "local"):
-        _check_port(address)
     try:
-        if address or is_started:
-            ray.init(address or "auto", **quiet)
-        else:
+        if address in ("", "local"):
             ray.init("local", include_dashboard=False, num_cpus=cores(), **quiet)
+        else:
+            ray.init(address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:
+        reason = str(error)
+        if "Traceback" in reason:  # of another process
+            reason = reason.strip().splitlines()[-1]
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
-        raise UserError(f"{where} cannot be used: {error}") from None
+        raise UserError(f"{where} cannot be used: {reason}") from None
     return True
 
 
-def _pointer() -> Path:
-    """Return the file in which `ray start` leaves the address of a cluster, and which `ray stop` removes."""
+def _started_here() -> str:
+    """Return the address that `ray start` left on this machine; nothing if there is none, or nobody answers there."""
     base = os.environ.get("RAY_TMPDIR") or ("/tmp" if os.name == "posix" else tempfile.gettempdir())
-    return Path(base) / "ray" / "ray_current_cluster"
+    file = Path(base) / "ray" / "ray_current_cluster"
+    address = file.read_text().strip() if file.is_file() else ""
+    return address if address and _answers(address) is None else ""
 
 
 def _check_port(address: str) -> None:
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
-    except ValueError:
-        raise UserError(f"{address!r} is no address of a Ray cluster: HOST:PORT or ray://HOST:PORT") from None
-    except OSError as error:
+    if (error := _answers(address)) is not None:
         reason = os.strerror(error.errno) if isinstance(error.errno, int) and error.errno > 0 else str(error)
         raise UserError(
             f"no Ray cluster answers at {address} ({reason}): start one with `ray start --head`, "
             "or unset RAY_ADDRESS to use this machine alone"
-        ) from None
+        )
+
+
+def _answers(address: str) -> OSError | None:
+    """Return None if somebody listens at an address, else why not."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise UserError(f"{address!r} is no address of a Ray cluster: HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except OSError as error:
+        return error
+    return None

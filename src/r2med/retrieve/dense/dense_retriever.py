@@ -20,6 +20,7 @@ from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
@@ -102,14 +103,11 @@ class DenseSearcher:
             sizes = f"{vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
             raise UserError(f"{self._retriever.stage.name} gives vectors of different lengths: {sizes}")
         started = time.perf_counter()
-        hits = search_exact(
-            vectors,
-            self._embeddings.blocks(),
-            k,
-            self._corpus.id_ranks(),
-            cosine=card.similarity == "cosine" and not card.normalise,
-            memory=self._retriever.setup.memory,
-        )
+        cosine, setup = card.similarity == "cosine" and not card.normalise, self._retriever.setup
+        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, setup.memory)
+        hits = search_by_nodes(self._embeddings.shards, work, ranks, setup.engine, self._store)
+        if hits is None:
+            hits = search_exact(vectors, self._embeddings.blocks(), k, ranks, cosine=cosine, memory=setup.memory)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         # As if the queries had been encoded just now: what is in the store took its time when it was made.
         return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), self._embeddings.cost)

@@ -1,0 +1,60 @@
+"""Nodes propose, this machine decides: the hits are those of one search over everything."""
+
+import numpy as np
+import pytest
+
+from r2med.engine.work import THREADS, Threads
+from r2med.retrieve.dense import proposals
+from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
+from r2med.store import Store
+from r2med.store.files import write_array
+
+SIZE, COUNT, K = 50, 40, 7
+
+
+@pytest.fixture
+def shards(store):
+    rng = np.random.default_rng(5)
+    vectors = rng.standard_normal((SIZE * COUNT, 24)).astype(np.float32)
+    vectors[::9] = vectors[3]  # ties
+
+    def made(start):
+        def build(folder):
+            write_array(folder / "vectors.npy", vectors[start : start + SIZE])
+            return {"start": start}
+
+        return store.make("vectors", f"key{start}", build)
+
+    return [made(start) for start in range(0, len(vectors), SIZE)]
+
+
+class Node(Threads):
+    """An engine whose store is another; it tells how many rows were proposed."""
+
+    def __init__(self, store):
+        self._store, self.proposed = store, 0
+
+    def map(self, work, items, store, needs):
+        for item, rows in super().map(work, items, self._store, needs):
+            self.proposed += len(rows)
+            yield item, rows
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_what_nodes_propose_has_every_hit_bit_for_bit(shards, store, monkeypatch, cosine):
+    monkeypatch.setattr(proposals, "GROUP", 6)
+    ranks = np.random.default_rng(6).permutation(SIZE * COUNT).astype(np.int32)
+    queries = np.random.default_rng(7).standard_normal((5, 24)).astype(np.float32)
+    blocks = [(shard.meta["start"], shard.array("vectors")) for shard in shards]
+    expected = search_exact(queries, blocks, K, ranks, cosine=cosine)
+    work = ProposeNearest(queries, K, cosine, 2 << 30)
+    for node, proposed in ((Node(store), 5 * K * 7), (Node(Store(store.root / "empty")), SIZE * COUNT)):
+        hits = search_by_nodes(shards, work, ranks, node, store)
+        assert [sorted(zip(*map(np.ndarray.tolist, hit), strict=True)) for hit in hits] == [
+            sorted(zip(*map(np.ndarray.tolist, hit), strict=True)) for hit in expected
+        ]
+        assert 0 < node.proposed <= proposed
+    assert search_by_nodes(shards, work, ranks, THREADS, store) is None
+    monkeypatch.setattr(proposals, "WORTHWHILE", 1000)
+    assert search_by_nodes(shards, work, ranks, Node(store), store) is None
