@@ -31,6 +31,8 @@ def connect(engine: str) -> bool:
     if address in ("", "local"):
         # Read when Ray is imported: without it, Ray listens on all interfaces of a machine that is no cluster.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    else:
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # seconds that a wrong token is tried again
     try:
         import ray
     except ModuleNotFoundError:
