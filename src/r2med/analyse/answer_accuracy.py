@@ -219,6 +219,4 @@ def _lead(rows: Sequence[Sequence[Cell]]) -> str:
         if isinstance(gain, Interval)
     ]
     told = f"; it gains {' and '.join(gained)}" if gained else ""
-    return (
-        f"Of {texts:,} texts of {system}, {undecided:,} undecided, {accuracy.value:.0%} of the others are right{told}."
-    )
+    return f"Texts of {system}: {texts:,}, of which {undecided:,} undecided and {accuracy.value:.0%} of the others right{told}."

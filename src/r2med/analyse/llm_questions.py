@@ -101,4 +101,4 @@ class Questions:
             failed = self.failures.get(template, Counter())
             if self.asked[template]:
                 kinds = f"; {failed.total():,} brought nothing usable ({listed_kinds(failed)})" if failed else ""
-                yield f"{self.card.spec} was asked {self.asked[template]:,} questions ({template}){kinds}."
+                yield f"{self.card.spec} was asked {self.asked[template]:,} × {template}{kinds}."

@@ -67,7 +67,8 @@ def _figures(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
         told = "people saw all" if whole else f"95 % interval {_range(precision)}"
         yield "Precision of positives", f"{precision.value:.0%}", told
     else:
-        yield "Precision of positives", "unknown", "no person has reviewed a sample"
+        why = "judges called nothing positive that people saw" if made.decisions else "no person has reviewed a sample"
+        yield "Precision of positives", "unknown", why
     alpha = next((row for row in _agreements(made) if row[0].startswith("Krippendorff")), None)
     if alpha:
         yield "Agreement of people", f"α {alpha[1].value:.2f}", f"95 % interval {_range(alpha[1], '.2f')}"
