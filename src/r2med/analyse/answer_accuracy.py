@@ -219,4 +219,5 @@ def _lead(rows: Sequence[Sequence[Cell]]) -> str:
         if isinstance(gain, Interval)
     ]
     told = f"; it gains {' and '.join(gained)}" if gained else ""
-    return f"Texts of {system}: {texts:,}, of which {undecided:,} undecided and {accuracy.value:.0%} of the others right{told}."
+    counts = f"{texts:,}, of which {undecided:,} undecided and {accuracy.value:.0%} of the others right"
+    return f"Texts of {system}: {counts}{told}."
