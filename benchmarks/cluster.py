@@ -38,8 +38,11 @@ class Hashing:
         return rows
 
 
-def measure(job: str, workers: int, folder: Path) -> dict[str, float]:
-    """Return the seconds of a job on so many workers of one core each; 0: all cores by threads, -1: by one worker."""
+def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, float]:
+    """Return the seconds of a job on so many workers of one core each; 0: all cores by threads, -1: by one worker.
+
+    The workers' store is the driver's own, or one `apart`, from which everything is sent.
+    """
     from r2med import load
     from r2med.encoders.encoder import open_encoder
     from r2med.encoders.model_cards import resolve_card
@@ -48,26 +51,28 @@ def measure(job: str, workers: int, folder: Path) -> dict[str, float]:
     from r2med.retrieve.bm25.index import open_index
     from r2med.retrieve.dense.embeddings import embed_corpus
     from r2med.setup import Setup
-    from r2med.store import Store
+    from r2med.store import Store, default_store
 
     dataset = load(str(folder / "data"), Store(folder / "read"))
     engine = open_engine("ray" if workers else "threads")
     if workers > 0:
         _start(workers)
     started = time.perf_counter()
-    engine.agreed(_nothing, Needs())  # starts the workers
+    engine.agreed(_import, Needs())  # starts the workers
     ready = time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=folder) as store:
-        if job == "bm25":
-            open_index(dataset.corpus, Store(store), engine=engine)
-        else:
-            encoder = open_encoder(resolve_card("py:cluster:Hashing"), dataset.instruction, Setup())
-            embed_corpus(dataset.corpus, encoder, Store(store), engine)
-        return {"start": ready - started, "seconds": time.perf_counter() - ready}
+    store = Store(folder / "driver") if apart else default_store()
+    if job == "bm25":
+        open_index(dataset.corpus, store, engine=engine)
+    else:
+        encoder = open_encoder(resolve_card("py:cluster:Hashing"), dataset.instruction, Setup())
+        embed_corpus(dataset.corpus, encoder, store, engine)
+    return {"start": ready - started, "seconds": time.perf_counter() - ready}
 
 
-def _nothing() -> None:
-    """Stand for the smallest work."""
+def _import() -> None:
+    """Import what the work needs, as a worker does once."""
+    import r2med.retrieve.bm25.index
+    import r2med.retrieve.dense.embeddings  # noqa: F401
 
 
 def _start(workers: int) -> None:
@@ -81,13 +86,15 @@ def _start(workers: int) -> None:
     os.environ["RAY_ADDRESS"] = cluster.address
 
 
-CONTENDERS: dict[str, tuple[str, int]] = {
-    "BM25 index, threads": ("bm25", 0),
-    "BM25 index, one node": ("bm25", -1),
-    "encoding, threads": ("encode", 0),
-    "encoding, one node": ("encode", -1),
-    "encoding, 1 worker of one core": ("encode", 1),
-    "encoding, 2 workers of one core": ("encode", 2),
+CONTENDERS: dict[str, tuple[str, int, bool]] = {
+    "BM25 index, threads": ("bm25", 0, False),
+    "BM25 index, one node": ("bm25", -1, False),
+    "BM25 index, one node, a store of its own": ("bm25", -1, True),
+    "encoding, threads": ("encode", 0, False),
+    "encoding, one node": ("encode", -1, False),
+    "encoding, one node, a store of its own": ("encode", -1, True),
+    "encoding, 1 worker of one core": ("encode", 1, False),
+    "encoding, 2 workers of one core": ("encode", 2, False),
 }
 
 
@@ -110,7 +117,7 @@ def main() -> None:
             "RAY_USAGE_STATS_ENABLED": "0",
         }
         for name in [name for name in CONTENDERS if name.startswith(args.only)]:
-            environment = {**os.environ, **variables, "R2MED_HOME": f"{folder}/node {name}"}
+            environment = {**os.environ, **variables, "R2MED_HOME": f"{folder}/{name}"}
             words = [sys.executable, __file__, "--one", name, "--folder", folder]
             out = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
             figures = json.loads(out.splitlines()[-1])
