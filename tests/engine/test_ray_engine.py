@@ -29,6 +29,8 @@ from support.workspaces import Workspace
 if importlib.util.find_spec("ray") is None:  # not imported yet: it reads its settings from the environment when it is
     pytest.skip("ray is not installed", allow_module_level=True)
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(r2med.__file__).parents[1]
 TESTS = Path(__file__).parents[1]
 MODEL = "py:support.cluster_work:Letters"
