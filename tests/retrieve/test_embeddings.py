@@ -44,13 +44,13 @@ def corpus(monkeypatch):
 
 
 def all_vectors(found):
-    return np.concatenate([vectors for _, vectors in found.blocks()])
+    return np.concatenate([vectors for _, vectors in found.blocks])
 
 
 def test_vectors_come_in_the_order_of_the_corpus(corpus, store):
     found = embed_corpus(corpus, LettersEncoder(), store)
     assert all_vectors(found).tolist() == [[i, i, 1] for i in range(10)]
-    assert [start for start, _ in found.blocks()] == [0, 3, 6, 9]
+    assert [start for start, _ in found.blocks] == [0, 3, 6, 9]
     assert found.dimension == 3
 
 

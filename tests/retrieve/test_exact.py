@@ -13,7 +13,14 @@ from r2med.errors import UserError
 from r2med.retrieve.dense import exact
 from r2med.retrieve.dense.exact import search_exact
 
-DEVICES = ["numpy", "cpu"]
+torch = pytest.importorskip("torch")
+DEVICES = ["cpu", "gpu"] + ["cuda"] * torch.cuda.is_available()
+
+
+@pytest.fixture(autouse=True)
+def _gpu_code_runs_without_a_gpu(monkeypatch):
+    real = exact._gpu
+    monkeypatch.setattr(exact, "_gpu", lambda device: "cpu" if device == "gpu" else real(device))
 
 
 def ranking(found, ranks):
@@ -163,6 +170,19 @@ def test_float16_blocks_are_searched_as_the_numbers_they_are(cosine):
     check(normal(10, 64), documents, 200, cosine=cosine, blocks=split(documents, 1024))
 
 
+@pytest.mark.parametrize("device", DEVICES[1:])
+@pytest.mark.parametrize("cosine", [False, True])
+def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
+    documents, kept = normal(5000, 24, seed=20), []
+    ranks = np.arange(5000, dtype=np.int32)
+    for seed in (21, 22):
+        queries = normal(7, 24, seed=seed)
+        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device=device, kept=kept)
+        expected = brute_force(queries, documents, 60, ranks, cosine)
+        assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
+        assert sum(chunk.count for chunk in kept) == 5000, "once, whatever is searched"
+
+
 def test_blocks_of_one_row_find_what_one_block_finds():
     documents = normal(300, 16, seed=14)
     check(normal(5, 16), documents, 30, blocks=split(documents, 1))
@@ -205,9 +225,9 @@ def test_wrong_shapes_types_and_devices_are_refused():
         search_exact(queries, [(0, documents.astype(np.float64))], 1, ranks)
     with pytest.raises(ValueError, match="k must be at least 1"):
         search_exact(queries, [(0, documents)], 0, ranks)
-    with pytest.raises(UserError, match="cannot search on 'cuda:77'"):
+    with pytest.raises(UserError, match="--device cuda:77: torch sees"):
         search_exact(queries, [(0, documents)], 1, ranks, device="cuda:77")
-    with pytest.raises(UserError, match="cannot search on 'abacus'"):
+    with pytest.raises(UserError, match="no device 'abacus'"):
         search_exact(queries, [(0, documents)], 1, ranks, device="abacus")
 
 
@@ -225,18 +245,13 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
 
 def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
-    real = exact.open_product
+    real = exact.multiply
 
-    def careless(queries, device):
-        product = real(queries, device)
+    def careless(queries, documents, out):
+        real(queries, documents, out)
+        out[:, 5::40] += np.float32(2e-6)
 
-        def work(documents, out):
-            product(documents, out)
-            out[:, 5::40] += np.float32(2e-6)
-
-        return work
-
-    monkeypatch.setattr(exact, "open_product", careless)
+    monkeypatch.setattr(exact, "multiply", careless)
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
@@ -276,7 +291,7 @@ documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found
 try:
-    search_exact(documents[2:3], [(0, documents)], 1, ranks, device="cpu")
+    search_exact(documents[2:3], [(0, documents)], 1, ranks, device="cuda")
 except MissingExtraError:
     print("fine")
 """

@@ -231,11 +231,11 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
     asked = query_vectors([SearchQuery(query) for query in queries], encoder, setup.store).vectors
     asked = asked / np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), TINY)
     ranks = dataset.corpus.id_ranks()
-    hits = search_exact(asked, embeddings.blocks(), depth, ranks, cosine=True, memory=setup.memory)
+    hits = search_exact(asked, embeddings.blocks, depth, ranks, cosine=True, memory=setup.memory)
     nearest = [rows[np.argsort(-scores, kind="stable")] for rows, scores in hits]
     pairs = {GOLD: gold, HARDEST: hardest_pairs(nearest, barred), RANDOM: random_pairs(dataset, barred, seed)}
     values = {kind: np.zeros(len(each.rows)) for kind, each in pairs.items()}
-    for start, vectors in embeddings.blocks():
+    for start, vectors in embeddings.blocks:
         for kind, each in pairs.items():
             here = np.flatnonzero((each.rows >= start) & (each.rows < start + len(vectors)))
             found = vectors[each.rows[here] - start].astype(np.float64)

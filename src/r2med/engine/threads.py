@@ -5,6 +5,7 @@ Threads rather than processes: nothing is copied, a script needs no `if __name__
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -25,14 +26,19 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def map_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Yield results in the order of items; only a few are in flight, so memory does not grow with the input."""
+def map_threads(
+    work: Callable[[Item], Result], items: Iterable[Item], pool: ThreadPoolExecutor | None = None
+) -> Iterator[Result]:
+    """Yield results in the order of items; only a few are in flight, so memory does not grow with the input.
+
+    Starting threads takes a millisecond or two: work that takes no longer brings a pool of its own.
+    """
     workers = cores()
-    with ThreadPoolExecutor(workers) as pool:
+    with contextlib.nullcontext(pool) if pool else ThreadPoolExecutor(workers) as threads:
         pending: deque[Future[Result]] = deque()
         try:
             for item in items:
-                pending.append(pool.submit(work, item))
+                pending.append(threads.submit(work, item))
                 if len(pending) > 2 * workers:
                     yield pending.popleft().result()
             while pending:

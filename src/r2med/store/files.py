@@ -16,6 +16,9 @@ import numpy.typing as npt
 
 from r2med.store.owners import process_name, stale
 
+OTHER_FILES = 1024
+"""Files that a process has open besides those that it maps, at most."""
+
 
 def sha256(path: Path) -> str:
     """Return the hex SHA-256 of a file's bytes."""
@@ -85,6 +88,18 @@ def let_go(mapped: mmap.mmap | npt.NDArray[Any]) -> None:
     pages = getattr(mapped, "_mmap", mapped)
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
+
+
+def allow_open_files(count: int) -> None:
+    """Raise the limit of open files of this process by so many, as far as it may: each mapped file counts as open."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OTHER_FILES + count if most == resource.RLIM_INFINITY else min(OTHER_FILES + count, most)
+    if limit != resource.RLIM_INFINITY and limit < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 @contextlib.contextmanager

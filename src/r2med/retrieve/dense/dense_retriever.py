@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.gpu import Chunk
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
@@ -91,6 +93,7 @@ class DenseSearcher:
         self._encoder = encoder
         self._embeddings = embeddings
         self._store = store
+        self._kept: list[Chunk] = []
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k nearest documents of each query, exactly."""
@@ -107,14 +110,25 @@ class DenseSearcher:
         ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, setup.memory)
         hits = search_by_nodes(self._embeddings.shards, work, ranks, setup.engine, self._store)
         if hits is None:
-            hits = search_exact(vectors, self._embeddings.blocks(), k, ranks, cosine=cosine, memory=setup.memory)
+            hits = search_exact(
+                vectors,
+                self._embeddings.blocks,
+                k,
+                ranks,
+                cosine=cosine,
+                memory=setup.memory,
+                device=setup.device,
+                kept=self._kept,
+            )
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         # As if the queries had been encoded just now: what is in the store took its time when it was made.
         return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), self._embeddings.cost)
 
     def live(self) -> DenseSearcher:
         """Return one that keeps no vector of a query."""
-        return DenseSearcher(self._retriever, self._corpus, self._encoder, self._embeddings, None)
+        searcher = copy.copy(self)
+        searcher._store = None
+        return searcher
 
 
 def query_vectors(

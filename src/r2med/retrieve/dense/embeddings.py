@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.errors import UserError
 from r2med.store import Artefact, Store, digest
-from r2med.store.files import write_array
+from r2med.store.files import allow_open_files, write_array
 
 VERSION = 2
 """Of what is kept with the vectors."""
@@ -59,10 +59,11 @@ class Embeddings:
     cost: Cost
     """What they took when they were made."""
 
-    def blocks(self) -> Iterator[tuple[int, Vectors]]:
-        """Yield (first row, vectors) in the order of the corpus."""
-        for shard in self.shards:
-            yield shard.meta["start"], shard.array("vectors")
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, Vectors], ...]:
+        """Pairs of (first row, vectors) in the order of the corpus."""
+        allow_open_files(len(self.shards))
+        return tuple((shard.meta["start"], shard.array("vectors")) for shard in self.shards)
 
     @property
     def dimension(self) -> int:

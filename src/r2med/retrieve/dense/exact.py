@@ -6,56 +6,62 @@ Where two are so near that rounding may have swapped them, and at the cut, float
 
 How near is near is measured. The proven bound holds for the most unlucky signs of 1,024 roundings: it is
 some 500 times what happens, and would have nearly all of a top 1000 scored again, which takes longer than
-the product. So a sample of each query's candidates is scored again, three times the largest deviation seen is
-the working bound, and every near tie scored after that is a check of it: if one deviates by more than two
-thirds of the bound, the bound grows and the near ties are sought again.
+the product. So near ties within a usual bound and a sample of each query's candidates are scored again, and each is
+a check of it: if one deviates by more than a third of the bound, the bound grows and the near ties are sought again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import importlib.util
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
-from r2med.engine import cores, map_threads
-from r2med.retrieve.dense.products import open_product
+from r2med.engine import map_threads
+from r2med.errors import MissingExtraError
+from r2med.retrieve.dense.blas import multiply, one_thread_a_product
+from r2med.retrieve.dense.gpu import Block, Chunk, GpuSearch
 from r2med.retrieve.dense.rescoring import Exact, Positions, Rescorer, Rows
-from r2med.retrieve.dense.shortlist import Candidates, choose
+from r2med.retrieve.dense.shortlist import Shortlists, above, reach
 
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""
-COLUMNS = (1 << 16) + 32
-"""Scores a query gathers before candidates are chosen: a row of them fits a core's cache, small shards pool.
-
-Not a power of two: the product writes many queries' columns at once, and at such a distance they share one line
-of the cache.
-"""
-ROWS = 1 << 13
-"""Documents a product at most: OpenBLAS is a tenth slower over 60,000 at once."""
-SMALL = 1 << 18
-"""Scores that are chosen from sooner than threads would start."""
+PANEL = 1 << 12
+"""Documents a product at most: its scores stay in the cache until they are chosen from."""
+GROUPS = 4
+"""Threads that choose from or sort the lines of all queries: each of many short steps needs the interpreter's lock."""
+FIRST = 1 << 15
+"""Documents whose scores are all kept until a first floor is known; after that only those above it are."""
+USUAL = 48 * UNIT
+"""The working bound to start with: three times what is usually seen with a thousand dimensions."""
 SAMPLED = 1024
 """Pairs, over all queries, that measure the rounding; each query gives at least 8."""
 
 
 def search_exact(
     queries: Vectors,
-    blocks: Iterable[tuple[int, npt.NDArray[Any]]],
+    blocks: Iterable[Block],
     k: int,
     ranks: npt.NDArray[np.int32],
     *,
     cosine: bool = False,
     memory: int = 2 << 30,
     device: str = "auto",
+    kept: list[Chunk] | None = None,
 ) -> list[tuple[Rows, Vectors]]:
     """Return each query's k best (rows, scores) in no particular order; a tie at the cut goes to the higher rank.
 
     `blocks` are (first row, float32 or float16 vectors) in ascending rows. Those that are mapped files stay
     open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
+    A list that is `kept` between searches of the same blocks holds their halves on a GPU, if they fit there.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -66,165 +72,234 @@ def search_exact(
         raise ValueError(f"query {bad[0]} has NaN or infinite values")
     if not len(queries):
         return []
-    search = _Search(queries, k, ranks, cosine, memory, device)
-    for first, block in blocks:
-        search.add(first, block)
-    return search.finish()
+    gpu = _gpu(device)
+    with one_thread_a_product() as threads, ThreadPoolExecutor(threads) as pool:
+        if gpu is not None:
+            results = GpuSearch(queries, k, ranks, cosine, memory, gpu, pool).run(blocks, kept)
+        else:
+            results = _Search(queries, k, ranks, cosine, memory, threads, pool).run(iter(blocks)).results()
+    for rows, scores in results:
+        if not np.isfinite(scores).all():
+            raise ValueError(f"row {rows[~np.isfinite(scores)][0]}: a score exceeds float32")
+    return results
+
+
+def _gpu(device: str) -> str | None:
+    """Return the GPU of a choice; None for the CPU. Raises UserError if this machine has no such device."""
+    has_torch = importlib.util.find_spec("torch") is not None
+    if device == "cpu" or (device == "auto" and not has_torch):
+        return None
+    if not has_torch:
+        raise MissingExtraError(f"searching on {device}", "dense")
+    name = devices(device)[0]
+    return name if name.startswith("cuda") else None
+
+
+class Chosen(NamedTuple):
+    """Candidates out of a panel, ascending by query, and the largest length of its vectors."""
+
+    queries: Positions
+    rows: Rows
+    scores: Vectors
+    longest: float
 
 
 class _Search:
     def __init__(
-        self, queries: Vectors, k: int, ranks: npt.NDArray[np.int32], cosine: bool, memory: int, device: str
+        self,
+        queries: Vectors,
+        k: int,
+        ranks: npt.NDArray[np.int32],
+        cosine: bool,
+        memory: int,
+        threads: int,
+        pool: ThreadPoolExecutor,
     ) -> None:
         self._k, self._ranks, self._cosine, self._memory = k, ranks, cosine, memory
-        self._dimension = queries.shape[1]
-        self._rescorer = Rescorer(queries, cosine)
+        self._threads, self._pool = threads, pool
+        self._rescorer = Rescorer(queries, cosine, pool)
         if cosine:
             norms = self._rescorer.norms[:, None]
             queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
+        self._queries = queries
         # What a deviation is relative to: with cosine, both sides have length 1.
         self._scale = np.ones(len(queries)) if cosine else self._rescorer.norms
         self._longest = 1.0 if cosine else 0.0
-        self._product = open_product(queries, device)
-        columns = max(1, min(COLUMNS, memory // 8 // (4 * len(queries))))
-        self._scores = np.empty((len(queries), columns), dtype=np.float32)
-        self._filled = 0
-        self._rows = np.empty(columns, dtype=np.int32)
-        self._shortlists = [Candidates.none() for _ in queries]
-        per_thread = -(-len(queries) // (2 * cores()))
-        self._parts = [range(at, min(at + per_thread, len(queries))) for at in range(0, len(queries), per_thread)]
+        self._lists = Shortlists(len(queries), k)
+        each = -(-len(queries) // min(threads, GROUPS))
+        self._groups = [slice(at, min(at + each, len(queries))) for at in range(0, len(queries), each)]
+        width = max(len(queries), queries.shape[1], 1)
+        self._panel = max(1, min(PANEL, memory // 8 // threads // (4 * width)))
+        self._first = max(1, min(max(FIRST, 8 * k), memory // 8 // (4 * len(queries))))
+        self._buffers = threading.local()
 
-    def add(self, first: int, block: npt.NDArray[Any]) -> None:
-        """Score a block."""
-        if block.dtype not in (np.float32, np.float16):
-            raise ValueError(f"documents must be float32 or float16, not {block.dtype}")
-        if block.ndim != 2 or block.shape[1] != self._dimension:
-            raise ValueError(f"documents of shape {block.shape} do not fit queries of dimension {self._dimension}")
-        self._rescorer.hold(first, block)
-        most = max(1, min(ROWS, self._memory // 8 // (4 * max(1, self._dimension))))
-        at = 0
-        while at < len(block):
-            free = self._scores.shape[1] - self._filled
-            end = min(len(block), at + min(free, most))
-            self._score(first + at, np.ascontiguousarray(block[at:end], dtype=np.float32))
-            at = end
-            if self._filled == self._scores.shape[1]:
-                self._choose()
-        if self._rescorer.held > self._memory // 2:
-            self._choose()
-            self._settle(range(len(self._shortlists)))
+    def run(self, blocks: Iterator[Block]) -> Shortlists:
+        """Return the k best of each query."""
+        self._more = True
+        panels = self._panels(blocks)
+        self._score_first(panels)
+        while True:
+            for chosen in map_threads(self._score, panels, self._pool):
+                self._take(chosen)
+            if not self._more:
+                return self._finish()
+            self._settle(np.arange(len(self._queries)))
             self._rescorer.release()
+            panels = self._panels(blocks)
 
-    def _score(self, first: int, documents: Vectors) -> None:
-        out = self._scores[:, self._filled : self._filled + len(documents)]
+    def _panels(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Yield pieces of blocks until there are no more of them, or as many are held as memory allows."""
+        for first, block in blocks:
+            self._rescorer.hold(first, block)
+            at = 0
+            while at < len(block):
+                end = min(len(block), at + (self._first or len(block)))
+                # As many pieces for each thread: a lone one at the end would be waited for.
+                step = -(-(end - at) // (self._threads * -(-(end - at) // (self._threads * self._panel))))
+                for start in range(at, end, step):
+                    yield first + start, block[start : min(start + step, end)]
+                at = end
+            if self._rescorer.held > self._memory // 2:
+                return
+        self._more = False
+
+    def _score_first(self, panels: Iterator[Block]) -> None:
+        """Score documents until a floor is known that the k best of each query reach."""
+        taken = []
+        for panel in panels:
+            taken.append(panel)
+            self._first -= len(panel[1])
+            if self._first <= 0:
+                break
+        self._first = 0
+        ends = np.cumsum([len(block) for _, block in taken], dtype=np.int64)
+        spans = [np.arange(first, first + len(block), dtype=np.int32) for first, block in taken]
+        rows = np.concatenate(spans) if spans else np.empty(0, np.int32)
+        # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
+        scores = np.empty((len(self._queries), len(rows) + 32), dtype=np.float32)[:, : len(rows)]
+
+        def score(number: int) -> float:
+            first, block = taken[number]
+            return self._product(first, block, scores[:, ends[number] - len(block) : ends[number]])
+
+        def choose(lines: slice) -> Chosen:
+            best = reach(scores[lines], self._k)
+            queries, columns = above(scores[lines], best - margins[lines])
+            queries += lines.start
+            self._lists.best[lines] = best
+            return Chosen(queries, rows[columns], scores[queries, columns], self._longest)
+
+        self._longest = max(map_threads(score, range(len(taken)), self._pool), default=self._longest)
+        margins = self._margins(self._longest)
+        if len(rows):
+            for chosen in map_threads(choose, self._groups, self._pool):
+                self._take(chosen)
+
+    def _score(self, panel: Block) -> Chosen:
+        """Return the candidates among some documents."""
+        first, block = panel
+        size = len(self._queries) * len(block)
+        if len(getattr(self._buffers, "scores", ())) < size:
+            self._buffers.scores, self._buffers.mask = np.empty(size, np.float32), np.empty(size, np.bool_)
+        scores = self._buffers.scores[:size].reshape(-1, len(block))
+        longest = self._product(first, block, scores)
+        floors = self._lists.best - self._margins(longest)
+        queries, columns = above(scores, floors, self._buffers.mask[:size].reshape(scores.shape))
+        return Chosen(queries, (columns + first).astype(np.int32), scores[queries, columns], longest)
+
+    def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> float:
+        """Write the scores of documents; return the largest length of a vector, as far as it matters."""
+        documents = np.ascontiguousarray(block, dtype=np.float32)
         if self._cosine:
             documents, factors = _unit_length(first, documents)
-            self._product(documents, out)
+            multiply(self._queries, documents, out)
             out *= factors
-        else:
-            self._product(documents, out)
-            self._longest = max(self._longest, _longest(documents))
-            # Whatever is not finite in a vector makes its score with any one query NaN or infinite.
-            for index in np.flatnonzero(~np.isfinite(out[0])):
-                if not np.isfinite(documents[index]).all():
-                    raise ValueError(f"row {first + index} has NaN or infinite values")
-        self._rows[self._filled : self._filled + len(documents)] = np.arange(first, first + len(documents))
-        self._filled += len(documents)
+            return 1.0
+        multiply(self._queries, documents, out)
+        # Whatever is not finite in a vector makes its score with any one query NaN or infinite.
+        for index in np.flatnonzero(~np.isfinite(out[0])):
+            if not np.isfinite(documents[index]).all():
+                raise ValueError(f"row {first + index} has NaN or infinite values")
+        return max(self._longest, _longest(documents))
 
-    def _margins(self) -> Exact:
+    def _margins(self, longest: float) -> Exact:
         """Return how far below the k-th best a fast score may lie of a document that belongs above it."""
         # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
-        roundings = (2 * self._dimension + 16) if self._cosine else self._dimension + 4
-        bound = roundings * (UNIT * self._scale * self._longest + 2.0**-125)  # subnormals may be flushed to 0
+        dimension = self._queries.shape[1]
+        roundings = (2 * dimension + 16) if self._cosine else dimension + 4
+        bound = roundings * (UNIT * self._scale * longest + 2.0**-125)  # subnormals may be flushed to 0
         # Two scores may both be off. Once more as much for documents longer than those whose length was taken.
         return np.asarray(2 * 2 * bound)
 
-    def _choose(self) -> None:
-        """Move candidates out of the score block."""
-        margins, filled, k = self._margins(), self._filled, self._k
-        scores, rows = self._scores[:, :filled], self._rows[:filled]
-
-        def work(part: range) -> None:
-            for query in part:
-                row, shortlist = scores[query], self._shortlists[query]
-                positions = choose(row, k, shortlist.best, margins[query])
-                shortlist.add(rows[positions], row[positions], k, margins[query])
-
-        if filled:
-            several = scores.size > SMALL
-            list(map_threads(work, self._parts) if several else map(work, self._parts))
-            self._filled = 0
+    def _take(self, chosen: Chosen) -> None:
+        """Add candidates to the shortlists; what cannot be among the k best any more goes when they are long."""
+        lists = self._lists
+        self._longest = max(self._longest, chosen.longest)
+        lists.add(chosen.queries, chosen.rows, chosen.scores)
+        if lists.lengths.max() <= 8 * self._k + 2 * SAMPLED:
+            return
+        lists.thin(slice(len(lists.lengths)), self._margins(self._longest))
         # Masses of near ties: only exact scores can thin them out. One query at a time, for there are masses.
-        for query, shortlist in enumerate(self._shortlists):
-            if len(shortlist) > 4 * k + SAMPLED:
-                self._settle([query])
+        for query in np.flatnonzero(lists.lengths > 4 * self._k + SAMPLED):
+            self._settle(np.array([query]))
 
-    def _settle(self, queries: Sequence[int]) -> None:
+    def _settle(self, queries: Positions) -> None:
         """Score all candidates of queries exactly and keep the k best."""
-        positions: list[Positions] = [np.empty(0, np.int64)] * len(self._shortlists)
+        lists = self._lists
+        width = int(lists.lengths.max())
+        fast = (np.arange(width) < lists.lengths[queries, None]) & ~lists.exact[queries, :width]
+        which, columns = np.nonzero(fast)
+        self._rescore(queries[which], columns)
         for query in queries:
-            positions[query] = np.flatnonzero(~self._shortlists[query].exact)
-        self._rescore(positions)
-        for query in queries:
-            self._shortlists[query].keep_best(self._k, self._ranks)
-            self._shortlists[query].sort()
+            lists.cut(slice(query, query + 1), self._ranks)
 
-    def finish(self) -> list[tuple[Rows, Vectors]]:
-        """Return the rankings."""
-        self._choose()
-        each = max(8, SAMPLED // len(self._shortlists))
-        samples = [shortlist.sample(min(len(shortlist), self._k), each) for shortlist in self._shortlists]
-        bound = max(16 * UNIT, 3 * self._rescore(samples))
-        while True:
-            near = [self._near_ties(query, bound) for query in range(len(self._shortlists))]
-            worst = self._rescore(near)
-            if 1.5 * worst <= bound:
-                break
+    def _finish(self) -> Shortlists:
+        lists, margins = self._lists, self._margins(self._longest)
+        list(map_threads(lambda lines: lists.thin(lines, margins), self._groups, self._pool))
+        bound = USUAL
+        positions = [lists.sample(max(8, SAMPLED // len(self._queries))), *self._near_ties(bound)]
+        while 3 * (worst := self._rescore(*map(np.concatenate, zip(*positions, strict=True)))) > bound:
             bound = 3 * worst
-        for shortlist in self._shortlists:
-            shortlist.keep_best(self._k, self._ranks)
-            if not np.isfinite(shortlist.scores).all():
-                raise ValueError(f"row {shortlist.rows[~np.isfinite(shortlist.scores)][0]}: a score exceeds float32")
-        return [(shortlist.rows, shortlist.scores) for shortlist in self._shortlists]
+            positions = self._near_ties(bound)
+        list(map_threads(lambda lines: lists.cut(lines, self._ranks), self._groups, self._pool))
+        return lists
 
-    def _near_ties(self, query: int, bound: float) -> Positions:
-        """Return the positions of candidates, not exact yet, that rounding may have swapped with a neighbour."""
-        shortlist = self._shortlists[query]
-        if not len(shortlist):
-            return np.empty(0, np.int64)
-        scores = shortlist.scores.astype(np.float64)
+    def _near_ties(self, bound: float) -> list[tuple[Positions, Positions]]:
+        """Return (queries, columns) of candidates, not exact yet, that rounding may have swapped with a neighbour."""
+        return list(map_threads(partial(self._near_ties_of, bound), self._groups, self._pool))
+
+    def _near_ties_of(self, bound: float, lines: slice) -> tuple[Positions, Positions]:
+        scores = self._lists.padded(lines).astype(np.float64)
+        width = scores.shape[1]
+        sizes = self._sizes(np.arange(lines.start, lines.stop)[:, None], scores[:, :-1])
         # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
-        near = (2 * bound + 2.0**-22) * self._sizes(query, scores)[:-1] + 2.0**-125
-        close = np.abs(scores[1:] - scores[:-1]) <= near
-        tied = np.zeros(len(scores), np.bool_)
-        tied[1:] = close
-        tied[:-1] |= close
-        return np.flatnonzero(tied & ~shortlist.exact)
+        near = (2 * bound + 2.0**-22) * sizes + 2.0**-125
+        with np.errstate(invalid="ignore"):  # behind the end of a shorter line
+            close = np.abs(scores[:, 1:] - scores[:, :-1]) <= near
+        tied = np.zeros(scores.shape, np.bool_)
+        tied[:, 1:] = close
+        tied[:, :-1] |= close
+        queries, columns = np.nonzero(tied & ~self._lists.exact[lines, :width])
+        return queries + lines.start, columns
 
-    def _sizes(self, query: int, scores: Exact) -> Exact:
+    def _sizes(self, queries: Positions, scores: Exact) -> Exact:
         """Return how large the sums are on the way to a score; the rounding of each addition is relative to that.
 
         The way leads to the score itself, by about as much to either side as unrelated vectors' products add up to.
         A score of 1 among scores of 0.1 must not make all of them look near to each other.
         """
-        return np.asarray(np.abs(scores) + self._scale[query] * self._longest / max(1, self._dimension) ** 0.5)
+        unrelated = self._scale * self._longest / max(1, self._queries.shape[1]) ** 0.5
+        return np.asarray(np.abs(scores) + unrelated[queries])
 
-    def _rescore(self, positions: Sequence[Positions]) -> float:
+    def _rescore(self, queries: Positions, columns: Positions) -> float:
         """Replace scores by exact ones; return the largest deviation seen, relative to `_sizes`."""
-        queries = np.repeat(np.arange(len(positions)), [len(p) for p in positions])
-        if not len(queries):
-            return 0.0
-        rows = np.concatenate([shortlist.rows[p] for shortlist, p in zip(self._shortlists, positions, strict=True)])
-        exact = self._rescorer.score(queries, rows)
-        worst = 0.0
-        for query, scores in enumerate(np.split(exact, np.cumsum([len(p) for p in positions])[:-1])):
-            shortlist, here = self._shortlists[query], positions[query]
-            deviations = np.abs(shortlist.scores[here] - scores)
-            if deviations.any():
-                worst = max(worst, float((deviations / self._sizes(query, scores)).max()))
-            shortlist.scores[here] = scores
-            shortlist.exact[here] = True
-        return worst
+        lists = self._lists
+        exact = self._rescorer.score(queries, lists.rows[queries, columns])
+        deviations = np.abs(lists.scores[queries, columns] - exact)
+        lists.scores[queries, columns] = exact
+        lists.exact[queries, columns] = True
+        off = deviations > 0
+        return float((deviations[off] / self._sizes(queries[off], exact[off])).max(initial=0))
 
 
 def _longest(documents: Vectors) -> float:

@@ -1,94 +1,115 @@
-"""The documents that may be among a query's k best, and how they are picked out of a row of scores."""
+"""The documents that may be among each query's k best, and how they are picked out of scores."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.rescoring import Positions, Rows
+from r2med.retrieve.dense.rescoring import Exact, Positions, Rows
 from r2med.retrieve.run import best
 
-SAMPLE = 4096
-"""Scores that the threshold is guessed from. Partitioning all 60,000 of a row costs four times as much."""
 
+class Shortlists:
+    """Rows and scores, a line a query. `exact` says which scores decide and which are only fast."""
 
-@dataclass
-class Candidates:
-    """Rows and scores of one query, best first; `exact` says which scores decide and which are only fast."""
+    def __init__(self, queries: int, k: int) -> None:
+        self._k = k
+        self.rows: Rows = np.empty((queries, 0), np.int32)
+        self.scores: Vectors = np.empty((queries, 0), np.float32)
+        self.exact: npt.NDArray[np.bool_] = np.empty((queries, 0), np.bool_)
+        self.lengths = np.zeros(queries, np.int64)
+        self.best = np.full(queries, -np.inf)
+        """A score that k documents of the query reach: minus infinity while that is not known."""
 
-    rows: Rows
-    scores: Vectors
-    exact: npt.NDArray[np.bool_]
-    best: float = -np.inf
-    """The k-th best score so far: minus infinity while there are fewer than k."""
+    def add(self, queries: Positions, rows: Rows, scores: Vectors | Exact) -> None:
+        """Add candidates, ascending by query."""
+        counts = np.bincount(queries, minlength=len(self.lengths))
+        before, self.lengths = self.lengths, self.lengths + counts
+        room = self.rows.shape[1]
+        if (longest := int(self.lengths.max(initial=0))) > room:
+            wider = ((0, 0), (0, max(longest, 2 * room, 2 * self._k) - room))
+            self.rows, self.scores = np.pad(self.rows, wider), np.pad(self.scores, wider)
+            self.exact = np.pad(self.exact, wider)
+        columns = np.arange(len(queries)) + np.repeat(before - np.cumsum(counts) + counts, counts)
+        self.rows[queries, columns] = rows
+        self.scores[queries, columns] = scores
+        self.exact[queries, columns] = False
 
-    @classmethod
-    def none(cls) -> Candidates:
-        """Return an empty list."""
-        return cls(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.bool_))
+    def thin(self, lines: slice, margins: Exact) -> None:
+        """Drop those further than the margin below the k-th best; best first after that."""
+        scores, k = self.padded(lines), self._k
+        width = scores.shape[1]
+        low = max(0, width - k - k // 8 - 32)  # those within the margin are few, as a rule
+        order = np.argpartition(scores, (low, width - k), axis=1) if width > k else np.argsort(scores, axis=1)
+        if width >= k:
+            kth = np.take_along_axis(scores, order[:, width - k, None], axis=1)[:, 0]
+            self.best[lines] = np.maximum(self.best[lines], kth)
+        above = scores >= (self.best[lines] - margins[lines])[:, None]
+        self.lengths[lines] = np.minimum(self.lengths[lines], above.sum(axis=1))
+        kept = int(self.lengths[lines].max(initial=0))
+        if kept > width - low:
+            low = width - kept
+            order = np.argpartition(scores, low, axis=1)
+        order = order[:, low:]
+        by_score = np.argsort(-np.take_along_axis(scores, order, axis=1), axis=1)[:, :kept]
+        order = np.take_along_axis(order, by_score, axis=1)
+        for array in (self.rows, self.scores, self.exact):
+            array[lines, :kept] = np.take_along_axis(array[lines, :width], order, axis=1)
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def add(self, rows: Rows, scores: Vectors, k: int, margin: float) -> None:
-        """Add candidates, then drop those further than the margin below the k-th best; best first after that."""
-        if len(self):
-            rows, scores = np.concatenate((self.rows, rows)), np.concatenate((self.scores, scores))
-            exact = np.concatenate((self.exact, np.zeros(len(rows) - len(self), np.bool_)))
-        else:
-            exact = np.zeros(len(rows), np.bool_)
-        lower = -scores
-        order = np.argsort(lower)
-        if len(order) >= k:
-            self.best = max(self.best, float(scores[order[k - 1]]))
-            order = order[: np.searchsorted(lower, -(self.best - margin), side="right", sorter=order)]
-        self.rows, self.scores, self.exact = rows[order], scores[order], exact[order]
-
-    def sample(self, depth: int, wanted: int) -> Positions:
-        """Return up to `wanted` evenly spaced positions among the first, of those that are not exact."""
-        positions = np.linspace(0, depth - 1, min(wanted, depth)).astype(np.int64)
-        return positions[~self.exact[positions]]
-
-    def keep_best(self, k: int, ranks: npt.NDArray[np.int32]) -> None:
+    def cut(self, lines: slice, ranks: npt.NDArray[np.int32]) -> None:
         """Keep the k best, in no particular order, ties by rank; all scores that decide must be exact."""
-        if len(self) > k and self.scores[:k].min() > self.scores[k:].max():
-            self._take(slice(k))
-        elif len(self) > k:  # not a sort of all: it would take as long as choosing them did
-            self._take(best(self.scores, k, ranks[self.rows]))
-        if len(self) == k:
-            self.best = max(self.best, float(self.scores.min()))
+        scores, k = self.padded(lines), self._k
+        if scores.shape[1] > k:
+            mixed = scores[:, :k].min(axis=1) <= scores[:, k:].max(axis=1)
+            for line in np.flatnonzero(mixed & (self.lengths[lines] > k)) + lines.start:
+                length = self.lengths[line]
+                kept = best(self.scores[line, :length], k, ranks[self.rows[line, :length]])
+                for array in (self.rows, self.scores, self.exact):
+                    array[line, :k] = array[line, kept]
+        self.lengths[lines] = np.minimum(self.lengths[lines], k)
+        full = np.flatnonzero(self.lengths[lines] == k) + lines.start
+        self.best[full] = np.maximum(self.best[full], self.scores[full, :k].min(axis=1, initial=np.inf))
 
-    def sort(self) -> None:
-        """Put them into order again, best first."""
-        self._take(np.argsort(-self.scores))
+    def results(self) -> list[tuple[Rows, Vectors]]:
+        """Return (rows, scores) of each query."""
+        return [(self.rows[line, :n].copy(), self.scores[line, :n].copy()) for line, n in enumerate(self.lengths)]
 
-    def _take(self, positions: Positions | slice) -> None:
-        self.rows, self.scores, self.exact = self.rows[positions], self.scores[positions], self.exact[positions]
+    def padded(self, lines: slice) -> Vectors:
+        """Return the scores of lines, minus infinity where a line is shorter than others."""
+        lengths = self.lengths[lines]
+        width = int(lengths.max(initial=0))
+        scores = self.scores[lines, :width]
+        scores[np.arange(width) >= lengths[:, None]] = -np.inf
+        return scores
+
+    def sample(self, wanted: int) -> tuple[Positions, Positions]:
+        """Return (queries, columns) of up to `wanted` evenly spaced candidates of each query, of those not exact."""
+        depths = np.minimum(self.lengths, self._k)
+        columns = (np.linspace(0, 1, wanted) * np.maximum(depths - 1, 0)[:, None]).astype(np.int64)
+        queries = np.broadcast_to(np.arange(len(columns))[:, None], columns.shape)
+        wanted_here = (depths > 0)[:, None] & ~self.exact[queries, columns] if self.exact.size else columns < 0
+        return queries[wanted_here], columns[wanted_here]
 
 
-def kth_best(scores: Vectors, k: int) -> float:
-    """Return the k-th largest score, or minus infinity if there are fewer."""
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if len(scores) >= k else -np.inf
+def reach(scores: Vectors, k: int) -> Vectors:
+    """Return for each line a score that at least k of it reach, and not many more.
+
+    It is the k-th largest of the maxima of bundles of scores: each of those k maxima is another document's score.
+    """
+    lines, width = scores.shape
+    if width < k:
+        return np.full(lines, -np.inf, np.float32)
+    size = max(1, min(8, width // (4 * k)))
+    bundles = width // size
+    maxima = scores[:, : bundles * size].reshape(lines, size, bundles).max(axis=1) if size > 1 else scores
+    return np.asarray(np.partition(maxima, bundles - k, axis=1)[:, bundles - k])
 
 
-def choose(row: Vectors, k: int, best: float, margin: float) -> Positions:
-    """Return at least the positions whose score is within the margin of the k-th best of `row` and all before it."""
-    guess = max(best, _guess(row, k))
-    positions = np.flatnonzero(row >= guess - margin)
-    if guess > best and np.count_nonzero(row[positions] >= guess) < k:  # the sample promised too much
-        positions = np.flatnonzero(row >= max(best, kth_best(row, k)) - margin)
-    return positions
-
-
-def _guess(row: Vectors, k: int) -> float:
-    """Return a score that about k and very likely more of the row reach, from an evenly spaced sample."""
-    step = len(row) // SAMPLE
-    if step < 2:
-        return kth_best(row, k)
-    sample = row[::step]
-    expected = k / step
-    # Three standard deviations above what the sample would hold of the k best, were they spread at random.
-    return kth_best(sample, int(expected + 3 * np.sqrt(expected) + 3))
+def above(scores: Vectors, floors: Exact, mask: npt.NDArray[np.bool_] | None = None) -> tuple[Positions, Positions]:
+    """Return (lines, columns) of the scores that are not below the floor of their line."""
+    # A comparison with float64 would convert every score.
+    low = np.nextafter(floors.astype(np.float32), np.float32(-np.inf))
+    flat = np.flatnonzero(np.greater_equal(scores, low[:, None], out=mask))
+    lines = flat // scores.shape[1]
+    return lines, flat - lines * scores.shape[1]
