@@ -183,6 +183,36 @@ def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
         assert sum(chunk.count for chunk in kept) == 5000, "once, whatever is searched"
 
 
+@pytest.mark.parametrize("threads", ["1", "3", "16"])
+def test_the_ranking_is_the_same_whatever_the_number_of_threads(threads, monkeypatch):
+    monkeypatch.setenv("R2MED_THREADS", threads)
+    documents = normal(40_000, 16, seed=23)
+    check(normal(9, 16), documents, 300, blocks=split(documents, 9000))
+
+
+def test_more_shards_than_files_may_be_open_are_searched(tmp_path):
+    code = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from r2med.cost import Cost
+from r2med.retrieve.dense.embeddings import Embeddings
+from r2med.retrieve.dense.exact import search_exact
+from r2med.store import Artefact
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+shards = []
+for start in range(0, 300, 2):
+    folder = Path(sys.argv[1]) / str(start)
+    folder.mkdir()
+    np.save(folder / "vectors.npy", np.eye(300, dtype=np.float32)[start : start + 2])
+    shards.append(Artefact(folder, {"start": start}))
+found = search_exact(np.eye(300, dtype=np.float32), Embeddings(tuple(shards), Cost()).blocks, 1, np.arange(300))
+print(all(rows.tolist() == [row] for row, (rows, _) in enumerate(found)))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_blocks_of_one_row_find_what_one_block_finds():
     documents = normal(300, 16, seed=14)
     check(normal(5, 16), documents, 30, blocks=split(documents, 1))

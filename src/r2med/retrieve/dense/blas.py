@@ -1,4 +1,4 @@
-"""Matrix products by NumPy's BLAS, one thread each: our own threads then multiply and choose at the same time."""
+"""Matrix products by NumPy's BLAS, at the same time as our own threads choose from the products before."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ def multiply(queries: Vectors, documents: Vectors, out: Vectors) -> None:
         np.matmul(queries, documents.T, out=out)
 
 
+FEW = 4
+"""Cores up to which each multiplies for itself: more of our threads would wait for the interpreter, step by step."""
+AHEAD = 3
+"""Threads beyond that: while one multiplies on all cores, the others choose."""
+
 _lock = threading.Lock()
 _searches = 0
 _threads_before = 0
 
 
 @contextlib.contextmanager
-def one_thread_a_product() -> Iterator[int]:
-    """Yield how many products may run at once: one, with the BLAS's own threads, if it takes no number of them."""
+def product_threads() -> Iterator[int]:
+    """Yield how many of our threads multiply and choose: with few cores all of them, and the BLAS starts none."""
     global _searches, _threads_before
     openblas = _openblas()
-    if openblas is None:
-        yield 1
+    if openblas is None or cores() > FEW:
+        yield AHEAD
         return
     threads, set_threads = openblas
     with _lock:

@@ -26,7 +26,7 @@ from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
 from r2med.engine import map_threads
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.blas import multiply, one_thread_a_product
+from r2med.retrieve.dense.blas import multiply, product_threads
 from r2med.retrieve.dense.gpu import Block, Chunk, GpuSearch
 from r2med.retrieve.dense.rescoring import Exact, Positions, Rescorer, Rows
 from r2med.retrieve.dense.shortlist import Shortlists, above, reach
@@ -73,7 +73,7 @@ def search_exact(
     if not len(queries):
         return []
     gpu = _gpu(device)
-    with one_thread_a_product() as threads, ThreadPoolExecutor(threads) as pool:
+    with product_threads() as threads, ThreadPoolExecutor(threads) as pool:
         if gpu is not None:
             results = GpuSearch(queries, k, ranks, cosine, memory, gpu, pool).run(blocks, kept)
         else:
