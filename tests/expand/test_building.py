@@ -101,7 +101,7 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
     [call] = parse_stage(spec)
     made = stage(call, "expand").feeding(retriever(fed_retriever))
-    assert str(made.open(Setup()).by) == searches
+    assert made.open(Setup()).by.name == searches
 
 
 def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
