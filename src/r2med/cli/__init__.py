@@ -27,6 +27,7 @@ _DISK = {
     errno.EACCES: "no permission to write or read",
     errno.EPERM: "no permission to write or read",
     errno.EROFS: "the file system is read-only",
+    errno.ENOENT: "there is no such file or folder, and none can be made",
     errno.EEXIST: "a file is in the way",
     errno.ENOTDIR: "a file is in the way",
     errno.EISDIR: "a folder is in the way",
