@@ -8,6 +8,7 @@ Relevant is a grade of 1 or more; nDCG's gain is the grade itself.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,7 +103,7 @@ class Ranking:
         return np.cumsum(self.grades > 0, axis=1, dtype=np.float64)
 
 
-class _Judged:
+class _Judged(ABC):
     """Judgements, ready to be looked up for many queries at once."""
 
     def __init__(self, qrels: Mapping[str, Mapping[str, int]]) -> None:
@@ -119,9 +120,9 @@ class _Judged:
         relevant = np.array([len(judged) for judged in positive], dtype=np.float64)
         return Ranking(self._grades(queries, positive), ideal, relevant)
 
+    @abstractmethod
     def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
         """Return the grade of the document at each rank."""
-        raise NotImplementedError(f"{type(self).__name__} has no _grades()")
 
 
 class _JudgedMapping(_Judged):
