@@ -12,7 +12,7 @@ run: $(VENV)/.base
 	$(BIN)/r2med board results
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ SYSTEMS = ("bm25", "bm25(scorer=lucene)", "hyde(author) → bm25")
 DATASETS = ("demo/Biology", "demo/MedQA-Diag", "demo/PMC-Clinical")
 
 HOSTILE = "<script>window.harmed = 1</script>\u202e __proto__ javascript:alert(1)"
+
+SCREEN = {"width": 1280, "height": 900}
 
 Open = Callable[..., Any]
 
@@ -52,35 +56,70 @@ def chromium() -> Iterator[Any]:
         yield browser
 
 
+@dataclass
+class Tabs:
+    """At most two tabs for all tests of a module, since a new one takes longer than most tests; and their faults."""
+
+    context: Any
+    site: Path
+    tabs: list[Any] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def tab(self, number: int) -> Any:
+        """Return one of the two, empty."""
+        if number == len(self.tabs):
+            self.tabs.append(self._new_tab())
+        self.tabs[number].goto("about:blank")
+        return self.tabs[number]
+
+    def forget(self) -> None:
+        """Empty them, and what the board remembers."""
+        for tab in self.tabs:
+            tab.evaluate("() => { if (location.protocol === 'file:') localStorage.clear(); }")
+            tab.goto("about:blank")
+        self.faults.clear()
+
+    def _new_tab(self) -> Any:
+        page = self.context.new_page()
+        page.on("request", self._watch)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on(
+            "console",
+            lambda message: self.faults.append(message.text) if message.type in ("error", "warning") else None,
+        )
+        return page
+
+    def _watch(self, request: Any) -> None:
+        if not request.url.startswith((f"file://{self.site}/", "blob:", "data:", "about:blank")):
+            self.faults.append(f"request for {request.url}")
+
+
+@pytest.fixture(scope="module")
+def tabs(chromium: Any, site: Path) -> Iterator[Tabs]:
+    context = chromium.new_context()
+    yield Tabs(context, site)
+    context.close()
+
+
 @pytest.fixture
-def open_page(chromium: Any, site: Path) -> Iterator[Open]:
-    """Open an address of the board: `open_page("#/leaderboard", color_scheme="dark")`.
+def open_page(tabs: Tabs) -> Iterator[Open]:
+    """Open an address of the board: `open_page("#/leaderboard", color_scheme="dark")`; a third takes the first's tab.
 
     At the end nothing may have been wrong: no error in the console, and no request for anything but the board's files.
     """
-    faults: list[str] = []
-    contexts = []
+    numbers = cycle((0, 1))
 
-    def watched(request: Any) -> None:
-        if not request.url.startswith((f"file://{site}/", "blob:", "data:")):
-            faults.append(f"request for {request.url}")
-
-    def open_it(address: str = "", **settings: Any) -> Any:
-        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", watched)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on(
-            "console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None
-        )
-        page.goto(f"file://{site}/index.html{address}")
+    def open_it(address: str = "", viewport: dict[str, int] = SCREEN, color_scheme: str = "light") -> Any:
+        page = tabs.tab(next(numbers))
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=color_scheme)
+        page.goto(f"file://{tabs.site}/index.html{address}")
         page.wait_for_selector("main h1")
         return page
 
     yield open_it
-    for context in contexts:
-        context.close()
+    faults = list(tabs.faults)
+    tabs.forget()
     assert faults == []
 
 

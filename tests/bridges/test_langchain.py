@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
-pytest.importorskip("langchain_core", reason="langchain-core is not installed: extra langchain")
+if importlib.util.find_spec("langchain_core") is None:  # imported by the tests alone: it takes seconds
+    pytest.skip("langchain-core is not installed: extra langchain", allow_module_level=True)
 
 from r2med import System, load
-from r2med.bridges.langchain import Retriever
 from r2med.errors import UserError
 
 
 def test_a_system_answers_with_documents_their_ids_and_scores() -> None:
     from langchain_core.runnables import RunnableLambda
+
+    from r2med.bridges.langchain import Retriever
 
     demo = load("demo/Biology")
     question = demo.queries[0].text
@@ -25,5 +29,7 @@ def test_a_system_answers_with_documents_their_ids_and_scores() -> None:
 
 
 def test_a_system_that_does_not_exist_is_told_in_one_line() -> None:
+    from r2med.bridges.langchain import Retriever
+
     with pytest.raises(UserError, match="no retriever 'bm52'"):
         Retriever(system="bm52", data="demo/Biology")

@@ -18,12 +18,13 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, wait
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from support.processes import PATIENCE, Ended, environment
 
@@ -136,6 +137,17 @@ def _import_everything() -> None:
         importlib.import_module(name)
     for kept in (r2med.cli.app.command, r2med.results.record.installed_versions, r2med.version.source_digest):
         kept()
+    for kept in _installed_plugins():
+        kept()
+    # What the imported libraries would tidy up at the end takes each child longer than most commands.
+    weakref.finalize._registry.clear()
+
+
+def _installed_plugins() -> tuple[Any, ...]:
+    """Return the two functions that look into every installed package, and keep what they saw."""
+    from r2med import plugins, stages
+
+    return plugins._installed, stages._plugged
 
 
 @dataclass
@@ -189,7 +201,11 @@ def _follow(order: Order, out: int, err: int) -> NoReturn:
         os.environ.update(order.environment)
         os.chdir(order.cwd)
         sys.path[0] = str(order.cwd)
-        sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
+        added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in sys.path]
+        if any(added):
+            sys.path[1:1] = added
+            for kept in _installed_plugins():
+                kept.cache_clear()
         sys.argv = ["r2med", *order.words]
         if order.fault is not None:
             order.fault()
