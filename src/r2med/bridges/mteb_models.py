@@ -33,11 +33,10 @@ from r2med.encoders.replicas import Replicas, cached_model
 from r2med.errors import UserError, unknown
 from r2med.rerank.cross import CrossEncoder, CrossReranker
 from r2med.retrieve.candidates import on_corpus
-from r2med.retrieve.dense.dense_retriever import DenseRetriever
+from r2med.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
-from r2med.stages import Stage
 from r2med.store import Store
 
 PREFIX = "mteb:"
@@ -50,15 +49,19 @@ CHARACTERS = 4
 """In a token, about: batches are cut by it, since not every model of MTEB has a tokenizer to ask."""
 
 
-class MtebModel(Stage, kind="retrieve"):
-    """Search with a model of MTEB: by our exact search if it is an encoder, else by its own (mteb:ORG/NAME)."""
+class MtebModel(VectorSearch, kind="retrieve"):
+    """Search with a model of MTEB: by our search if it is an encoder, else by its own (mteb:ORG/NAME)."""
 
     def open(self, setup: Setup) -> Retriever:
         """Return the retriever; the weights are loaded when it works. Raises UserError if it is a cross-encoder."""
         model = RegisteredModel.of(self.name, setup)
         if model.meta.is_cross_encoder:
             raise UserError(f"{self.name} is a cross-encoder, no retriever: let it rerank, as in bm25 → {self.name}")
-        return MtebEncoderRetriever(self, setup) if model.is_encoder else MtebSearchRetriever(self, model)
+        if model.is_encoder:
+            return MtebEncoderRetriever(self, setup)
+        if self.approximate:
+            raise UserError(f"{self.name} searches by itself: index={self.index} is for models of one vector a text")
+        return MtebSearchRetriever(self, model)
 
 
 class MtebCrossEncoder(CrossEncoder, kind="rerank"):
@@ -202,7 +205,7 @@ class MtebEncoder:
 
 @dataclass(frozen=True)
 class MtebEncoderRetriever(DenseRetriever):
-    """An encoder of MTEB that searches a corpus exactly."""
+    """An encoder of MTEB that searches a corpus."""
 
     @cached_property
     def model(self) -> RegisteredModel:

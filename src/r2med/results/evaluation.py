@@ -78,7 +78,8 @@ def evaluated(
         files["traces"] = _write_text(_json(expansion.traces), traces_path(path)) if expansion.traces else None
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
-    record = Record.of(key, system, dataset, outcome, settings, **files)
+    approximate = system.approximations(dataset, store, k, expansion)
+    record = Record.of(key, system, dataset, outcome, settings, approximate, **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)

@@ -20,6 +20,7 @@ from r2med.data.dataset import Dataset
 from r2med.errors import UserError
 from r2med.measure import gold_ranks, score
 from r2med.net.offline import is_offline
+from r2med.retrieve.retriever import Approximation
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
 from r2med.system import Outcome, System
@@ -30,6 +31,7 @@ FORMAT = 2
 PACKAGES = (
     *("numpy", "scipy", "pyarrow", "httpx"),
     *("torch", "transformers", "sentence-transformers", "openvino", "onnxruntime", "xllamacpp", "vllm"),
+    "faiss-cpu",
 )
 """What may have had a part in a number, where it is installed."""
 
@@ -95,6 +97,8 @@ class StageFacts(_Part):
     repairs: dict[str, int] = {}
     details: dict[str, float] = {}
     """What else is worth knowing, such as a search agent's turns."""
+    approximate: tuple[Approximation, ...] = ()
+    """Searches by an approximate index, and what share of the exact top documents they have."""
     gold: dict[str, dict[str, int]] = {}
     """After this stage: query -> relevant document -> its rank, from 1; those beyond the depth are not there."""
 
@@ -138,6 +142,7 @@ class Record(_Part):
         dataset: Dataset,
         outcome: Outcome,
         settings: dict[str, Any],
+        approximate: tuple[Approximation, ...] = (),
         **files: FileFacts | None,
     ) -> Record:
         """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
@@ -153,7 +158,7 @@ class Record(_Part):
                 for query, values in scores.per_query.items()
             },
             queries=query_facts(dataset),
-            stages=tuple(_stage_facts(system, outcome, dataset)),
+            stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
             seeds=dict(_seeds(settings)),
             versions=installed_versions(),
             source=source_digest(),
@@ -264,7 +269,9 @@ def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
     }
 
 
-def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator[StageFacts]:
+def _stage_facts(
+    system: System, outcome: Outcome, dataset: Dataset, approximate: tuple[Approximation, ...]
+) -> Iterator[StageFacts]:
     """Yield the facts of every stage, in the order in which they ran."""
     expansion, searched = outcome.expansion, outcome.searched
     if system.expander is not None:
@@ -282,6 +289,7 @@ def _stage_facts(system: System, outcome: Outcome, dataset: Dataset) -> Iterator
         name=str(system.retriever),
         **_costs(searched.cost),
         prepared=_bare(searched.prepared),
+        approximate=approximate,
         gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
     )
     for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):

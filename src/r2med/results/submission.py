@@ -108,7 +108,7 @@ def _public(record: Record) -> Record:
     body = record.model_dump(mode="json", exclude={"traces", "generated"})
     body |= without_places({"system": body["system"], "settings": body["settings"]})
     for stage in body["stages"]:
-        stage["name"] = without_places(stage["name"])
+        stage |= without_places({"name": stage["name"], "approximate": stage["approximate"]})
     body["run"]["file"] = f"{slug(body['system'])[:100]}-{record.key[:10]}.trec.gz"
     return Record(**body)
 
@@ -155,6 +155,9 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         mean = math.fsum(values[name] for values in record.per_query.values()) / len(record.per_query)
         if not math.isclose(mean, value, abs_tol=1e-9):
             yield f"{name} is {value}, and the mean of its queries {mean}"
+    approximate = [each for stage in record.stages for each in stage.approximate]
+    if any(not 0 <= value <= 1 for each in approximate for value in each.recall.values()):
+        yield "the recall of an approximate search lies not between 0 and 1"
     if any(number < 0 for stage in record.stages for number in _numbers(stage)):
         yield "a stage took less than nothing"
 

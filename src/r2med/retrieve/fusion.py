@@ -14,7 +14,16 @@ from pydantic import Field, model_validator
 from r2med.cost import Cost, total
 from r2med.data import Dataset
 from r2med.errors import nearest
-from r2med.retrieve.retriever import TEXTS_ALONE, Retriever, Searched, Searcher, SearchQuery, cached_search
+from r2med.retrieve.retriever import (
+    TEXTS_ALONE,
+    Approximate,
+    Approximation,
+    Retriever,
+    Searched,
+    Searcher,
+    SearchQuery,
+    cached_search,
+)
 from r2med.retrieve.run import NO_DOCUMENT, Run, best
 from r2med.setup import Setup
 from r2med.spec import Call
@@ -126,6 +135,27 @@ class FusedRetriever:
         """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
         return FusionSearcher(self, dataset, store)
 
+    def approximations(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    ) -> tuple[Approximation, ...]:
+        """Return how near the searches of approximate parts come to exact ones."""
+        depth = self.stage.depth or max(DEPTH, k)
+        return tuple(
+            each
+            for part, _, asked in self.runs(queries)
+            if isinstance(retriever := self.parts[part], Approximate)
+            for each in retriever.approximations(dataset, asked, depth, store)
+        )
+
+    def runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
+        """Return (number of the part, weight, what it searches)."""
+        weights = self.stage.weights or (1.0,) * len(self.parts)
+        runs = []
+        for part, (weight, word) in enumerate(zip(weights, self.stage.searched, strict=True)):
+            words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
+            runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
+        return runs
+
 
 class FusionSearcher:
     """Searches one corpus with every part."""
@@ -145,7 +175,7 @@ class FusionSearcher:
         depth = self._retriever.stage.depth or max(DEPTH, k)
         costs, prepared = {}, {}
         own = 0.0
-        for part, weight, asked in self._runs(queries):
+        for part, weight, asked in self._retriever.runs(queries):
             searched = self._search(part, asked, depth)
             # One part prepares its corpus once, and the same search is done once.
             identity = self._identity(part)
@@ -177,16 +207,6 @@ class FusionSearcher:
         if self._opened:
             return self._opened[part].search(queries, depth)
         return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store)
-
-    def _runs(self, queries: Sequence[SearchQuery]) -> list[tuple[int, float, list[SearchQuery]]]:
-        """Return (number of the part, weight, what it searches)."""
-        stage = self._retriever.stage
-        weights = stage.weights or (1.0,) * len(stage.parts)
-        runs = []
-        for part, (weight, word) in enumerate(zip(weights, stage.searched, strict=True)):
-            words = ("original", "expanded") if word == "both" and any(q.expanded for q in queries) else (word,)
-            runs += [(part, weight / len(words), [_asked(query, one) for query in queries]) for one in words]
-        return runs
 
 
 def _asked(search: SearchQuery, word: str) -> SearchQuery:

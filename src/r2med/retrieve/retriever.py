@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
@@ -65,11 +65,41 @@ class Searched:
     """What preparing the corpus took: done once, however often it is searched."""
 
 
+@dataclass(frozen=True)
+class Approximation:
+    """An approximate search, and its price."""
+
+    name: str
+    """The retriever, as one types it."""
+    index: str
+    parameters: dict[str, int]
+    recall: dict[str, float]
+    """Cutoff -> the share of the exact top documents that it has, as {"recall@10": 0.99}: a mean over queries."""
+    sample: int
+    """Queries that were searched both ways."""
+    seconds: float
+    """What measuring took."""
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {value:.3f}" for name, value in self.recall.items())
+        return f"{self.name}: {shares} against exact search ({self.sample} queries, measured in {self.seconds:.1f} s)"
+
+
+@runtime_checkable
+class Approximate(Protocol):
+    """A retriever that may miss documents which an exact search would return."""
+
+    def approximations(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    ) -> tuple[Approximation, ...]:
+        """Return how near its searches come to exact ones, measured once; nothing where they are exact."""
+
+
 class Searcher(Protocol):
     """A retriever that has seen a corpus."""
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query, exactly, ties by document id descending."""
+        """Return the k best documents of each query, ties by document id descending; see `Approximate`."""
 
     def live(self) -> Searcher:
         """Return a searcher for queries that come one by one: opened in full, and it keeps nothing of them."""

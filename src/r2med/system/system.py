@@ -19,7 +19,7 @@ from r2med.expand.expansion import Asking, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
-from r2med.retrieve.retriever import Retriever, Searched, SearchQuery, cached_search
+from r2med.retrieve.retriever import Approximate, Approximation, Retriever, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, encoded
@@ -122,8 +122,7 @@ class System:
     def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
         """Search a dataset and rerank. What was searched, scored or answered before is read back."""
         expansion = expansion or self.expand(dataset, store)
-        # A reranker sees as many candidates as it looks at, even if fewer are wanted in the end.
-        wide = max([k, *(reranker.depth for reranker in self._rerankers)])
+        wide = self._searched_depth(k)
         searched = cached_search(self._retriever, dataset, expansion.queries, wide, store, timed=True)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
@@ -132,6 +131,16 @@ class System:
             odd = _odd_candidates(run, str(stage), reranker.depth, len(dataset.corpus))
             _log((*odd, *reranked[-1].notices), store)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
+
+    def approximations(self, dataset: Dataset, store: Store, k: int, expansion: Expansion) -> tuple[Approximation, ...]:
+        """Return how near the search comes to an exact one; nothing where it is exact."""
+        if not isinstance(self._retriever, Approximate):
+            return ()
+        return self._retriever.approximations(dataset, expansion.queries, self._searched_depth(k), store)
+
+    def _searched_depth(self, k: int) -> int:
+        """Return how many are retrieved: a reranker sees what it looks at, even if fewer are wanted in the end."""
+        return max([k, *(reranker.depth for reranker in self._rerankers)])
 
     def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
         """Return the k best documents for a question, stage by stage; one of the dataset's own counts as that query.

@@ -1,4 +1,4 @@
-"""A dense model as a retriever: encode the corpus once, then search it exactly."""
+"""A dense model as a retriever: encode the corpus once, then search it exactly, or by an approximate index."""
 
 from __future__ import annotations
 
@@ -6,31 +6,70 @@ import copy
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from r2med.cost import Cost
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.encoders.encoder import Encoded, Encoder, open_encoder
+from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
+from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
 from r2med.retrieve.dense.gpu import Chunk
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
-from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
+from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
+from r2med.retrieve.dense.rescoring import Rows
+from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Approximation, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.stages import Stage
-from r2med.store import Store, about
+from r2med.store import Store, about, digest
 
 
-class Dense(Stage, kind="retrieve"):
+class VectorSearch(Stage):
+    """What stages declare that search vectors: exactly, unless an approximate index is asked for."""
+
+    index: Literal["exact", "hnsw", "ivf"] = Field(
+        "exact",
+        description="how vectors are searched: all of them; by a graph; by clusters. The last two are approximate, and "
+        "the record tells their recall (extra: ann)",
+    )
+    links: int = Field(16, ge=4, le=64, description="hnsw: neighbours that a document has in the graph")
+    ef: int = Field(200, ge=1, le=100_000, description="hnsw: candidates of a search, or its depth if that is more")
+    probes: int = Field(64, ge=1, le=100_000, description="ivf: clusters of a segment that are searched")
+
+    @model_validator(mode="after")
+    def _parameters_fit(self) -> Self:
+        for name, _ in self.changed:
+            if name in _OF_INDEX and _OF_INDEX[name] != self.index:
+                raise ValueError(f"{name} is a parameter of index={_OF_INDEX[name]}")
+        return self
+
+    @property
+    def approximate(self) -> Hnsw | Ivf | None:
+        """The index; None where all vectors are compared."""
+        return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the name and, if there is one, the index: exact search has nothing to declare."""
+        index = self.approximate
+        return {"stage": self.name, **({"index": index.name, **asdict(index)} if index else {})}
+
+
+_OF_INDEX = {field.name: kind.name for kind in (Hnsw, Ivf) for field in fields(kind)}
+"""Parameter -> the index whose it is."""
+
+
+class Dense(VectorSearch, kind="retrieve"):
     """Compare vectors of an embedding model: a card's name, hf:ORG/NAME, path:DIR or py:MODULE:NAME."""
 
     @classmethod
@@ -48,15 +87,20 @@ class Dense(Stage, kind="retrieve"):
 
 @dataclass(frozen=True)
 class DenseRetriever:
-    """An embedding model that searches a corpus exactly."""
+    """An embedding model that searches a corpus."""
 
-    stage: Stage
+    stage: VectorSearch
     setup: Setup
 
     @cached_property
     def card(self) -> ModelCard:
         """The model's card; one without is given what its repository or folder says."""
         return resolve_card(self.stage.name)
+
+    @property
+    def takes_cosine(self) -> bool:
+        """Whether vectors are yet to be brought to length 1."""
+        return self.card.similarity == "cosine" and not self.card.normalise
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return what encodes for a dataset."""
@@ -72,10 +116,37 @@ class DenseRetriever:
         """Return a searcher; vectors that are in the store are not encoded again."""
         if not len(dataset.corpus):
             raise UserError("the corpus is empty: there is nothing to search")
+        kind = self.stage.approximate
+        if kind:
+            load_faiss()  # if it is missing, that is told before hours of encoding
         encoder = self.encoder(dataset, store)
         with about(dataset=dataset.name, model=self.stage.name):
             embeddings = embed_corpus(dataset.corpus, encoder, store, self.setup.engine)
-        return DenseSearcher(self, dataset.corpus, encoder, embeddings, store)
+            segments = (
+                build_segments(embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.setup.memory)
+                if kind
+                else None
+            )
+        return DenseSearcher(self, dataset.corpus, encoder, embeddings, store, segments)
+
+    def approximations(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
+    ) -> tuple[Approximation, ...]:
+        """Return how near an approximate search of these queries comes to the exact one; nothing if it is exact."""
+        kind = self.stage.approximate
+        if kind is None or not queries:
+            return ()
+        asked = [query.key for query in queries]
+        key = digest(["recall", SAMPLE, SEED, self.describe(dataset), dataset.corpus.fingerprint, asked, k])
+
+        def build(folder: Path) -> dict[str, Any]:
+            recall, seconds = self.index(dataset, store).recall(queries, k)
+            return {"recall": recall, "sample": min(SAMPLE, len(queries)), "measured": seconds}
+
+        meta = store.make("recall", key, build).meta
+        parameters = asdict(kind)
+        name = str(self.stage)
+        return (Approximation(name, kind.name, parameters, meta["recall"], meta["sample"], meta["measured"]),)
 
 
 _TURN = threading.Lock()
@@ -86,43 +157,73 @@ class DenseSearcher:
     """Searches one corpus."""
 
     def __init__(
-        self, retriever: DenseRetriever, corpus: Corpus, encoder: Encoder, embeddings: Embeddings, store: Store | None
+        self,
+        retriever: DenseRetriever,
+        corpus: Corpus,
+        encoder: Encoder,
+        embeddings: Embeddings,
+        store: Store | None,
+        segments: Segments | None,
     ) -> None:
         self._retriever = retriever
         self._corpus = corpus
         self._encoder = encoder
         self._embeddings = embeddings
         self._store = store
+        self._segments = segments
         self._kept: list[Chunk] = []
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k nearest documents of each query, exactly."""
+        """Return the k nearest documents of each query: exactly, or those that the index proposes."""
         if k < 1:
             raise UserError(f"k must be at least 1, not {k}")
-        with _TURN, about(model=self._retriever.stage.name):
-            asked = query_vectors(queries, self._encoder, self._store, self._retriever.setup.engine)
-        vectors, card = asked.vectors, self._retriever.card
-        if vectors.shape[1] != self._embeddings.dimension:
-            sizes = f"{vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
-            raise UserError(f"{self._retriever.stage.name} gives vectors of different lengths: {sizes}")
+        asked, prepared = self._vectors(queries), self._embeddings.cost
         started = time.perf_counter()
-        cosine, setup = card.similarity == "cosine" and not card.normalise, self._retriever.setup
-        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, setup.memory)
-        hits = search_by_nodes(self._embeddings.shards, work, ranks, setup.engine, self._store)
-        if hits is None:
-            hits = search_exact(
-                vectors,
-                self._embeddings.blocks,
-                k,
-                ranks,
-                cosine=cosine,
-                memory=setup.memory,
-                device=setup.device,
-                kept=self._kept,
-            )
+        if self._segments:
+            hits, prepared = self._by_index(asked.vectors, k), prepared + self._segments.cost
+        else:
+            hits = self._exactly(asked.vectors, k)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         # As if the queries had been encoded just now: what is in the store took its time when it was made.
-        return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), self._embeddings.cost)
+        return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), prepared)
+
+    def recall(self, queries: Sequence[SearchQuery], k: int) -> tuple[dict[str, float], float]:
+        """Return the recall of the index on a sample of queries, and the seconds that measuring it took."""
+        vectors = self._vectors(queries).vectors[sampled(len(queries))]
+        started = time.perf_counter()
+        recall = mean_recall(self._by_index(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
+        return recall, time.perf_counter() - started
+
+    def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
+        stage, setup = self._retriever.stage, self._retriever.setup
+        with _TURN, about(model=stage.name):
+            asked = query_vectors(queries, self._encoder, self._store, setup.engine)
+        if asked.vectors.shape[1] != self._embeddings.dimension:
+            sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
+            raise UserError(f"{stage.name} gives vectors of different lengths: {sizes}")
+        return asked
+
+    def _by_index(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+        assert self._segments is not None
+        ranks, cosine = self._corpus.id_ranks(), self._retriever.takes_cosine
+        return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
+
+    def _exactly(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+        cosine, setup = self._retriever.takes_cosine, self._retriever.setup
+        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, setup.memory)
+        hits = search_by_nodes(self._embeddings.shards, work, ranks, setup.engine, self._store)
+        if hits is not None:
+            return hits
+        return search_exact(
+            vectors,
+            self._embeddings.blocks,
+            k,
+            ranks,
+            cosine=cosine,
+            memory=setup.memory,
+            device=setup.device,
+            kept=self._kept,
+        )
 
     def live(self) -> DenseSearcher:
         """Return one that keeps no vector of a query."""

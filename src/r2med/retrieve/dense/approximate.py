@@ -1,0 +1,260 @@
+"""Approximate search: a graph of neighbours (HNSW) or clusters (IVF) over each segment of the vectors, by faiss.
+
+The index only proposes. What it proposes is scored exactly, so scores are those of exact search, and the price is that
+documents may be missing. How many are is measured: see `recall.py`.
+
+A segment is built by one thread, from shards in their order, so that the same vectors make the same bytes however many
+segments are built side by side (on one kind of processor: others round otherwise). A run that is killed loses the
+segments it was at. Vectors lie in an index in half precision, as a mapped file.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.cost import Cost
+from r2med.encoders.encoder import Vectors
+from r2med.engine import cores, map_threads
+from r2med.engine.reporting import Reporter
+from r2med.errors import MissingExtraError
+from r2med.retrieve.dense.embeddings import SHARD
+from r2med.retrieve.dense.rescoring import Rescorer, Rows
+from r2med.retrieve.run import NO_DOCUMENT, best
+from r2med.store import Artefact, Store, digest
+
+VERSION = 1
+"""Of the way in which indexes are built."""
+
+SEGMENT_BYTES = 1 << 30
+"""Memory that building a segment takes at most; the more segments, the longer a search."""
+SEGMENT_SHARDS = 64
+"""Shards of a segment at most, 262,144 documents: what a kill loses, and what one core builds in some minutes."""
+
+BUILD_EF = 128
+"""Candidates for the neighbours of a document while a graph is built."""
+ITERATIONS = 10
+POINTS = 39
+"""Of k-means: rounds, and documents for each cluster, which is what faiss asks for at least."""
+TOGETHER = 64
+"""Queries that a thread searches at a time."""
+
+FILE = "index.faiss"
+
+
+class AnnIndex(Protocol):
+    """A kind of index with its parameters."""
+
+    name: ClassVar[str]
+
+    def built_from(self) -> list[Any]:
+        """Return what its bytes depend on besides the vectors."""
+
+    def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
+        """Return an index for so many rows."""
+
+    def effort(self, faiss: Any, index: Any, k: int) -> Any:
+        """Return what a search for k documents is told."""
+
+
+@dataclass(frozen=True)
+class Hnsw:
+    """A graph in which each document has so many links; a search keeps the best `ef` documents that it passes."""
+
+    links: int
+    ef: int
+    name: ClassVar[str] = "hnsw"
+
+    def built_from(self) -> list[Any]:
+        """Return what its bytes depend on besides the vectors."""
+        return [self.name, self.links, BUILD_EF]
+
+    def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
+        """Return an index for so many rows."""
+        index = faiss.IndexHNSWSQ(dimension, faiss.ScalarQuantizer.QT_fp16, self.links, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = BUILD_EF
+        return index
+
+    def effort(self, faiss: Any, index: Any, k: int) -> Any:
+        """Return what a search for k documents is told."""
+        return faiss.SearchParametersHNSW(efSearch=max(self.ef, k))
+
+
+@dataclass(frozen=True)
+class Ivf:
+    """Clusters of documents; a search looks into the nearest `probes`, or as many as hold four times what it is for."""
+
+    probes: int
+    name: ClassVar[str] = "ivf"
+
+    def built_from(self) -> list[Any]:
+        """Return what its bytes depend on besides the vectors."""
+        return [self.name, ITERATIONS, POINTS]
+
+    def empty(self, faiss: Any, dimension: int, rows: int) -> Any:
+        """Return an index for so many rows."""
+        clusters = max(1, min(int(4 * rows**0.5), rows // POINTS))
+        index = faiss.index_factory(dimension, f"IVF{clusters},SQfp16", faiss.METRIC_INNER_PRODUCT)
+        index.cp.niter = ITERATIONS
+        index.cp.min_points_per_centroid = 1  # a corpus of three documents is nothing to warn of
+        return index
+
+    def effort(self, faiss: Any, index: Any, k: int) -> Any:
+        """Return what a search for k documents is told."""
+        enough = math.ceil(4 * k * index.nlist / index.ntotal)
+        return faiss.SearchParametersIVF(nprobe=min(index.nlist, max(self.probes, enough)))
+
+
+def load_faiss() -> Any:
+    """Return the library. Raises UserError if it is not installed."""
+    try:
+        import faiss
+    except ImportError:
+        raise MissingExtraError("an approximate index", "ann") from None
+    return faiss
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The index of a corpus, segment by segment, mapped."""
+
+    kind: AnnIndex
+    opened: tuple[tuple[int, Any], ...]
+    """Pairs of (first row, index)."""
+    cost: Cost
+    """What they took when they were built."""
+
+    def search(
+        self,
+        queries: Vectors,
+        blocks: Sequence[tuple[int, Vectors]],
+        k: int,
+        ranks: npt.NDArray[np.int32],
+        *,
+        cosine: bool = False,
+    ) -> list[tuple[Rows, Vectors]]:
+        """Return (rows, exact scores) of each query's k best among the proposed, in no particular order."""
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        with _pool(cores()) as pool:
+            proposed = self._propose(queries, k + k // 8 + 16, pool)  # half precision may misplace some at the cut
+            rescorer = Rescorer(queries, cosine, pool)
+            for first, block in blocks:
+                rescorer.hold(first, block)
+            lines, columns = np.nonzero(proposed != NO_DOCUMENT)
+            rows = proposed[lines, columns]
+            scores = rescorer.score(lines, rows).astype(np.float32)
+        ends = np.cumsum(np.bincount(lines, minlength=len(queries)))
+        hits = zip(np.split(rows, ends[:-1]), np.split(scores, ends[:-1]), strict=True) if len(queries) else ()
+        return [(each[kept], of[kept]) for each, of in hits for kept in [best(of, k, ranks[each])]]
+
+    def _propose(self, queries: Vectors, count: int, pool: ThreadPoolExecutor) -> Rows:
+        """Return the rows of the best `count` documents of each query, by the scores of the index."""
+        faiss = load_faiss()
+        rows = np.full((len(queries), count), NO_DOCUMENT, np.int32)
+        scores = np.full((len(queries), count), -np.inf, np.float32)
+
+        def search(job: tuple[slice, int, Any]) -> tuple[slice, Rows, Vectors]:
+            lines, first, index = job
+            wanted = min(count, index.ntotal)
+            of_lines, positions = index.search(queries[lines], wanted, params=self.kind.effort(faiss, index, wanted))
+            return lines, np.where(positions < 0, NO_DOCUMENT, positions + first).astype(np.int32), of_lines
+
+        parts = [slice(at, at + TOGETHER) for at in range(0, len(queries), TOGETHER)]
+        jobs = ((lines, first, index) for lines in parts for first, index in self.opened)
+        for lines, more, of_more in map_threads(search, jobs, pool):
+            all_rows = np.concatenate((rows[lines], more), axis=1)
+            all_scores = np.concatenate((scores[lines], np.where(more == NO_DOCUMENT, -np.inf, of_more)), axis=1)
+            order = np.argpartition(-all_scores, count - 1, axis=1)[:, :count]
+            rows[lines] = np.take_along_axis(all_rows, order, axis=1)
+            scores[lines] = np.take_along_axis(all_scores, order, axis=1)
+        return rows
+
+
+def build_segments(
+    shards: Sequence[Artefact], kind: AnnIndex, store: Store, *, cosine: bool = False, memory: int = 2 << 30
+) -> Segments:
+    """Return the index of vectors, building the segments that the store does not have."""
+    faiss = load_faiss()
+    groups = list(_groups(shards))
+    stop = threading.Event()
+    reporter = Reporter("documents in the index", sum(_length(group) for group in groups))
+
+    def build(group: Sequence[Artefact]) -> Artefact:
+        key = digest([VERSION, kind.built_from(), cosine, [shard.path.name for shard in group]])
+        if (segment := store.get("ann", key)) is not None:
+            reporter.advance(_length(group))
+            return segment
+        return store.make("ann", key, lambda folder: _build(faiss, group, kind, cosine, folder, reporter, stop))
+
+    workers = max(1, min(cores(), memory // SEGMENT_BYTES))
+    with _pool(workers) as pool:
+        try:
+            made = list(map_threads(build, groups, pool))
+        except BaseException:
+            stop.set()  # the pool waits for its threads, and a segment takes minutes
+            raise
+    opened = ((part.meta["start"], faiss.read_index(str(part.file(FILE)), faiss.IO_FLAG_MMAP_IFC)) for part in made)
+    return Segments(kind, tuple(opened), Cost(seconds=sum(part.meta["seconds"] for part in made)))
+
+
+def _build(
+    faiss: Any,
+    shards: Sequence[Artefact],
+    kind: AnnIndex,
+    cosine: bool,
+    folder: Path,
+    reporter: Reporter,
+    stop: threading.Event,
+) -> dict[str, Any]:
+    rows = _length(shards)
+    index = kind.empty(faiss, _vectors(shards[0]).shape[1], rows)
+    if not index.is_trained:
+        step = max(1, rows // (POINTS * index.nlist))
+        index.train(np.concatenate([_unit_length(_vectors(shard)[::step], cosine) for shard in shards]))
+    for shard in shards:
+        if stop.is_set():
+            raise InterruptedError("another segment could not be built")
+        vectors = _vectors(shard)
+        index.add(_unit_length(vectors, cosine))
+        reporter.advance(len(vectors))
+    with (folder / FILE).open("wb") as file:  # by our file: a full disk raises an OSError that names its cause
+        faiss.write_index(index, faiss.PyCallbackIOWriter(file.write))
+    return {"start": shards[0].meta["start"], "faiss": faiss.__version__}
+
+
+def _pool(workers: int) -> ThreadPoolExecutor:
+    """Return our threads, in which faiss starts none of its own: another number of them would build another graph."""
+    return ThreadPoolExecutor(workers, initializer=load_faiss().omp_set_num_threads, initargs=(1,))
+
+
+def _groups(shards: Sequence[Artefact]) -> Iterator[Sequence[Artefact]]:
+    """Yield the shards of each segment: vectors as floats and the links of a graph are within its memory."""
+    row = 4 * int(_vectors(shards[0]).shape[1]) + 512
+    size = max(1, min(SEGMENT_SHARDS, SEGMENT_BYTES // (SHARD * row)))
+    for at in range(0, len(shards), size):
+        yield shards[at : at + size]
+
+
+def _vectors(shard: Artefact) -> npt.NDArray[Any]:
+    return shard.array("vectors")
+
+
+def _length(shards: Sequence[Artefact]) -> int:
+    return sum(len(_vectors(shard)) for shard in shards)
+
+
+def _unit_length(vectors: npt.NDArray[Any], cosine: bool) -> Vectors:
+    """Return vectors as faiss takes them; with cosine each of length 1, or 0 as it was."""
+    rows: Vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    if cosine:
+        norms = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
+        rows = np.divide(rows, norms, out=np.zeros(rows.shape), where=norms > 0).astype(np.float32)
+    return rows

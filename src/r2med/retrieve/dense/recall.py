@@ -1,0 +1,44 @@
+"""The price of an approximate index: the share of the exact top documents that it has, on a sample of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.encoders.encoder import Vectors
+from r2med.retrieve.dense.rescoring import Positions, Rows
+from r2med.retrieve.run import best
+
+SAMPLE = 50
+SEED = 13
+CUTOFFS = (10, 100, 1000)
+
+Hits = Sequence[tuple[Rows, Vectors]]
+
+
+def sampled(queries: int) -> Positions:
+    """Return the positions of the queries that are searched both ways, ascending: all of them if they are few."""
+    chosen = np.random.default_rng(SEED).choice(queries, min(queries, SAMPLE), replace=False)
+    return np.sort(chosen).astype(np.int64)
+
+
+def mean_recall(approximate: Hits, exact: Hits, k: int, ranks: npt.NDArray[np.int32]) -> dict[str, float]:
+    """Return for each cutoff up to k, or else for k, the mean share of the exact top that is in the approximate top."""
+    return {
+        f"recall@{cutoff}": float(
+            np.mean(
+                [
+                    len(np.intersect1d(_top(few, cutoff, ranks), wanted := _top(all_of, cutoff, ranks))) / len(wanted)
+                    for few, all_of in zip(approximate, exact, strict=True)
+                ]
+            )
+        )
+        for cutoff in [each for each in CUTOFFS if each <= k] or [k]
+    }
+
+
+def _top(hits: tuple[Rows, Vectors], cutoff: int, ranks: npt.NDArray[np.int32]) -> Rows:
+    rows, scores = hits
+    return rows[best(scores, cutoff, ranks[rows])]
