@@ -99,6 +99,13 @@ def test_batches_of_a_stretch_are_its_rows(make) -> None:
     assert found == pairs[1000:2100]
 
 
+def test_stretches_hold_so_many_bytes_and_documents_at_most_and_one_document_at_least(make) -> None:
+    corpus = make([(str(i), text) for i, text in enumerate(["abc", "é", "", "x" * 20, "d", "e", "f"])])
+    assert list(corpus.stretches(5)) == [(0, 3), (3, 4), (4, 7)]
+    assert list(corpus.stretches(5, 2)) == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+    assert list(corpus.stretches(100, 2, start=3, stop=6)) == [(3, 5), (5, 6)]
+
+
 def test_an_empty_corpus_has_nothing(make) -> None:
     corpus = make([])
     assert len(corpus) == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from r2med.data import Corpus, Query, load
 from r2med.errors import UserError
-from r2med.retrieve.bm25 import BM25, index
+from r2med.retrieve.bm25 import BM25, index, postings
 from r2med.retrieve.bm25.scorers import byte_length
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store
@@ -126,7 +126,7 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
     rng = np.random.default_rng(1)
     corpus = corpus_of(*(" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)))
     whole = search(corpus, "fever oedema naïve 38.5", store, k=200)
-    monkeypatch.setattr(index, "BLOCK", 16)
+    monkeypatch.setattr(postings, "BLOCK", 16)
     monkeypatch.setattr(index, "SEGMENT", 64)
     assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
     searcher = BM25().index(dataset_of(corpus), Store(tmp_path / "other"), memory=1)  # each segment in its turn only
@@ -135,14 +135,30 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
         assert again == whole
 
 
-MARKED = st.text(alphabet="aB0 .,:;\"'_-()#*\t\x00é\u05d4\u0301\u200d\ufe0f\u20e3\U0001f600\U0001f3fd", max_size=40)
+def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path):
+    rng = np.random.default_rng(2)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)] + [
+        "cough " * 300,
+        "",
+        "ilex " * 70_000,
+    ]
+    files = {}
+    for memory in (1 << 30, 16_000, 64):  # one part, about ten, and one for each document
+        folder = tmp_path / str(memory)
+        folder.mkdir()
+        meta = postings.write_segment(corpus_of(*texts), 1000, folder, memory)
+        files[memory] = meta, {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert files[1 << 30] == files[16_000] == files[64]
+
+
+MARKED = st.text(alphabet="aB0xyz .,:;\"'_-()#*\t\x00é\u05d4\u0301\u200d\ufe0f\u20e3\U0001f600\U0001f3fd", max_size=40)
 
 
 @given(st.lists(st.text(max_size=40) | MARKED, min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
 def test_the_indexer_s_shortcuts_give_the_analyser_s_terms(texts):
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
-    segment = index.build_segment(corpus_of(*texts), 0, len(texts))
+    segment = postings.build_segment(corpus_of(*texts), 0, len(texts))
     bags = [Counter() for _ in texts]
     for number, term in enumerate(segment.terms.to_pylist()):
         here = slice(segment.offsets[number], segment.offsets[number + 1])
@@ -154,13 +170,13 @@ def test_the_indexer_s_shortcuts_give_the_analyser_s_terms(texts):
 def test_the_index_is_built_once_and_mapped_after(store, monkeypatch):
     corpus = corpus_of("fever", "cough and fever")
     first = search(corpus, "fever", store)
-    monkeypatch.setattr(index, "build_segment", None)  # would fail if it were called
+    monkeypatch.setattr(postings, "build_segment", None)  # would fail if it were called
     assert search(corpus, "fever", store) == first
     assert search(corpus, "fever", store, k1=2.0) != first
 
 
 def test_a_term_more_frequent_than_a_byte_holds_counts_in_full(store):
-    segment = index.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
+    segment = postings.build_segment(corpus_of("fever " * 70_000, "cough"), 0, 2)
     assert sorted(segment.frequencies.tolist()) == [1, 70_000]
 
 

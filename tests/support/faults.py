@@ -75,12 +75,12 @@ def _tell(log: Path, event: str) -> None:
 
 
 def _tell_builds(log: Path) -> None:
-    from r2med.retrieve.bm25 import index
+    from r2med.retrieve.bm25 import postings
 
-    build = index.build_segment
+    build = postings.build_segment
 
     def told(*arguments: Any) -> Any:
         _tell(log, "build")
         return build(*arguments)
 
-    index.build_segment = told
+    postings.build_segment = told

@@ -18,7 +18,7 @@ from r2med.engine.threads import map_threads
 from r2med.errors import UserError
 from r2med.results.collection import Collection, Kept
 from r2med.results.record import Record
-from r2med.retrieve.bm25.index import NEVER_AT_EDGE
+from r2med.retrieve.bm25.chunks import NEVER_AT_EDGE
 from r2med.retrieve.written_run import WrittenRun
 from r2med.store.files import sha256
 from r2med.text.highlight import COMMON, Words, around

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from r2med.retrieve.bm25.index import BLANKED, cut_chunks
+from r2med.retrieve.bm25.chunks import BLANKED, cut_chunks
 from r2med.text.english import located_terms
 
 Mask = npt.NDArray[np.bool_]
@@ -62,8 +62,7 @@ class WordForms:
         """
         text = self._texts[row]
         starts = _starts(text)
-        before = int(text[:1] in BLANKS)  # the empty chunk before a text that begins with a blank
-        chunks = self._row(row)[before : before + len(starts)]
+        chunks = self._row(row)
         hit = matching[chunks]
         firsts = starts[hit]
         if not len(firsts):

@@ -90,6 +90,19 @@ class Corpus:
             yield start, batch.column(0), batch.column(1)
             start += len(batch)
 
+    def stretches(
+        self, size: int, documents: int | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield (start, stop) of consecutive stretches of rows: so many bytes of text at most, unless one has more."""
+        sizes = [np.asarray(pc.binary_length(texts), dtype=np.int64) for _, _, texts in self.batches(start, stop)]
+        ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
+        first = 0
+        while first < len(ends) - 1:
+            last = max(first + 1, int(ends.searchsorted(ends[first] + size, "right")) - 1)
+            last = min(last, first + (documents or last))
+            yield start + first, start + last
+            first = last
+
     def part(self, start: int, stop: int) -> Corpus:
         """Return some consecutive rows, which can be read and sent elsewhere but not found by their ids."""
         rows = [pa.record_batch([ids, texts], schema=SCHEMA) for _, ids, texts in self.batches(start, stop)]

@@ -20,6 +20,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -283,10 +284,12 @@ def _cache_folder() -> Path:
 
 
 def _seal(folder: Path, meta: dict[str, Any]) -> None:
-    files = {}
-    for path in sorted(p for p in folder.iterdir() if p.is_file()):
-        sync(path)
-        files[path.name] = {"size": path.stat().st_size, "sha256": sha256(path)}
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    with ThreadPoolExecutor() as threads:  # disks flush while cores hash
+        flushed = threads.map(sync, paths)
+        hashes = list(threads.map(sha256, paths))
+        list(flushed)  # raises what it raised
+    files = {path.name: {"size": path.stat().st_size, "sha256": sha} for path, sha in zip(paths, hashes, strict=True)}
     body = {"files": files, "meta": meta}
     write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode())
     _stamp(folder, {name: _signature(folder / name) for name in files})

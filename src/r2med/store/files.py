@@ -7,7 +7,7 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,24 @@ def _hidden(path: Path) -> str:
 
 def write_array(path: Path, array: npt.NDArray[Any]) -> None:
     """Save an array as .npy. Unlike `np.save`, a full disk raises an OSError that names its cause."""
-    array = np.ascontiguousarray(array)
+    with array_file(path, array.dtype, array.shape) as add:
+        add(array)
+
+
+@contextlib.contextmanager
+def array_file(
+    path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
+    """Yield a function that appends to the array of an .npy file, which has that shape when all its parts are there."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        if array.size:
-            file.write(array.data.cast("B"))
+        np.lib.format.write_array_header_1_0(file, header)
+
+        def add(part: npt.NDArray[Any]) -> None:
+            if part.size:
+                file.write(np.ascontiguousarray(part, dtype).data.cast("B"))
+
+        yield add
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:

@@ -21,18 +21,22 @@ from r2med.data.corpus import Corpus
 from r2med.engine import cores, map_threads
 from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
-from r2med.retrieve.bm25.index import VERSION, Index, Positions, Segment, open_index
+from r2med.retrieve.bm25.index import VERSION, Index, Positions, open_index
+from r2med.retrieve.bm25.postings import MEMORY, Segment
 from r2med.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run, best, best_positive
 from r2med.setup import Setup
 from r2med.stages import Opened, Stage
 from r2med.store import Store, about, digest
-from r2med.store.files import let_go, write_array
+from r2med.store.files import array_file, let_go
 from r2med.text import english
 
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]
 """Rows and scores."""
+
+IMPACTS = 1 << 18
+"""Impacts computed at a time: what a core's cache holds."""
 
 
 class BM25(Stage, kind="retrieve"):
@@ -54,7 +58,7 @@ class BM25(Stage, kind="retrieve"):
         """Return every setting a score depends on, the same for every dataset."""
         return {**self.settings(), "version": VERSION, "analysis": "lucene-english"}
 
-    def index(self, dataset: Dataset, store: Store, engine: Engine = THREADS, memory: int = 2 << 30) -> BM25Searcher:
+    def index(self, dataset: Dataset, store: Store, engine: Engine = THREADS, memory: int = MEMORY) -> BM25Searcher:
         """Return a searcher; index and impacts come from the store if they are there.
 
         Of an index larger than `memory`, each segment is in memory in its turn only.
@@ -63,19 +67,28 @@ class BM25(Stage, kind="retrieve"):
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         with about(dataset=dataset.name):
-            index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats, engine)
+            index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats, engine, memory)
             impacts = [self._impacts(index, segment, store) for segment in index.segments]
         return BM25Searcher(self, corpus, index, impacts, memory)
 
     def _impacts(self, index: Index, segment: Segment, store: Store) -> Floats:
         """Return the impact of each posting, memory-mapped."""
 
+        scorer = SCORERS[self.scorer]
+        frequencies, documents = segment.frequencies, segment.documents
+
         def build(folder: Path) -> dict[str, Any]:
-            scorer = SCORERS[self.scorer]
             norms = scorer.norms(segment.lengths, index.collection, self.k1, self.b)
-            write_array(folder / "impacts.npy", scorer.impacts(segment.frequencies, norms[segment.documents]))
-            let_go(segment.frequencies)
-            let_go(segment.documents)
+
+            def impacts(first: int) -> Floats:
+                here = slice(first, first + IMPACTS)
+                return scorer.impacts(frequencies[here], norms.take(documents[here]))
+
+            with array_file(folder / "impacts.npy", norms.dtype, documents.shape) as add:
+                for part in map_threads(impacts, range(0, len(documents), IMPACTS)):
+                    add(part)
+            let_go(frequencies)
+            let_go(documents)
             return {}
 
         return store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build).array("impacts")
