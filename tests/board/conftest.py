@@ -13,6 +13,7 @@ import pytest
 
 from r2med.results import Record, evaluate
 from r2med.results.collection import collect
+from r2med.retrieve.retriever import Approximation
 from r2med.store import Store
 from support.browser import launched
 
@@ -28,7 +29,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three systems on three datasets of the demo, and one of a hostile name, judged by its own LLM, on one of them."""
+    """Three systems on three datasets of the demo; one of a hostile name, judged by its own LLM, and approximate."""
     folder = tmp_path_factory.mktemp("records")
     store = Store(folder / "store")
     for system in SYSTEMS:
@@ -36,7 +37,9 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
             record = evaluate(system, dataset, folder / "results", store=store)
     judged = record.dataset.model_copy(update={"judges": ("author",)})
     settings = {**record.settings, HOSTILE: HOSTILE}
-    renamed = record.model_copy(update={"system": HOSTILE, "dataset": judged, "settings": settings})
+    searches = (Approximation(HOSTILE, "hnsw", {"ef": 200}, {"recall@10": 0.987}, 8, 1.5),)
+    stages = tuple(stage.model_copy(update={"approximate": searches}) for stage in record.stages[-1:])
+    renamed = record.model_copy(update={"system": HOSTILE, "dataset": judged, "settings": settings, "stages": stages})
     renamed.write(folder / "results" / f"hostile-{record.key[:10]}.json")
     return folder / "results"
 

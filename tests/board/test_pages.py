@@ -211,3 +211,13 @@ def test_a_system_whose_llm_is_of_the_family_of_the_judge_is_flagged(open_page: 
     assert chip.count() == 1
     assert "window.harmed" in chip.locator("xpath=ancestor::tr").inner_text()
     assert chip.get_attribute("title").endswith("judged the documents of demo/PMC-Clinical")
+
+
+def test_an_approximate_search_is_marked_and_its_recall_told(open_page: Open) -> None:
+    page = open_page(DEMO)
+    whole(page)
+    [mark] = page.get_by_text("≈ approximate search").all()
+    assert "recall@10 0.987 of exact search" in mark.get_attribute("title")
+    page = open_page(f"#/system?name={quote(HOSTILE)}")
+    assert "recall@10 0.987 of exact search (8 queries, measured in 1.5 s)" in page.inner_text("main")
+    assert "≈" not in open_page("#/system?name=bm25").inner_text("main")

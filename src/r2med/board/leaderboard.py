@@ -10,6 +10,7 @@ from r2med.board.system_facts import judged_by_kin, parts_of_published, parts_of
 from r2med.cost import total
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.measure import HEADLINE
+from r2med.results.approximate_searches import approximate_searches
 from r2med.results.collection import Collection, Kept
 from r2med.results.comparison import Interval, classes, intervals
 from r2med.results.published import published
@@ -104,6 +105,7 @@ def _systems(
             "classes": [each.get(system) for each in levels],
             "cost": _cost(records),
             "failures": sum(record.failures + record.unordered for record in records),
+            "approximate": approximate_searches(records),
             "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
         }
 

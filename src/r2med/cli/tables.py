@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +15,9 @@ from r2med.cli.terminal_text import printable
 from r2med.cost import Cost
 from r2med.data.dataset_cards import short_name
 from r2med.results import Record, Results
+from r2med.results.approximate_searches import approximate_searches
 from r2med.results.cells import MISSING, row_cost, row_latency, row_means, shown_dollars, shown_score, shown_seconds
+from r2med.results.record import declared_stages
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, searched without one"),
@@ -42,6 +43,8 @@ def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
     if results.records:
         _print_scores(output, results, measure)
         output.print()
+    for line in approximate_searches(results.records):
+        output.print(plain(f"≈ {line}."), soft_wrap=True)
     for line in _failures(results.records):
         output.print(plain(line, "yellow"), soft_wrap=True)
     for line in _errors(results):
@@ -122,7 +125,7 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
     if any(
         stage.get("stage") == "bm25" and stage.get("scorer") == "published"
         for record in records
-        for stage in _declared(record.settings)
+        for stage in declared_stages(record.settings)
     ):
         yield BM25_CAPTION
     yield TIME_CAPTION
@@ -130,17 +133,6 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
         yield PRICE_CAPTION
     if all(record.offline for record in records):
         yield OFFLINE_CAPTION
-
-
-def _declared(settings: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every stage in the settings of a system, those within others too."""
-    if isinstance(settings, Mapping):
-        if "stage" in settings:
-            yield settings
-        settings = list(settings.values())
-    if isinstance(settings, list | tuple):
-        for part in settings:
-            yield from _declared(part)
 
 
 def _failures(records: Sequence[Record]) -> Iterator[str]:

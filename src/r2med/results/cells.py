@@ -11,6 +11,7 @@ from r2med.cost import Cost, total
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.errors import UserError, unknown
 from r2med.measure.measures import HEADLINE, group_means, recorded_measure
+from r2med.results.approximate_searches import approximate_searches
 from r2med.results.collection import Kept, checked
 from r2med.results.comparison import Comparison, comparison
 from r2med.results.record import Record
@@ -45,6 +46,7 @@ class Cell:
             "key": record.key,
             "mean": record.mean,
             "failures": record.failures + record.unordered,
+            "approximate": approximate_searches([record]),
             "llm_tokens": cost.llm_tokens,
             "cost_usd": cost.dollars if not cost.unpriced else None,
             "encoder_seconds": cost.encoder_seconds,

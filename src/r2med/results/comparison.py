@@ -16,6 +16,7 @@ from r2med.measure import HEADLINE, Measure, significance
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, RESAMPLES, Pairs, Values
 from r2med.measure.slices import Slice, SliceFacts, slices
+from r2med.results.approximate_searches import approximate_searches
 from r2med.results.collection import MAX_FAILURES, Collection, collect
 from r2med.results.record import QueryFacts
 
@@ -275,7 +276,7 @@ def comparison(
         baseline=baseline,
         queries=queries,
         slices=tuple(_slice_pairs(cut, values, names, pairs, resamples, seed)),
-        notices=tuple(notices),
+        notices=(*notices, *approximate_searches(kept.record for kept in collection)),
         _values=values,
     )
 

@@ -326,6 +326,17 @@ def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
             yield name, stage["seed"]
 
 
+def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every stage in the settings of a system, those within others too."""
+    if isinstance(settings, Mapping):
+        if "stage" in settings:
+            yield settings
+        settings = list(settings.values())
+    if isinstance(settings, list | tuple):
+        for part in settings:
+            yield from declared_stages(part)
+
+
 @cache
 def installed_versions() -> dict[str, str]:
     """Return the versions of this package, of Python, and of all that may have had a part in a number."""

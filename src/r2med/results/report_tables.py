@@ -97,4 +97,5 @@ def _caption(compared: Comparison) -> str:
     return (
         f"{compared.measure} × 100. Avg: the unweighted mean of the datasets. The best is bold, the second underlined. "
         f"{told}; paired sign flips within datasets. {detectable(compared)}"
+        + "".join(f" {notice}." for notice in compared.notices)
     )

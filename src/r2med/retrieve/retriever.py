@@ -80,10 +80,6 @@ class Approximation:
     seconds: float
     """What measuring took."""
 
-    def __str__(self) -> str:
-        shares = ", ".join(f"{name} {value:.3f}" for name, value in self.recall.items())
-        return f"{self.name}: {shares} against exact search ({self.sample} queries, measured in {self.seconds:.1f} s)"
-
 
 @runtime_checkable
 class Approximate(Protocol):

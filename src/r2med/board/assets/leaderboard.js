@@ -200,6 +200,7 @@
 
   const about = (row) => [row.ours ? h("span", { class: "chip solid" }, row.entry ? `entry ${visible(row.entry)}` : row.from) : null, row.ours ? " " : "", row.kind, row.ours ? "" : ` · ${visible(row.reported_by)}`,
     row.failures ? [" · ", h("span", { class: "chip bad" }, `${row.failures} ${row.failures === 1 ? "failure" : "failures"}`)] : "",
+    row.approximate?.length ? [" · ", h("span", { class: "chip", title: row.approximate.map(visible).join(" · ") }, "≈ approximate search")] : "",
     row.judged_by_kin?.length ? [" · ", h("span", { class: "chip bad", title: `An LLM of the same family judged the documents of ${row.judged_by_kin.map(visible).join(", ")}` }, "judge’s own family")] : ""];
 
   /* --- details ----------------------------------------------------------------------------------------------------- */

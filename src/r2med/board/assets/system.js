@@ -44,7 +44,7 @@
     main.append(head(site, system, set, run), figures(row, columns, records, site, rows), actions(site, system, set),
       section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]),
-      section("Cost by stage", stageTable(records, site)),
+      section("Cost by stage", stageTable(records, site), system.approximate.map((line) => h("p", null, "≈ ", named(line), "."))),
       section("Failures", failures(records, system, site)),
       section("Run it again", board.command(data.command), h("p", null, "What was computed before is read back; the same command goes on where it was stopped.")),
       section("Settings", h("div", { class: "columns" }, facts(data.settings), facts([...data.versions, ...origin(records)]))));
