@@ -209,7 +209,7 @@ def test_everything_can_be_done_with_keys(open_page: Open) -> None:
     settled(page, "1")
     assert len(shown(page, ".entry")) == 1
     page.go_back()
-    page.wait_for_function("document.querySelectorAll('.entry').length === 8")
+    page.wait_for_function("() => document.querySelectorAll('.entry').length === 8")
     settled(page, "1")
 
 

@@ -124,7 +124,9 @@ def test_two_systems_are_sent_to_the_explorer_by_key(open_page: Open) -> None:
     page.wait_for_selector("main table tbody tr")
     for key in ("j", "c", "j", "c"):
         page.keyboard.press(key)
-    page.wait_for_function(r"/^#\/explorer\?.*a=.*&b=/.test(location.hash)")  # the explorer adds the query it shows
+    page.wait_for_function(
+        r"() => /^#\/explorer\?.*a=.*&b=/.test(location.hash)"
+    )  # the explorer adds the query it shows
 
 
 def contrast(page: Any) -> dict[str, float]:

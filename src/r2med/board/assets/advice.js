@@ -23,7 +23,7 @@
 
   function lede(all, advice) {
     return h("div", { class: "lede" },
-      h("p", { class: "eyebrow" }, named(advice.dataset), ` · ${advice.questions.toLocaleString("en")} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`),
+      h("p", { class: "eyebrow" }, named(advice.dataset), ` · ${board.count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`),
       h("h1", null, "Which pipeline to use"),
       all.length > 1 ? board.segmented("Dataset", all.map((each) => [each.dataset, visible(each.dataset)]), advice.dataset, (data) => board.go("advice", { data })) : null,
       h("p", null, h("strong", null, named(advice.cheapest)), `: ${advice.reason}.`),

@@ -65,7 +65,7 @@ const board = (() => {
   async function show() {
     const site = await file("site").promise;
     const { page: name, params } = address();
-    const main = document.getElementById("main");
+    const main = h("div"); // each time a new one: a page that is still at work when another is opened writes where nobody sees it
     const moved = current !== name;
     current = name;
     for (const anchor of document.querySelectorAll("#nav a")) {
@@ -73,7 +73,7 @@ const board = (() => {
       else anchor.removeAttribute("aria-current");
     }
     document.title = `${pages.get(name).title} · ${product}`;
-    main.replaceChildren();
+    supplant(document.getElementById("main").lastElementChild, main);
     try {
       await pages.get(name).show(main, params, site);
     } catch (error) {
@@ -170,25 +170,39 @@ const board = (() => {
     return lines.length ? next : -1;
   }
 
+  const afterFrame = (act) => requestAnimationFrame(() => setTimeout(act));
+
   const filling = new WeakMap(); // element -> what is filling it
 
-  /* Fill an element with what `make(i)` makes of `count` items: the first ones now, the others, a slice in each frame, when these
-     have been shown. A click is answered at once, however much lies below the screen. */
-  function fillInTurn(element, count, make, first) {
-    filling.set(element, make);
-    element.replaceChildren();
-    const slice = (from, to) => {
-      element.append(...Array.from({ length: Math.min(to, count) - from }, (_, i) => make(from + i)));
-      element.setAttribute("aria-busy", String(to < count));
+  /* Call slice(0) now and those up to `count` in the frames after it, one in each, unless the element is gone or filled anew.
+     A click is answered at once, however much lies below the screen. */
+  function inTurn(element, count, slice) {
+    filling.set(element, slice);
+    const turn = (i) => {
+      slice(i);
+      element.setAttribute("aria-busy", String(i + 1 < count));
+      if (i + 1 < count) afterFrame(() => { if (element.isConnected && filling.get(element) === slice) turn(i + 1); });
     };
-    slice(0, first);
-    const next = (from) => from < count && requestAnimationFrame(() => setTimeout(() => {
-      if (!element.isConnected || filling.get(element) !== make) return;
-      slice(from, from + first);
-      next(from + first);
-    }));
-    next(first);
+    turn(0);
     return element;
+  }
+
+  /* Fill a list with what `make(i)` makes of `count` items: `size` of them from the item `from` on at once, the others in turn;
+     until then an empty item keeps the place. */
+  function fillInTurn(list, count, make, size, from = 0) {
+    const items = Array.from({ length: count }, () => h("li"));
+    const order = [...items.keys()];
+    order.push(...order.splice(0, from));
+    list.replaceChildren(...items);
+    return inTurn(list, Math.ceil(count / size), (i) => order.slice(i * size, (i + 1) * size).forEach((at) => items[at].replaceWith(make(at))));
+  }
+
+  /* Put an element in the place of another, which is taken apart only after the new one was shown: a long table takes its time. */
+  function supplant(old, fresh) {
+    old.removeAttribute("id");
+    old.classList.add("leaving");
+    old.before(fresh);
+    afterFrame(() => old.remove());
   }
 
   function download(name, text, type = "text/plain") {
@@ -199,6 +213,9 @@ const board = (() => {
 
   /* A value between 0 and 1 as points, "27.59"; nothing known is a dash. */
   const points = (value, digits = 2) => (value === null || value === undefined ? "–" : (100 * value).toFixed(digits));
+
+  const number = new Intl.NumberFormat("en");
+  const count = (value) => number.format(value);
 
   const seconds = (value) => (value === null ? "–" : value < 0.0005 ? "< 1 ms" : value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(value < 10 ? 2 : 0)} s`);
 
@@ -220,5 +237,5 @@ const board = (() => {
 
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, fillInTurn, download, copy, toast, points, seconds };
+  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, afterFrame, inTurn, fillInTurn, supplant, download, copy, toast, points, count, seconds };
 })();

@@ -3,7 +3,8 @@
 
 (() => {
   const { h, named, points, marks, ledger, ranking } = board;
-  const AT_ONCE = 20; // queries of the list that are drawn first
+  const AT_ONCE = 12; // queries of the list that are drawn first
+  const ABOVE = 2; // of them above the one that is open
   const FOUND = 10; // "finds it": a relevant document among the first ten
   const MEASURES = ["nDCG@10", "R@10", "R@100", "MRR", "MAP"];
   const ORDERS = [
@@ -140,7 +141,7 @@
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
     const current = shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
-    board.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), Math.max(0, current) + AT_ONCE);
+    board.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), AT_ONCE, Math.max(0, current - ABOVE));
   }
 
   /* Mark the query that is open, and have it in view. */
@@ -188,8 +189,8 @@
     });
     const nobody = rows.filter((row) => row.ranks.every(([, rank]) => !rank)).length;
     return h("section", { class: "section" }, h("div", { class: "row spread" }, h("h2", null, "Where the relevant documents are"),
-      h("p", { class: "legend" }, key("a", "A"), b === undefined ? null : key("b", "B"), h("span", { class: "key-tick" }), `each of ${ranking.count(view.index.systems.length, "system")}`)),
-    nobody ? h("p", { class: "note" }, `${nobody} of ${ranking.count(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`) : null,
+      h("p", { class: "legend" }, key("a", "A"), b === undefined ? null : key("b", "B"), h("span", { class: "key-tick" }), `each of ${ranking.counted(view.index.systems.length, "system")}`)),
+    nobody ? h("p", { class: "note" }, `${nobody} of ${ranking.counted(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`) : null,
     ledger.ledger(rows));
   }
 
@@ -204,14 +205,11 @@
   function generated(system, letter, position, file) {
     const own = view.query.generated.find(([, , systems]) => systems.includes(system));
     const wanted = wantedBy(-1);
-    const text = own && h("details", { class: "generated" }, h("summary", null, `What ${letter} searched with`),
-      own[0].map((each) => h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length]))));
-    const trace = file.traces.includes(position) && h("details", { class: "generated" }, h("summary", null, `What ${letter} did, turn by turn`));
-    if (trace) {
-      trace.addEventListener("toggle", async () => {
-        if (trace.open && trace.childElementCount === 1) trace.append(...turns(await board.load(`explorer/${view.number}/t${system}-${position}`)));
-      });
-    }
+    const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
+    const text = own && folded(`What ${letter} searched with`);
+    if (text) board.afterFrame(() => text.append(...own[0].map((each) => h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length])))));
+    const trace = file.traces.includes(position) && folded(`What ${letter} did, turn by turn`);
+    if (trace) trace.addEventListener("toggle", async () => trace.append(...turns(await board.load(`explorer/${view.number}/t${system}-${position}`))), { once: true });
     return [text, trace];
   }
 
@@ -273,10 +271,13 @@
       h("button", { type: "button", "data-focus": "compare", onclick: compare }, b === undefined ? "Compare with another" : "Close the comparison"));
     if (b === undefined) return h("section", { class: "section" }, head, marks.legend(marked), column(made[0]));
     const gold = view.query.documents.slice(0, view.query.gold).map(([id], i) => [id, ranksOf(a, position)[i] ?? 0, ranksOf(b, position)[i] ?? 0]);
+    const between = h("div", { class: "between" });
+    const { gold: relevant } = view.query;
+    board.afterFrame(() => between.append(ledger.slope(made[0].ranking, made[1].ranking, (document) => document < relevant)));
     return h("section", { class: "section" }, head,
       ranking.summary(made[0].ranking, made[1].ranking, gold, view.chosen.measure, [valueOf(a, position), valueOf(b, position)]), marks.legend(marked),
       sideSwitch(), h("div", { class: "pair", "data-side": view.side }, column(made[0], made[1]),
-        h("div", { class: "between" }, ledger.slope(made[0].ranking, made[1].ranking, (document) => document < view.query.gold)), column(made[1], made[0])));
+        between, column(made[1], made[0])));
   }
 
   /* --- drawing ---------------------------------------------------------------------------------------------------- */
@@ -291,25 +292,26 @@
     if (own !== view || own.turn !== turn) return; // something else was chosen meanwhile
     const { q, ...rest } = chosen;
     const list = JSON.stringify(rest);
-    if (own.listDrawn !== list) {
-      own.listDrawn = list;
-      own.shown = listed();
-      drawList();
-    }
+    if (own.listed !== list) own.shown = listed();
+    own.listed = list;
     let position = own.index.queries.findIndex(([id]) => id === q);
     if (!own.shown.includes(position)) position = own.shown[0] ?? -1;
     if (position >= 0) chosen.q = own.index.queries[position][0]; // else what was open opens again when the search is over
     remember(false);
     own.order.value = chosen.order;
+    const query = position < 0 ? null : await board.load(`explorer/${own.number}/q${position}`);
+    if (own !== view || own.turn !== turn) return;
+    own.query = query;
+    if (own.listDrawn !== list) drawList();
+    own.listDrawn = list;
     markCurrent(own.shown.indexOf(position));
     if (position < 0) {
       own.drawn = "";
       own.body.replaceChildren(h("p", { class: "empty" }, "No query is left. Choose another order, or search for other words."));
       return;
     }
-    own.query = await board.load(`explorer/${own.number}/q${position}`);
     const drawn = [position, a, b, chosen.measure, own.shown.length, own.shown.indexOf(position)].join(" ");
-    if (own !== view || own.turn !== turn || own.drawn === drawn) return;
+    if (own.drawn === drawn) return;
     own.drawn = drawn;
     if (own.position !== undefined && own.position !== position) window.scrollTo(0, 0);
     own.position = position;

@@ -3,7 +3,7 @@
 
 (() => {
   const { h, named, points, visible } = board;
-  const AT_ONCE = 30; // rows of the table that are drawn first
+  const GROUP = 16; // rows that are drawn, moved and painted together
   let view = null; // what is on the screen: {site, set, setNumber, measure, columns, all, rows, params, body, selected}
 
   const X_AXES = new Map([
@@ -20,9 +20,8 @@
     const columns = board.rows.columns(site, set);
     const all = await board.rows.all(site, setNumber, measure, columns);
     view = { site, set, setNumber, measure, columns, all, params, selected: -1, marked: null, lines: new Map() };
-    const body = h("div", { id: "results" });
-    view.body = body;
-    main.replaceChildren(lede(), controls(), body);
+    view.body = h("div");
+    main.replaceChildren(lede(), controls(), view.body);
     draw();
   }
 
@@ -53,7 +52,7 @@
     const known = set.datasets.map((number) => site.datasets[number]);
     const queries = known.reduce((sum, dataset) => sum + (dataset.queries || 0), 0);
     return h("div", { class: "lede" },
-      h("p", { class: "eyebrow" }, `${set.name} · ${known.length} ${known.length === 1 ? "dataset" : "datasets"}, ${queries.toLocaleString("en")} queries · ${measure} × 100`),
+      h("p", { class: "eyebrow" }, `${set.name} · ${known.length} ${known.length === 1 ? "dataset" : "datasets"}, ${board.count(queries)} queries · ${measure} × 100`),
       h("h1", null, "Which systems reason about medicine?"),
       h("p", null, summary()),
       set.name === "demo" ? h("p", { class: "note" }, "The demo is small and written to show one thing. Its figures mean nothing beyond it.") : null);
@@ -97,7 +96,8 @@
       if (board.measure.parse(wanted)) restart({ measure: wanted === view.site.measure ? "" : wanted });
       else board.toast(`${name} needs a cutoff`);
     };
-    return h("div", { class: "row measure" },
+    const near = () => board.rows.goldFiles(view.set);
+    return h("div", { class: "row measure", onpointerenter: near, onfocusin: near },
       board.select("Measure", board.measure.FAMILIES.map((name) => [name, name]), family, (name) => apply(name, cutoff || (name === "MRR" ? null : 10))),
       h("label", { class: "field" }, h("span", null, "Cutoff"),
         h("input", { type: "number", min: 1, max: 1000, value: cutoff ?? "", placeholder: "none", onchange: (event) => apply(family, event.target.value) })));
@@ -113,13 +113,15 @@
     view.selected = -1;
     const filtered = ["q", ...board.rows.FILTERS.map(([name]) => name)].filter((name) => view.params.get(name));
     const reset = () => restart(Object.fromEntries(filtered.map((name) => [name, ""])));
-    view.body.replaceChildren(
+    const results = h("div", { id: "results" },
       h("div", { class: "row spread results-head" },
         h("p", { class: "muted", role: "status" }, `${view.rows.length} of ${view.all.length} systems`,
           filtered.length ? h("button", { type: "button", class: "plain", onclick: reset }, "Show all") : null),
         board.exports.buttons(() => ({ measure: view.measure, columns: view.columns, rows: view.rows }))),
       view.params.get("view") === "chart" ? chart() : table(),
       notes());
+    board.supplant(view.body, results);
+    view.body = results;
   }
 
   function notes() {
@@ -146,18 +148,19 @@
     const head = (id, label, title, classes) => h("th", { scope: "col", class: classes, "aria-sort": by === id ? (upwards ? "ascending" : "descending") : null },
       h("button", { type: "button", title, onclick: () => sortBy(id) }, visible(label), by === id ? (upwards ? " ↑" : " ↓") : ""));
     const sorted = view.columns.findIndex((column) => column.id === by);
-    const body = board.fillInTurn(h("tbody"), view.rows.length, (position) => {
-      const row = view.rows[position];
+    const made = (row, position) => {
       if (!view.lines.has(row)) view.lines.set(row, line(row, tracks, starts)); // made once, moved ever after
       return placed(view.lines.get(row), position, sorted);
-    }, AT_ONCE);
-    return h("div", { class: "table-wrap" }, h("table", { class: "leaderboard" },
+    };
+    const table = h("table", { class: "leaderboard" },
       h("colgroup", null, h("col", { class: "rank" }), h("col"), view.columns.map((column) => h("col", { class: column.main ? "main" : "extra" }))),
       h("thead", null,
         h("tr", { class: "groups" }, h("td", { colspan: 2 }), groups.map((group, i) => h("th", { scope: "colgroup", colspan: group.size, class: i ? "starts" : "" }, visible(group.name)))),
         h("tr", null, h("th", { scope: "col", class: "rank" }, "Rank"), head("name", "System", "Sort by name", "system"),
-          view.columns.map((column, i) => head(column.id, column.label, `Sort by ${column.title}`, `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`)))),
-      body));
+          view.columns.map((column, i) => head(column.id, column.label, `Sort by ${column.title}`, `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`)))));
+    const { rows } = view;
+    board.inTurn(table, Math.ceil(rows.length / GROUP), (i) => table.append(h("tbody", null, rows.slice(i * GROUP, (i + 1) * GROUP).map((row, j) => made(row, i * GROUP + j)))));
+    return h("div", { class: "table-wrap" }, table);
   }
 
   const cellClass = (column, i, starts) => ["num", starts.has(i) && i ? "starts" : "", column.main ? "main" : "extra"].join(" ");
@@ -208,16 +211,14 @@
   async function details(position) {
     const line = view.body.querySelector(`tr[data-position="${position}"]`);
     const toggle = line.querySelector(".toggle");
-    if (line.nextElementSibling?.classList.contains("details")) {
-      line.nextElementSibling.remove();
-      toggle.setAttribute("aria-expanded", "false");
-      return;
-    }
-    toggle.setAttribute("aria-expanded", "true");
+    const open = () => toggle.getAttribute("aria-expanded") === "true";
+    toggle.setAttribute("aria-expanded", String(!open()));
+    if (line.nextElementSibling?.classList.contains("details")) line.nextElementSibling.remove();
+    if (!open()) return;
     const row = view.rows[position];
-    const cell = h("td", { colspan: view.columns.length + 2 });
-    line.after(h("tr", { class: "details" }, cell));
-    cell.append(h("div", { class: "details-inner" }, scores(row), row.ours ? await oursFacts(row) : publishedFacts(row)));
+    const facts = row.ours ? await oursFacts(row) : publishedFacts(row);
+    if (!open()) return; // closed or sorted anew meanwhile
+    line.after(h("tr", { class: "details" }, h("td", { colspan: view.columns.length + 2 }, h("div", { class: "details-inner" }, scores(row), facts))));
   }
 
   const scores = (row) => h("div", null, h("h3", null, "Scores"), h("dl", { class: "facts" }, view.columns.map((column, i) => [h("dt", null, visible(column.title)),
@@ -233,7 +234,7 @@
   }
 
   function publishedFacts(row) {
-    const facts = [["Reported by", row.reported_by], ["Source", row.source], ["Note", row.note], ["Maximum length", row.max_length && `${row.max_length.toLocaleString("en")} tokens`], ["Differs from ours", row.differs],
+    const facts = [["Reported by", row.reported_by], ["Source", row.source], ["Note", row.note], ["Maximum length", row.max_length && `${board.count(row.max_length)} tokens`], ["Differs from ours", row.differs],
       ["Retriever", row.retriever], ["Expansion", row.expansion], ["LLM", row.llm], ["Reranker", row.reranker]].filter(([, value]) => value);
     return [h("div", null, h("h3", null, "As published"), list(facts)),
       row.command ? h("div", { class: "details-wide" }, h("h3", null, "Run it here"), board.command(row.command)) : null];

@@ -2,7 +2,7 @@
 "use strict";
 
 board.ledger = (() => {
-  const { h, svg, visible } = board;
+  const { h, svg, visible, count } = board;
   const SPAN = 84; // percent of the width that the ranks have; what is beyond the depth lies at the right
   const BEYOND = 93;
 
@@ -16,7 +16,7 @@ board.ledger = (() => {
   function axis(depth) {
     const x = scale(depth);
     return h("div", { class: "gold-row gold-axis", "aria-hidden": "true" }, h("span", null, "relevant document"),
-      svg("svg", { class: "strip", height: 16 }, decades(depth).map((rank) => svg("text", { x: `${x(rank)}%`, y: 12, class: rank === 1 ? "first" : null }, rank.toLocaleString("en"))),
+      svg("svg", { class: "strip", height: 16 }, decades(depth).map((rank) => svg("text", { x: `${x(rank)}%`, y: 12, class: rank === 1 ? "first" : null }, count(rank))),
         svg("text", { x: `${BEYOND}%`, y: 12 }, "beyond")), h("span"));
   }
 
@@ -48,7 +48,7 @@ board.ledger = (() => {
     if (!ranks.length) return "";
     if (!known.length) return h("strong", { class: "nobody" }, "found by nobody");
     const missing = ranks.length - known.length;
-    return `best ${Math.min(...known.map(([, rank]) => rank)).toLocaleString("en")}${missing ? ` · ${missing} of ${ranks.length} beyond` : ""}`;
+    return `best ${count(Math.min(...known.map(([, rank]) => rank)))}${missing ? ` · ${missing} of ${ranks.length} beyond` : ""}`;
   }
 
   function spoken(name, ranks, a, b) {
@@ -70,7 +70,7 @@ board.ledger = (() => {
 
   /* The ranks of one document as words, the best first. */
   const standings = (ranks) => h("p", { class: "standings" }, [...ranks].sort((x, y) => (x[1] || Infinity) - (y[1] || Infinity))
-    .map(([name, rank]) => h("span", { class: rank ? null : "muted" }, board.named(name), " ", h("b", null, rank ? rank.toLocaleString("en") : "beyond"))));
+    .map(([name, rank]) => h("span", { class: rank ? null : "muted" }, board.named(name), " ", h("b", null, rank ? count(rank) : "beyond"))));
 
   /* How two rankings differ: lines between the places of a document; what the other side skipped ends in the middle. */
   function slope(a, b, isGold) {

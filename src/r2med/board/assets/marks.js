@@ -7,6 +7,9 @@ board.marks = (() => {
   const CAPITALS = /[A-Z]+/g;
   const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
 
+  // A page has hundreds of them: copies are quicker than new ones.
+  const MARKS = Object.fromEntries(Object.entries(KINDS).map(([kind, title]) => [kind, ["", " common"].map((common) => h("mark", { class: `word ${kind}${common}`, title }))]));
+
   // In a running text white space stays; what would turn the reading order, or is no character to read, is written out.
   // eslint-disable-next-line no-control-regex
   const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -68,7 +71,7 @@ board.marks = (() => {
     for (const match of all) {
       if (match.start < at || match.stop > stop) continue;
       nodes.push(readable(text.slice(at, match.start)));
-      const mark = h("mark", { class: `word ${match.kind}${match.common ? " common" : ""}`, title: KINDS[match.kind] });
+      const mark = MARKS[match.kind][Number(match.common)].cloneNode();
       mark.append(readable(text.slice(match.start, match.stop)));
       nodes.push(mark);
       at = match.stop;

@@ -2,10 +2,10 @@
 "use strict";
 
 board.ranking = (() => {
-  const { h, named, points, marks } = board;
+  const { h, named, points, count, marks } = board;
   const WINDOW = 320;
   const COMPARED = 10;
-  const AT_ONCE = 6;
+  const AT_ONCE = 3;
 
   /* A text that can be opened: its best window, and on a click all that is shipped, with what was left out told. */
   function text(content, before, after, wanted) {
@@ -13,7 +13,7 @@ board.ranking = (() => {
     const window = marks.best(content, all, WINDOW);
     const whole = window[0] === 0 && window[1] === content.length;
     const body = h("p", { class: "text" });
-    const left = (count) => (count ? h("span", { class: "left-out" }, `⋯ ${count.toLocaleString("en")} characters left out ⋯`) : null);
+    const left = (size) => (size ? h("span", { class: "left-out" }, `⋯ ${count(size)} characters left out ⋯`) : null);
     const fill = (open) => body.replaceChildren(...(open
       ? [left(before), ...marks.draw(content, all, [0, content.length]), left(after)]
       : [window[0] || before ? "… " : null, ...marks.draw(content, all, window), window[1] < content.length || after ? " …" : null]).filter(Boolean));
@@ -39,7 +39,7 @@ board.ranking = (() => {
   function elsewhere(rank, other, letter, isGold) {
     if (!other) return h("span", { class: "elsewhere out" }, isGold ? `beyond ${letter}’s depth` : `not in ${letter}’s top`);
     const turn = other === rank ? ["same", "="] : other < rank ? ["higher", "↑"] : ["lower", "↓"];
-    return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${other.toLocaleString("en")}`));
+    return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${count(other)}`));
   }
 
   function hit({ letter, documents, ranking, scores, wanted }, i, other) {
@@ -57,14 +57,14 @@ board.ranking = (() => {
   /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document. */
   const list = (side, other) => board.fillInTurn(h("ol", { class: `ranking ${side.letter.toLowerCase()}` }), side.ranking.length, (i) => hit(side, i, other), AT_ONCE);
 
-  const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+  const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
   /* One sentence on how two rankings differ, as nodes; `gold` are [id, rank in A, rank in B], 0 beyond the depth. */
   function summary(a, b, gold, measure, values) {
     const first = b.slice(0, COMPARED);
     const lost = a.slice(0, COMPARED).filter((position) => !first.includes(position)).length;
     const size = Math.min(COMPARED, a.length);
-    const of = (rank) => (rank ? rank.toLocaleString("en") : "beyond the depth");
+    const of = (rank) => (rank ? count(rank) : "beyond the depth");
     const moves = gold.filter(([, x, y]) => x !== y)
       .sort((p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))));
     const told = moves.slice(0, 3).flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
@@ -96,5 +96,5 @@ board.ranking = (() => {
     return (one(x, y) + one(y, x)) / 2;
   }
 
-  return { list, text, summary, tauAP, count };
+  return { list, text, summary, tauAP, counted };
 })();

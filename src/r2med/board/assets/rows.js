@@ -57,9 +57,11 @@ board.rows = (() => {
     }) };
   }
 
+  const goldFiles = (set) => Promise.all(set.datasets.map((number) => board.load(`gold/${number}`).catch(() => null)));
+
   /* Return system number -> figures by another measure, from the ranks of gold documents. */
   async function recompute(set, measure) {
-    const gold = await Promise.all(set.datasets.map((number) => board.load(`gold/${number}`).catch(() => null)));
+    const gold = await goldFiles(set);
     return (system) => {
       const figures = [];
       set.datasets.forEach((number, i) => {
@@ -108,5 +110,5 @@ board.rows = (() => {
     });
   }
 
-  return { columns, all, FILTERS, passing, sorted, perThousand };
+  return { columns, all, goldFiles, FILTERS, passing, sorted, perThousand };
 })();

@@ -2,10 +2,9 @@
 "use strict";
 
 (() => {
-  const { h, named, points, seconds, visible } = board;
+  const { h, named, points, count, seconds, visible } = board;
   let neighbours = []; // the addresses before and after this system's
 
-  const count = (value) => value.toLocaleString("en");
   const dollars = (value, unpriced) => (unpriced && !value ? "not known" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
   const total = (items, name) => items.reduce((sum, item) => sum + item[name], 0);
 
