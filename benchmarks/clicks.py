@@ -13,6 +13,7 @@ import argparse
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,16 +38,19 @@ window.type = (text) => {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 };
 window.settled = async () => {
-  for (let quiet = 0; quiet < 3; quiet = document.querySelector("[aria-busy=true]") ? 0 : quiet + 1) await new Promise((r) => setTimeout(r, 60));
+  for (let quiet = 0; quiet < 3; quiet = document.querySelector("[aria-busy=true]") ? 0 : quiet + 1) {
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
 };
 window.timed = (watched, act) => new Promise((resolve) => {
   const done = setTimeout(() => { observer.disconnect(); resolve(false); }, 3000);
   const observer = new MutationObserver((changes) => {
-    if (!changes.some(({ target, addedNodes, type }) => target.closest?.(watched) && (addedNodes.length || type === "attributes"))) return;
+    const drawn = ({ addedNodes, type }) => addedNodes.length || type === "attributes";
+    if (!changes.some((change) => change.target.closest?.(watched) && drawn(change))) return;
     clearTimeout(done);
     observer.disconnect();
     const shown = () => { performance.mark("shown"); resolve(true); };
-    requestAnimationFrame(() => scheduler.postTask(shown, { priority: "user-blocking" })); // the first task after the frame
+    requestAnimationFrame(() => scheduler.postTask(shown, { priority: "user-blocking" })); // the first after the frame
   });
   observer.observe(document.body, { subtree: true, childList: true, attributeFilter: ["aria-selected"] });
   performance.mark("click");
@@ -67,6 +71,8 @@ LEADERBOARD = [
     ("another measure", "main div", "choose('Measure')"),
     ("open a system", "main div", "pick('.ours a', i).click()", "history.back()"),
     ("quality against cost", "main div", "pick('[aria-label=View] button', 1 + i).click()"),
+    ("to the explorer", ".query-view", "pick('#nav a', 1).click()", "history.back()"),
+    ("to reproducing", "main div", "pick('#nav a', 2).click()", "history.back()"),
 ]
 CHART = [("another axis", "main div", "pick('[aria-label=Against] button', 1 + i).click()")]
 EXPLORER = [
@@ -77,6 +83,7 @@ EXPLORER = [
     ("another measure", ".query-view", "choose('Measure')"),
     ("more of a document", ".hit-body", "pick('.hit .more', i).click()"),
     ("a relevant document", ".gold-text", "pick('.gold-details:not([open]) summary', i).click()"),
+    ("to the leaderboard", "main div", "pick('#nav a', 0).click()", "history.back()"),
 ]
 PAIRED = [
     ("next query (j)", ".query-view", "press('j')"),
@@ -85,27 +92,17 @@ PAIRED = [
     ("compare or stop (c)", ".query-view", "press('c')"),
     ("another order", ".query-view", "choose('Queries')"),
 ]
+REPRODUCE = [
+    ("a letter of a search", "main div", "type('bm25'.slice(0, i % 4))"),
+    ("open a line", "tbody", "pick('.toggle', i).click()"),
+]
 PAGES: list[tuple[str, str, list[Any]]] = [
     ("leaderboard", BOARD, LEADERBOARD),
     ("chart", f"{BOARD}?view=chart", CHART),
     ("system", "#/system?name=system-000 → bm25", [("next system (])", "main div", "press(i % 2 ? '[' : ']')")]),
     *((f"explorer, {data}", ALONE.format(data), EXPLORER) for data in ("Biology", "IIYi-Clinical")),
     *((f"explorer, two systems, {data}", PAIR.format(data), PAIRED) for data in ("Biology", "IIYi-Clinical")),
-    (
-        "reproduce",
-        "#/reproduce",
-        [
-            ("a letter of a search", "main div", "type('bm25'.slice(0, i % 4))"),
-            ("open a line", "tbody", "pick('.toggle', i).click()"),
-        ],
-    ),
-    ("leaderboard", BOARD, [("to the explorer", ".query-view", "pick('#nav a', 1).click()", "history.back()")]),
-    (
-        "explorer, Biology",
-        ALONE.format("Biology"),
-        [("to the leaderboard", "main div", "pick('#nav a', 0).click()", "history.back()")],
-    ),
-    ("leaderboard", BOARD, [("to reproducing", "main div", "pick('#nav a', 2).click()", "history.back()")]),
+    ("reproduce", "#/reproduce", REPRODUCE),
 ]
 
 
@@ -127,7 +124,7 @@ def measured(
     events = json.loads(browser.stop_tracing())["traceEvents"]
     page.close()
     marks = sorted((event for event in events if event["name"] in ("click", "shown")), key=lambda event: event["ts"])
-    for start, end in zip(marks, marks[1:], strict=False):
+    for start, end in pairwise(marks):
         if (start["name"], end["name"]) == ("click", "shown"):
             yield (end[WALL] - start[WALL]) / 1000, (end[CORE] - start[CORE]) / 1000
 
@@ -145,11 +142,9 @@ def main() -> None:
         for title, address, clicks in PAGES:
             for click in clicks:
                 if given.only in (name := f"{title}: {click[0]}"):
-                    wall, core = zip(*measured(browser, given.site, address, click, given.times), strict=True)
-                    print(
-                        f"| {name} ({len(wall)}) | {median(wall):.0f} | {max(wall):.0f} | {median(core):.0f} | {max(core):.0f} |",
-                        flush=True,
-                    )
+                    columns = zip(*measured(browser, given.site, address, click, given.times), strict=True)
+                    figures = [f"{summary(column):.0f}" for column in columns for summary in (median, max)]
+                    print(f"| {name} | {' | '.join(figures)} |", flush=True)
         browser.close()
 
 
