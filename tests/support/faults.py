@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,11 @@ WRITES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir"}
 def signal_at(step: int, number: signal.Signals, root: Path) -> Fault:
     """A fault: the process gets a signal just before its n-th write below a folder."""
     return functools.partial(_before_each_write, root, functools.partial(_signal_at, step, number))
+
+
+def killed_after(seconds: float) -> Fault:
+    """A fault: the process is killed by another after some seconds, whatever it is at."""
+    return functools.partial(_killed_after, seconds)
 
 
 def tell_writes(root: Path, log: Path) -> Fault:
@@ -34,6 +40,16 @@ def tell_builds(log: Path) -> Fault:
 def files_up_to(size: int) -> Fault:
     """A fault: no file may grow larger, as on a disk that is full. (Python ignores SIGXFSZ, so writes fail.)"""
     return functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+
+
+def _killed_after(seconds: float) -> None:
+    victim = os.getpid()
+    if not os.fork():
+        os.closerange(0, 3)  # else who reads the victim's output would wait for this process
+        time.sleep(seconds)
+        if os.getppid() == victim:
+            os.kill(victim, signal.SIGKILL)
+        os._exit(0)
 
 
 def _before_each_write(root: Path, do: Callable[[str], None]) -> None:
