@@ -15,7 +15,6 @@ from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend, free_cores, gguf_file
 from r2med.llm.llm_cards import LLMS
-from r2med.rerank.json_in_text import json_objects
 from r2med.setup import Setup
 from r2med.store import Store
 from support import llama_server
@@ -27,7 +26,7 @@ CARD = LLMS.card("smollm2")
 ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
 
 RUN = """
-from r2med.llm.chat import ChatRequest, Message, Sampling
+from r2med.llm.chat import ChatRequest, Sampling
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
 from r2med.setup import Setup
@@ -36,7 +35,7 @@ def done(place, answer):
     print(place, type(answer).__name__, flush=True)
 
 backend = LlamaBackend(LLMS.card("smollm2"), Setup(threads=1))
-asked = ChatRequest((Message("user", "Say hi."),), Sampling(seed=1, max_tokens=4))
+asked = ChatRequest(prompt="Hi", sampling=Sampling(seed=1, max_tokens=4))
 """
 
 
@@ -44,8 +43,14 @@ def by_hand(path):
     return Setup(model_paths=(("smollm2", path),))
 
 
-def ask(text, sample=0, **sampling):
-    return ChatRequest((Message("user", text),), Sampling(**{"seed": 42, "max_tokens": 12, **sampling}), sample)
+def ask(text, **sampling):
+    """A chat; the template around it takes the model longer to read than most questions."""
+    return ChatRequest((Message("user", text),), Sampling(**{"seed": 42, "max_tokens": 6, **sampling}))
+
+
+def ask_raw(prompt, sample=0, **sampling):
+    settings = {"seed": 42, "temperature": 0.0, "max_tokens": 12, **sampling}
+    return ChatRequest(sampling=Sampling(**settings), sample=sample, prompt=prompt)
 
 
 def answers(backend, *requests):
@@ -61,15 +66,15 @@ def smollm2():
 
 
 def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2):
-    first, other = answers(smollm2, ask("Name a symptom of anaemia."), ask("What is fever?"))
-    other_again, again = answers(smollm2, ask("What is fever?"), ask("Name a symptom of anaemia."))
+    chat, raw = ask("What is fever?"), ask_raw("Anaemia is", temperature=1.0)
+    (first, other), (other_again, again) = answers(smollm2, chat, raw), answers(smollm2, raw, chat)
     assert isinstance(first, RawAnswer) and first.content
     assert (first.content, other.content) == (again.content, other_again.content)
     assert first.content != other.content
 
 
 def test_an_answer_does_not_depend_on_how_many_threads_wrote_it(smollm2):
-    request = ask("A patient is pale and tired. " * 12 + "Why?", temperature=1.0)
+    request = ask_raw("A patient is pale and tired. " * 5, temperature=1.0)
     [alone], [together] = answers(smollm2, request), answers(LlamaBackend(CARD, Setup(threads=2)), request)
     assert together.content == alone.content
 
@@ -83,12 +88,12 @@ def test_cores_that_others_keep_busy_are_left_to_them(monkeypatch, load, threads
 
 
 def test_samples_differ(smollm2):
-    drawn = answers(smollm2, *(ask("Tell me of a disease.", sample=n, temperature=1.0) for n in range(2)))
+    drawn = answers(smollm2, *(ask_raw("A disease of the heart is", sample=n, temperature=1.0) for n in range(2)))
     assert drawn[0].content != drawn[1].content
 
 
 def test_the_limit_and_the_tokens_are_reported(smollm2):
-    (cut,) = answers(smollm2, ask("Write a long essay about the heart.", max_tokens=6))
+    (cut,) = answers(smollm2, ask("Write a long essay about the heart."))
     assert (cut.finish_reason, cut.completion_tokens) == ("length", 6)
     assert cut.prompt_tokens > 20  # the question, and the template's system message
     assert cut.seconds > 0
@@ -97,7 +102,7 @@ def test_the_limit_and_the_tokens_are_reported(smollm2):
 def test_a_stop_word_ends_the_answer_before_itself(smollm2):
     question = "Write a long essay about the heart."
     (whole,) = answers(smollm2, ask(question, temperature=0.0))
-    word = whole.content.split()[3]
+    word = whole.content.split()[2]
     (stopped,) = answers(smollm2, ask(question, temperature=0.0, stop=(word,)))
     assert stopped.finish_reason == "stop"
     assert stopped.content == whole.content[: whole.content.index(word)]
@@ -110,12 +115,8 @@ def chatml(question):
     return f"{turns}<|im_start|>assistant\n"
 
 
-def ask_raw(prompt, **sampling):
-    return ChatRequest(sampling=Sampling(**{"temperature": 0.0, "max_tokens": 12, **sampling}), prompt=prompt)
-
-
 def test_special_tokens_in_a_raw_prompt_are_tokens(smollm2):
-    chat, raw = answers(smollm2, ask("What is fever?", temperature=0.0), ask_raw(chatml("What is fever?")))
+    chat, raw = answers(smollm2, ask("Fever?", temperature=0.0), ask_raw(chatml("Fever?"), max_tokens=6))
     assert isinstance(raw, RawAnswer) and raw.content == chat.content
     assert (raw.prompt_tokens, raw.finish_reason) == (chat.prompt_tokens, chat.finish_reason)
 
@@ -133,14 +134,13 @@ def test_a_raw_prompt_over_the_context_fails_alone(smollm2):
 
 
 def test_sampling_reaches_the_model(smollm2):
-    question = "Tell me of a disease."
-    hot, greedy = answers(smollm2, ask(question, temperature=1.5, top_k=1), ask(question, temperature=0.0))
+    words = "A disease of the heart is"
+    greedy, hot = answers(smollm2, ask_raw(words), ask_raw(words, temperature=1.5, top_k=1))
     assert hot.content == greedy.content  # of one candidate, no temperature makes two
-    (narrow,) = answers(smollm2, ask(question, temperature=1.5, top_p=1e-6))
+    (narrow,) = answers(smollm2, ask_raw(words, temperature=1.5, top_p=1e-6))
     assert narrow.content == greedy.content
-    plain = {"temperature": 0.0, "max_tokens": 20}
-    echo = "Say this ten times: fever fever fever fever fever fever"
-    free, penalised = answers(smollm2, ask(echo, **plain), ask(echo, repetition_penalty=5.0, **plain))
+    echo = "fever fever fever fever fever fever"
+    free, penalised = answers(smollm2, ask_raw(echo), ask_raw(echo, repetition_penalty=5.0))
     assert free.content != penalised.content
 
 
@@ -203,24 +203,16 @@ def test_ctrl_c_stops_before_the_next_request():
     assert run.returncode != 0 and errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_the_same_model_answers_behind_its_own_server(smollm2):
-    question = {"role": "user", "content": "What is fever?"}
-    asked = {"model": "smollm2", "messages": [question], "seed": 42, "max_tokens": 12}
-    with llama_server.serve(smollm2.file) as base_url, httpx.Client(timeout=PATIENCE, trust_env=False) as client:
-        said = client.post(f"{base_url}/chat/completions", json=asked).json()
-        assert [model["id"] for model in client.get(f"{base_url}/models").json()["data"]] == ["smollm2"]
-    assert said["choices"][0]["message"]["content"] == answers(smollm2, ask("What is fever?"))[0].content
-    with pytest.raises(httpx.ConnectError), httpx.Client(trust_env=False) as client:
-        client.get(f"{base_url}/models")
-
-
-def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_path, monkeypatch):
+def test_the_same_model_answers_the_same_behind_its_own_server(smollm2, tmp_path, monkeypatch):
     for name in [name for name in os.environ if "proxy" in name.lower()]:
         monkeypatch.delenv(name)
-    requests = [ask_raw(chatml("What is fever?")), ask_raw("1, 2, 3, 4,", stop=("7",))]
+    requests = [ask("What is fever?"), ask_raw(chatml("Fever?"), max_tokens=6), ask_raw("1, 2, 3, 4,", stop=("7",))]
     with llama_server.serve(smollm2.file) as base_url:
-        chat = open_chat(CARD, Setup(base_url=base_url, concurrency=1, store=Store(tmp_path)))
-        served = chat.answers(requests)
+        served = open_chat(CARD, Setup(base_url=base_url, concurrency=1, store=Store(tmp_path))).answers(requests)
+        models = httpx.get(f"{base_url}/models", timeout=PATIENCE, trust_env=False).json()["data"]
+    assert [model["id"] for model in models] == ["smollm2"]
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{base_url}/models", trust_env=False)
     for there, here in zip(served, answers(smollm2, *requests), strict=True):
         assert (there.content, there.finish_reason) == (here.content, here.finish_reason)
         assert (there.prompt_tokens, there.completion_tokens) == (here.prompt_tokens, here.completion_tokens)
@@ -229,8 +221,9 @@ def test_raw_prompts_are_continued_the_same_behind_its_own_server(smollm2, tmp_p
 
 def test_an_answer_keeps_the_schema_that_was_asked_for(smollm2):
     form = {"rationale": TEXT, "relevance": score(5), "kind": one_of("drug", "disease")}
-    asked = ask("How well does this answer the question? Measles has Koplik spots.", max_tokens=80)
-    [free], [kept] = answers(smollm2, asked), answers(smollm2, replace(asked, schema=schema_of(form)))
-    assert not list(json_objects(free.content))
+    question = "How well does this answer the question? Measles has Koplik spots."
+    [kept] = answers(smollm2, replace(ask(question, max_tokens=80), schema=schema_of(form)))
+    [free] = answers(smollm2, ask(question, max_tokens=1))
+    assert free.content[:1] != kept.content[:1]
     assert list(json.loads(kept.content)) == list(form)
     assert read_form(form, json.loads(kept.content))

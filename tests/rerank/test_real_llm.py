@@ -3,7 +3,7 @@
 import pytest
 
 from r2med import load
-from r2med.data import Corpus, Dataset, Qrels
+from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
@@ -26,7 +26,7 @@ SHORT = {
     "groupwise": '{query}\n{passages}\nScore all {count} passages from 0 to 10, such as {"1": 3}. Write only that.',
     "pointwise": '{query}\n{passages}\nScore the passage from 0 to 10, such as {"score": 3}. Write only that.',
 }
-DEPTHS = {"listwise": 4, "groupwise": 4, "pointwise": 2}
+DEPTH = 2
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +35,11 @@ def smollm2():
 
 
 @pytest.fixture
-def small(tmp_path):
-    """One query of the demo with four of its documents, one of them gold."""
-    demo = load("demo/Biology")
-    query = min(demo.queries, key=lambda query: len(query.text))
-    gold = next(document for document, grade in demo.qrels[query.id].items() if grade > 0)
-    found = BM25().index(demo, Store(tmp_path / "store")).search([SearchQuery(query)], 4).run
-    ids = [gold, *(document for document in demo.corpus.ids(found.rows[0]) if document != gold)][:4]
-    corpus = Corpus.of([*zip(ids, demo.corpus.texts(demo.corpus.rows(ids)), strict=True)])
-    return Dataset("small", (query,), corpus, Qrels({query.id: {gold: 1}}), demo.card)
+def small():
+    """One query with two documents that take a moment to read, one of them gold."""
+    query = Query("0", "red spots")
+    corpus = Corpus.of([("gold", "Measles has red spots."), ("other", "Red spots on fish.")])
+    return Dataset("small", (query,), corpus, Qrels({"0": {"gold": 1}}), load("demo/Biology").card)
 
 
 @pytest.mark.parametrize("method", SHORT)
@@ -53,10 +49,10 @@ def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(smal
     (tmp_path / "prompts" / f"{method}.post.txt").write_text(SHORT[method])
     store = Store(tmp_path / "store")
     asked = [SearchQuery(query) for query in small.queries]
-    run = BM25().index(small, store).search(asked, 4).run
-    assert run.found[0] >= DEPTHS[method]
+    run = BM25().index(small, store).search(asked, DEPTH).run
+    assert run.found[0] == DEPTH
     llm = JournaledChat(CARD, smollm2, store)
-    (call,) = parse_stage(f"{method}(smollm2, words=8)@{DEPTHS[method]}")
+    (call,) = parse_stage(f"{method}(smollm2, words=8)@{DEPTH}")
     reranker = LLMReranker(stage(call, "rerank"), llm, CARD, tmp_path / "prompts")
     first = reranker.rerank(small, asked, run, store)
     calls = first.cost.calls
