@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from r2med.cli.app import app
+from r2med.cli.app import command as whole_command
 from r2med.results.batch import plan_run
 from r2med.setup import Setup
 
@@ -36,7 +35,7 @@ def parsed(line: str) -> tuple[str, dict[str, Any]]:
     words = shlex.split(line, comments=True)
     words = words[words.index("r2med") + 1 :]
     words = list(takewhile(lambda word: word not in ("|", ">", ">>"), words))
-    command = typer.main.get_command(app)
+    command: Any = whole_command()
     context = command.make_context("r2med", list(words), resilient_parsing=not words)
     name, rest = "", list(words)
     while hasattr(command, "resolve_command") and rest:

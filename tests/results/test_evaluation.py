@@ -24,7 +24,7 @@ from r2med.retrieve import Run
 from r2med.store import Store
 from r2med.system import System
 from r2med.version import source_digest
-from support.datasets import random_folder
+from support.datasets import random_folder, with_short_documents
 from support.faults import tell_builds
 from support.processes import Ended
 from support.workspaces import Workspace
@@ -322,7 +322,7 @@ def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(
 
 
 def test_on_the_demo_minilm_and_its_fusion_give_sensible_recorded_scores(tmp_path: Path) -> None:
-    dataset = load("demo/Medical-Sciences")
+    dataset = with_short_documents(load("demo/Biology"), 200)
     records = {spec: evaluate(spec, dataset, out=tmp_path) for spec in ("bm25", "minilm", "bm25+minilm")}
     scores = {spec: record.mean["nDCG@10"] for spec, record in records.items()}
     assert scores["minilm"] > scores["bm25"] > 0.1

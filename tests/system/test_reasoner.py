@@ -13,6 +13,7 @@ from r2med.setup import Setup
 from r2med.store import Store
 from support import chat_server
 from support.chat_server import Exchange, Server
+from support.datasets import with_short_documents
 
 REASONER = "reasoner(gpt4, dense=minilm, depth=25)"
 SEARCH = (
@@ -38,7 +39,7 @@ def module_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="module")
 def dataset(module_store: Store) -> Dataset:
-    return load("demo/MedQA-Diag", module_store)
+    return with_short_documents(load("demo/MedQA-Diag", module_store), 250)
 
 
 @pytest.fixture
