@@ -9,6 +9,7 @@ const board = (() => {
   const product = document.title; // what the pages belong to
   let current = null;
   let home = "leaderboard"; // where one is without an address
+  const LARGE = 2000; // elements of a page that take longer to take apart than to hide
 
   /* --- data files ---------------------------------------------------------------------------------------------- */
 
@@ -197,10 +198,15 @@ const board = (() => {
     return inTurn(list, Math.ceil(count / size), (i) => order.slice(i * size, (i + 1) * size).forEach((at) => items[at].replaceWith(make(at))));
   }
 
-  /* Put an element in the place of another, which is taken apart only after the new one was shown: a long table takes its time. */
+  /* Put an element in the place of another. A large one is only hidden at first, and taken apart when the new one was shown. */
   function supplant(old, fresh) {
+    if (old.getElementsByTagName("*").length < LARGE) {
+      old.replaceWith(fresh);
+      return;
+    }
     old.removeAttribute("id");
     old.classList.add("leaving");
+    old.setAttribute("aria-busy", "true");
     old.before(fresh);
     afterFrame(() => old.remove());
   }
