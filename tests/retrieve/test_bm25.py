@@ -151,6 +151,34 @@ def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path):
     assert files[1 << 30] == files[16_000] == files[64]
 
 
+def test_parts_and_blocks_are_as_small_as_the_memory_and_its_floor_is_told(store, monkeypatch, caplog):
+    sizes = {"part": [], "block": []}
+    build, cut = postings.build_segment, postings.cut_chunks
+
+    def build_part(corpus, start, stop, memory):
+        sizes["part"].append(
+            sum(len(text) for _, _, texts in corpus.batches(start, stop) for text in texts.to_pylist())
+        )
+        return build(corpus, start, stop, memory)
+
+    def cut_block(texts):
+        sizes["block"].append(sum(map(len, texts.to_pylist())))
+        return cut(texts)
+
+    monkeypatch.setattr(postings, "build_segment", build_part)
+    monkeypatch.setattr(postings, "cut_chunks", cut_block)
+    monkeypatch.setattr(index, "LEAST_MEMORY", 64_000)
+    monkeypatch.setenv("R2MED_THREADS", "2")
+    corpus = corpus_of(*("fever and cough" for _ in range(2000)))  # 30,000 bytes
+    BM25().index(dataset_of(corpus), store, memory=64_000)
+    assert not caplog.messages
+    assert sum(sizes["part"]) == sum(sizes["block"]) == 30_000
+    assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_SHARE) <= 1
+    assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_SHARE / 2) <= 1
+    BM25().index(dataset_of(corpus), store.fresh(), memory=1000)
+    assert caplog.messages == ["building a BM25 index takes 0 MiB, also with less --memory"]
+
+
 MARKED = st.text(alphabet="aB0xyz .,:;\"'_-()#*\t\x00é\u05d4\u0301\u200d\ufe0f\u20e3\U0001f600\U0001f3fd", max_size=40)
 
 

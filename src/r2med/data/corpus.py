@@ -21,8 +21,8 @@ DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
 BATCH = 1024
 """Documents per Arrow batch; every batch but the last is full, so a row's batch is found by division."""
 
-RESIDENT = 256
-"""Batches of a file that are read before their pages are given back: a pass over a corpus takes no more memory."""
+RESIDENT = 32 << 20
+"""Bytes of a file that are read before their pages are given back: a pass over a corpus takes no more memory."""
 
 Rows = npt.NDArray[np.int32]
 
@@ -108,7 +108,8 @@ class Corpus:
         rows = [pa.record_batch([ids, texts], schema=SCHEMA) for _, ids, texts in self.batches(start, stop)]
         table = pa.Table.from_batches(rows, schema=SCHEMA)
         table = table.combine_chunks() if start % BATCH else table
-        return Corpus(Batches(table.to_batches(max_chunksize=BATCH)), np.arange(table.num_rows, dtype=np.int32), "")
+        batches = self._batches.with_rows_of(table)
+        return Corpus(batches, np.arange(table.num_rows, dtype=np.int32), "")
 
     def id(self, row: int) -> str:
         """Return the id of one document."""
@@ -183,7 +184,7 @@ class Batches:
         self._batches = batches
         self._file = file
         self._pages = pages
-        self._reads = 0
+        self._resident = 0
 
     @classmethod
     def open(cls, path: Path) -> Batches:
@@ -192,6 +193,13 @@ class Batches:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return cls((), pa.ipc.open_file(pa.BufferReader(pages)), pages)
 
+    def with_rows_of(self, table: pa.Table) -> Batches:
+        """Return other batches, whose rows lie in the same pages."""
+        return Batches(table.to_batches(max_chunksize=BATCH), pages=self._pages)
+
+    def __reduce__(self) -> tuple[type[Batches], tuple[Sequence[pa.RecordBatch]]]:
+        return Batches, (self._batches,)  # elsewhere they lie in no file
+
     @property
     def rows(self) -> int:
         """How many rows a file has."""
@@ -199,12 +207,12 @@ class Batches:
         return (count - 1) * BATCH + len(self[count - 1]) if count else 0
 
     def __getitem__(self, number: int) -> pa.RecordBatch:
-        if self._file is None:
-            return self._batches[number]
-        self._reads += 1
-        if not self._reads % RESIDENT:
+        batch = self._batches[number] if self._file is None else self._file.get_batch(number)
+        self._resident += batch.nbytes
+        if self._resident > RESIDENT:
+            self._resident = 0
             let_go(self._pages)
-        return self._file.get_batch(number)
+        return batch
 
 
 class FingerprintHasher:

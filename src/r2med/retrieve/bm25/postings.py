@@ -28,12 +28,12 @@ BLOCK = 8192
 MEMORY = 2 << 30
 """Bytes that building may take, unless it is told otherwise."""
 
-LEAST_MEMORY = 512 << 20
+LEAST_MEMORY = 768 << 20
 """Bytes that it takes in any case, libraries included."""
 
-BLOCK_SHARE, PART_SHARE, MERGED_SHARE = 32, 8, 64
-"""Bytes that a byte of text takes while its block is cut and while its part is inverted, and a posting while parts are
-merged: measured, with room for the libraries."""
+BLOCK_SHARE, PART_SHARE, MERGED_SHARE = 64, 8, 64
+"""Bytes that a byte of text takes while its block is cut (by all threads together) and while its part is inverted, and
+a posting while parts are merged: measured, with room for the libraries."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ def write_segment(corpus: Corpus, start: int, folder: Path, memory: int = MEMORY
             path = Path(scratch) / str(first)
             path.mkdir()
             parts.append(Segment.open(Artefact(path, build_segment(corpus, first, stop, memory).save(path))))
+            pa.default_memory_pool().release_unused()
         return _merge(parts, start, folder, memory // MERGED_SHARE)
 
 

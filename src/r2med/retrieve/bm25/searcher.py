@@ -87,8 +87,8 @@ class BM25(Stage, kind="retrieve"):
             with array_file(folder / "impacts.npy", norms.dtype, documents.shape) as add:
                 for part in map_threads(impacts, range(0, len(documents), IMPACTS)):
                     add(part)
-            let_go(frequencies)
-            let_go(documents)
+                    let_go(frequencies)
+                    let_go(documents)
             return {}
 
         return store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build).array("impacts")
