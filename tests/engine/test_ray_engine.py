@@ -182,9 +182,8 @@ def test_a_cluster_of_another_python_is_refused_in_one_line(nodes):
     assert "3.9.1" in end.stderr.splitlines()[-1]
 
 
-def test_a_killed_driver_goes_on_with_what_is_missing(nodes, small, tmp_path):
-    ray = pytest.importorskip("ray")
-    ray.shutdown()  # the workers of this process would hold the nodes' CPUs
+def test_a_killed_driver_goes_on_with_what_is_missing_beside_another_run(nodes, small, tmp_path, store):
+    squares(Squares(), 2, store)  # the workers of this process stay on all nodes
     program = (
         "import r2med, sys\nfrom r2med.retrieve.dense import embeddings\nembeddings.SHARD = 4\n"
         f"r2med.run('{MODEL}', 'demo/MedQA-Diag', out=None, engine='ray')\n"

@@ -6,6 +6,7 @@ item is given to another worker when its own dies, but not for ever: what kills 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import uuid
@@ -30,6 +31,9 @@ DEATHS = 3
 
 STARTING = 120.0
 """Seconds within which a worker must have started."""
+
+RUNS = 4
+"""Runs that share a node's CPUs at once. A GPU belongs to one: two models may not fit."""
 
 
 @dataclass(eq=False)
@@ -78,8 +82,13 @@ class RayEngine:
         flight: Flight[Item, Result] = Flight(self, work, store, needs, note)
         try:
             yield from flight.results(first, source)
+        except ConnectionError as error:  # of Ray's client; a driver inside of the cluster ends with it
+            raise UserError(
+                f"the connection to the Ray cluster was lost ({error}): run again, only what is missing is done"
+            ) from None
         finally:
-            flight.stop()
+            with contextlib.suppress(ConnectionError):
+                flight.stop()
             store.forget(note)
 
     def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
@@ -160,11 +169,13 @@ class RayEngine:
             share = max(1, cpus // max(1, gpus))
             for _ in range(max(1, gpus) - present[name]):
                 actor = ray.remote(RayWorker).options(
-                    num_cpus=share,
+                    num_cpus=share // RUNS or 1 / RUNS,
                     num_gpus=1 if gpus else 0,
                     scheduling_strategy=NodeAffinitySchedulingStrategy(name, soft=False),
                 )
                 started.append(Member(actor.remote(share), name, gpus > 0, node["NodeManagerHostname"]))
+        if sum(member.gpu for member in started) > ray.available_resources().get("GPU", 0) and not self._members:
+            log.warning("GPUs of the Ray cluster are taken by others: waiting %d s for them to be free", STARTING)
         self._members += self._greeted(started)
 
     def _greeted(self, started: list[Member]) -> list[Member]:
@@ -179,7 +190,7 @@ class RayEngine:
         greeted = []
         for member, greeting in zip(started, greetings, strict=True):
             if greeting not in ready:
-                log.warning("node %s: no worker started within %d s: are its CPUs free?", member.host, STARTING)
+                log.warning("node %s: no worker started within %d s: are its CPUs and GPUs free?", member.host, STARTING)
                 ray.kill(member.actor)
                 continue
             try:
