@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import r2med
-from r2med.data import Query, load, names
+from r2med.data import Corpus, Query, load, loading, names
 from r2med.data.dataset_cards import ANY_DATASET, groups
 from r2med.data.qrels_file import read_qrels
 from r2med.errors import UserError
@@ -330,3 +330,12 @@ def test_a_load_names_the_first_problem_and_how_to_see_the_others(tmp_path: Path
         f"{folder}/corpus.jsonl:1: field 'id' must be a string, found the number 1 "
         f"(and 1 more: r2med data check {folder})"
     )
+
+
+def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(tmp_path, store, monkeypatch):
+    folder = r2med_folder(tmp_path / "set", qrels=[{"q_id": "0", "p_id": "lost", "score": 1}])
+    monkeypatch.setattr(loading, "LARGE", 1)
+    notices = load(folder, store).notices
+    assert any("1 relevant documents that are not there" in notice for notice in notices)
+    monkeypatch.setattr(Corpus, "rows", None)  # would fail if it were called
+    assert load(folder, store).notices == notices

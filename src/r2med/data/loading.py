@@ -21,6 +21,9 @@ from r2med.store import Store, about, default_store, digest
 
 log = logging.getLogger("r2med")
 
+LARGE = 1_000_000
+"""Documents of a corpus whose ids may have left the system's cache: each probe of one is then a wait for the disk."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -97,18 +100,30 @@ def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, 
     queries = _queries(layout, qrels, problems)
     corpus, document_rows = _corpus(layout, problems, store)
     flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
-    flaws += _unknown(name, queries, corpus, qrels)
+    flaws += _unknown(name, queries, corpus, qrels, store)
     dataset = Dataset(name, queries, corpus, qrels, card, folder, notices=(*problems.notices, *flaws))
     return Reading(dataset, layout, document_rows)
 
 
-def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels) -> list[str]:
+def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels, store: Store) -> list[str]:
     """Return a notice of what the qrels name that is not there: it counts as never found, which lowers every score."""
     lost = len(set(qrels) - {query.id for query in queries})
     judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
-    missing = int((corpus.rows(judged) < 0).sum()) if judged else 0
+    missing = _missing(judged, corpus, store) if judged else 0
     parts = [f"{lost} queries"] * bool(lost) + [f"{missing} relevant documents"] * bool(missing)
     return [f"{name}: the qrels name {' and '.join(parts)} that are not there; they score 0"] if parts else []
+
+
+def _missing(judged: list[str], corpus: Corpus, store: Store) -> int:
+    """Return how many ids are not in the corpus; of a large one that is remembered, since disks read it by halving."""
+    if len(corpus) < LARGE:
+        return int((corpus.rows(judged) < 0).sum())
+    note = digest(["judged documents", corpus.fingerprint, judged])
+    known = store.recall(note)
+    if known is None:
+        known = {"missing": int((corpus.rows(judged) < 0).sum())}
+        store.remember(note, known)
+    return int(known["missing"])
 
 
 def _queries(layout: Layout, qrels: Qrels, problems: Problems) -> tuple[Query, ...]:

@@ -190,7 +190,9 @@ class RayEngine:
         greeted = []
         for member, greeting in zip(started, greetings, strict=True):
             if greeting not in ready:
-                log.warning("node %s: no worker started within %d s: are its CPUs and GPUs free?", member.host, STARTING)
+                log.warning(
+                    "node %s: no worker started within %d s: are its CPUs and GPUs free?", member.host, STARTING
+                )
                 ray.kill(member.actor)
                 continue
             try:

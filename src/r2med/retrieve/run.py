@@ -74,7 +74,7 @@ class Run:
         arrays: list[Any] = []
         for query, ranking in rankings.items():
             scores = as_scores(query, ranking, np.float64 if doubles else np.float32)
-            arrays.append((np.array([row_of[document] for document in ranking], dtype=np.int32), scores))
+            arrays.append((np.fromiter(map(row_of.__getitem__, ranking), np.int32, len(ranking)), scores))
         return cls.ranked(list(rankings), arrays, table)
 
     @classmethod
