@@ -10,17 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense import exact
+from r2med.retrieve.dense import arithmetic, exact
+from r2med.retrieve.dense.arithmetic import Arithmetic
 from r2med.retrieve.dense.exact import search_exact
 
 torch = pytest.importorskip("torch")
-DEVICES = ["cpu", "gpu"] + ["cuda"] * torch.cuda.is_available()
+DEVICES = ["cpu", "cores", "gpu"] + ["cuda"] * torch.cuda.is_available()
 
 
 @pytest.fixture(autouse=True)
-def _gpu_code_runs_without_a_gpu(monkeypatch):
-    real = exact._gpu
-    monkeypatch.setattr(exact, "_gpu", lambda device: "cpu" if device == "gpu" else real(device))
+def _code_of_gpus_and_of_many_cores_runs_here(monkeypatch):
+    real, few = exact._gpu, arithmetic.FEW
+
+    def gpu(device):
+        monkeypatch.setattr(arithmetic, "FEW", 0 if device == "cores" else few)
+        return {"gpu": "cpu", "cores": None}.get(device) or real("cpu" if device == "cores" else device)
+
+    monkeypatch.setattr(exact, "_gpu", gpu)
 
 
 def ranking(found, ranks):
@@ -170,7 +176,7 @@ def test_float16_blocks_are_searched_as_the_numbers_they_are(cosine):
     check(normal(10, 64), documents, 200, cosine=cosine, blocks=split(documents, 1024))
 
 
-@pytest.mark.parametrize("device", DEVICES[1:])
+@pytest.mark.parametrize("device", DEVICES[2:])
 @pytest.mark.parametrize("cosine", [False, True])
 def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
     documents, kept = normal(5000, 24, seed=20), []
@@ -197,6 +203,7 @@ from pathlib import Path
 import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
+from r2med.retrieve.dense.arithmetic import Arithmetic
 from r2med.retrieve.dense.exact import search_exact
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -275,13 +282,13 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
 
 def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
-    real = exact.multiply
+    real = Arithmetic.multiply
 
-    def careless(queries, documents, out):
-        real(queries, documents, out)
+    def careless(self, queries, documents, out):
+        real(self, queries, documents, out)
         out[:, 5::40] += np.float32(2e-6)
 
-    monkeypatch.setattr(exact, "multiply", careless)
+    monkeypatch.setattr(Arithmetic, "multiply", careless)
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
@@ -316,6 +323,7 @@ real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
 import numpy as np
 from r2med.errors import MissingExtraError
+from r2med.retrieve.dense.arithmetic import Arithmetic
 from r2med.retrieve.dense.exact import search_exact
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)

@@ -6,15 +6,16 @@ Where two are so near that rounding may have swapped them, and at the cut, float
 
 How near is near is measured. The proven bound holds for the most unlucky signs of 1,024 roundings: it is
 some 500 times what happens, and would have nearly all of a top 1000 scored again, which takes longer than
-the product. So near ties within a usual bound and a sample of each query's candidates are scored again, and each is
-a check of it: if one deviates by more than a third of the bound, the bound grows and the near ties are sought again.
+the product. So a sample of each query's candidates is scored again first, and near ties within four times the largest
+deviation of it after that. Each of those is a check: if one deviates by more than a third of the bound, the bound
+grows and the near ties are sought again.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,23 +25,25 @@ import numpy.typing as npt
 
 from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
-from r2med.engine import map_threads
+from r2med.engine import cores, map_threads
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.blas import multiply, product_threads
+from r2med.retrieve.dense.arithmetic import BUNDLE, Arithmetic, Exact, Positions, Rows, arithmetic
 from r2med.retrieve.dense.gpu import Block, Chunk, GpuSearch
-from r2med.retrieve.dense.rescoring import Exact, Positions, Rescorer, Rows
-from r2med.retrieve.dense.shortlist import Shortlists, above, reach
+from r2med.retrieve.dense.rescoring import Rescorer
+from r2med.retrieve.dense.shortlist import Shortlists, reach
 
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""
 PANEL = 1 << 12
 """Documents a product at most: its scores stay in the cache until they are chosen from."""
+SPREAD = 1 << 24
+"""Scores a product where all cores share each step: fewer steps then, for each of them wakes all cores."""
 GROUPS = 4
 """Threads that choose from or sort the lines of all queries: each of many short steps needs the interpreter's lock."""
 FIRST = 1 << 15
 """Documents whose scores are all kept until a first floor is known; after that only those above it are."""
-USUAL = 48 * UNIT
-"""The working bound to start with: three times what is usually seen with a thousand dimensions."""
+LEAST = 12 * UNIT
+"""The working bound at least, if hardly any rounding is seen; with a thousand dimensions 45 are usual."""
 SAMPLED = 1024
 """Pairs, over all queries, that measure the rounding; each query gives at least 8."""
 
@@ -73,11 +76,11 @@ def search_exact(
     if not len(queries):
         return []
     gpu = _gpu(device)
-    with product_threads() as threads, ThreadPoolExecutor(threads) as pool:
+    with arithmetic() as (how, threads), ThreadPoolExecutor(cores() if how.spread else threads) as pool:
         if gpu is not None:
             results = GpuSearch(queries, k, ranks, cosine, memory, gpu, pool).run(blocks, kept)
         else:
-            results = _Search(queries, k, ranks, cosine, memory, threads, pool).run(iter(blocks)).results()
+            results = _Search(queries, k, ranks, cosine, memory, how, threads, pool).run(iter(blocks)).results()
     for rows, scores in results:
         if not np.isfinite(scores).all():
             raise ValueError(f"row {rows[~np.isfinite(scores)][0]}: a score exceeds float32")
@@ -112,12 +115,14 @@ class _Search:
         ranks: npt.NDArray[np.int32],
         cosine: bool,
         memory: int,
+        arithmetic: Arithmetic,
         threads: int,
         pool: ThreadPoolExecutor,
     ) -> None:
         self._k, self._ranks, self._cosine, self._memory = k, ranks, cosine, memory
-        self._threads, self._pool = threads, pool
-        self._rescorer = Rescorer(queries, cosine, pool)
+        self._arithmetic, self._threads = arithmetic, threads
+        self._map: Callable[..., Iterable[Any]] = map if arithmetic.spread else partial(map_threads, pool=pool)
+        self._rescorer = Rescorer(queries, cosine, pool, arithmetic.spread)
         if cosine:
             norms = self._rescorer.norms[:, None]
             queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
@@ -125,12 +130,13 @@ class _Search:
         # What a deviation is relative to: with cosine, both sides have length 1.
         self._scale = np.ones(len(queries)) if cosine else self._rescorer.norms
         self._longest = 1.0 if cosine else 0.0
-        self._lists = Shortlists(len(queries), k)
+        self._lists = Shortlists(len(queries), k, arithmetic)
         each = -(-len(queries) // min(threads, GROUPS))
         self._groups = [slice(at, min(at + each, len(queries))) for at in range(0, len(queries), each)]
         width = max(len(queries), queries.shape[1], 1)
-        self._panel = max(1, min(PANEL, memory // 8 // threads // (4 * width)))
-        self._first = max(1, min(max(FIRST, 8 * k), memory // 8 // (4 * len(queries))))
+        spread = SPREAD // len(queries) if arithmetic.spread else 0
+        self._panel = max(1, min(max(PANEL, spread), memory // 8 // threads // (4 * width)))
+        self._first = max(1, min(max(FIRST, 8 * k, spread), memory // 8 // (4 * len(queries))))
         self._buffers = threading.local()
 
     def run(self, blocks: Iterator[Block]) -> Shortlists:
@@ -139,7 +145,7 @@ class _Search:
         panels = self._panels(blocks)
         self._score_first(panels)
         while True:
-            for chosen in map_threads(self._score, panels, self._pool):
+            for chosen in self._map(self._score, panels):
                 self._take(chosen)
             if not self._more:
                 return self._finish()
@@ -156,6 +162,7 @@ class _Search:
                 end = min(len(block), at + (self._first or len(block)))
                 # As many pieces for each thread: a lone one at the end would be waited for.
                 step = -(-(end - at) // (self._threads * -(-(end - at) // (self._threads * self._panel))))
+                step = -(-step // BUNDLE) * BUNDLE
                 for start in range(at, end, step):
                     yield first + start, block[start : min(start + step, end)]
                 at = end
@@ -183,16 +190,16 @@ class _Search:
             return self._product(first, block, scores[:, ends[number] - len(block) : ends[number]])
 
         def choose(lines: slice) -> Chosen:
-            best = reach(scores[lines], self._k)
-            queries, columns = above(scores[lines], best - margins[lines])
-            queries += lines.start
+            best = reach(scores[lines], self._k, self._arithmetic)
+            mask = np.empty((len(best), len(rows)), np.bool_)
+            queries, columns, fast = self._arithmetic.above(scores[lines], best - margins[lines], mask)
             self._lists.best[lines] = best
-            return Chosen(queries, rows[columns], scores[queries, columns], self._longest)
+            return Chosen(queries + lines.start, rows[columns], fast, self._longest)
 
-        self._longest = max(map_threads(score, range(len(taken)), self._pool), default=self._longest)
+        self._longest = max(self._map(score, range(len(taken))), default=self._longest)
         margins = self._margins(self._longest)
         if len(rows):
-            for chosen in map_threads(choose, self._groups, self._pool):
+            for chosen in self._map(choose, self._groups):
                 self._take(chosen)
 
     def _score(self, panel: Block) -> Chosen:
@@ -204,18 +211,18 @@ class _Search:
         scores = self._buffers.scores[:size].reshape(-1, len(block))
         longest = self._product(first, block, scores)
         floors = self._lists.best - self._margins(longest)
-        queries, columns = above(scores, floors, self._buffers.mask[:size].reshape(scores.shape))
-        return Chosen(queries, (columns + first).astype(np.int32), scores[queries, columns], longest)
+        queries, columns, fast = self._arithmetic.above(scores, floors, self._buffers.mask[:size].reshape(scores.shape))
+        return Chosen(queries, (columns + first).astype(np.int32), fast, longest)
 
     def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> float:
         """Write the scores of documents; return the largest length of a vector, as far as it matters."""
         documents = np.ascontiguousarray(block, dtype=np.float32)
         if self._cosine:
-            documents, factors = _unit_length(first, documents)
-            multiply(self._queries, documents, out)
-            out *= factors
+            documents, factors = _unit_length(first, documents, self._arithmetic.squares(documents))
+            self._arithmetic.multiply(self._queries, documents, out)
+            self._arithmetic.scale(out, factors)
             return 1.0
-        multiply(self._queries, documents, out)
+        self._arithmetic.multiply(self._queries, documents, out)
         # Whatever is not finite in a vector makes its score with any one query NaN or infinite.
         for index in np.flatnonzero(~np.isfinite(out[0])):
             if not np.isfinite(documents[index]).all():
@@ -255,18 +262,17 @@ class _Search:
 
     def _finish(self) -> Shortlists:
         lists, margins = self._lists, self._margins(self._longest)
-        list(map_threads(lambda lines: lists.thin(lines, margins), self._groups, self._pool))
-        bound = USUAL
-        positions = [lists.sample(max(8, SAMPLED // len(self._queries))), *self._near_ties(bound)]
-        while 3 * (worst := self._rescore(*map(np.concatenate, zip(*positions, strict=True)))) > bound:
-            bound = 3 * worst
-            positions = self._near_ties(bound)
-        list(map_threads(lambda lines: lists.cut(lines, self._ranks), self._groups, self._pool))
+        list(self._map(lambda lines: lists.thin(lines, margins), self._groups))
+        worst, bound = self._rescore(*lists.sample(max(8, SAMPLED // len(self._queries)))), 0.0
+        while (needed := max(LEAST, 3 * worst)) > bound:
+            bound = 4 / 3 * needed
+            worst = self._rescore(*map(np.concatenate, zip(*self._near_ties(bound), strict=True)))
+        list(self._map(lambda lines: lists.cut(lines, self._ranks), self._groups))
         return lists
 
     def _near_ties(self, bound: float) -> list[tuple[Positions, Positions]]:
         """Return (queries, columns) of candidates, not exact yet, that rounding may have swapped with a neighbour."""
-        return list(map_threads(partial(self._near_ties_of, bound), self._groups, self._pool))
+        return list(self._map(partial(self._near_ties_of, bound), self._groups))
 
     def _near_ties_of(self, bound: float, lines: slice) -> tuple[Positions, Positions]:
         scores = self._lists.padded(lines).astype(np.float64)
@@ -311,10 +317,9 @@ def _longest(documents: Vectors) -> float:
     return float(np.sqrt(squares))
 
 
-def _unit_length(first: int, documents: Vectors) -> tuple[Vectors, Vectors]:
+def _unit_length(first: int, documents: Vectors, squares: Vectors) -> tuple[Vectors, Vectors]:
     """Return documents and the factors that make their scores cosines."""
     with np.errstate(all="ignore"):
-        squares = np.einsum("ij,ij->i", documents, documents)
         factors = (1 / np.sqrt(squares)).astype(np.float32)
     odd = np.flatnonzero(~((squares > 2.0**-80) & (squares < 2.0**100)))
     if len(odd):  # zero, not finite, or squares that float32 cannot hold

@@ -11,19 +11,18 @@ before is searched.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.rescoring import Exact, Rescorer, Rows
-from r2med.retrieve.run import best
+from r2med.retrieve.dense.arithmetic import Exact, Rows, full_precision, reaching, tensor
+from r2med.retrieve.dense.rescoring import Rescorer
 
 HALF = 2.0**-11
 """The relative rounding error of half precision at most, above what it calls subnormal."""
@@ -35,8 +34,6 @@ STAGED = 1 << 25
 """Bytes of a pinned buffer."""
 BUNDLE = 128
 """Scores of which the largest is looked at first, at most."""
-PART = 1 << 18
-"""Bundles whose scores are looked at together."""
 PAIRS = 1 << 16
 """Candidates that are scored again together."""
 MOST = 1 << 25
@@ -64,6 +61,15 @@ class Chunk:
     """How far a rounded vector is from the true one, at most."""
 
 
+class Candidates(NamedTuple):
+    """Documents of a chunk that may be among the k best, by query, row within it, and the highest score it can have."""
+
+    chunk: Chunk
+    queries: Any
+    rows: Any
+    upper: Any
+
+
 class GpuSearch:
     """Searches with one set of queries."""
 
@@ -79,45 +85,46 @@ class GpuSearch:
     ) -> None:
         import torch
 
-        self._k, self._ranks, self._cosine, self._memory = k, ranks, cosine, memory
+        self._k, self._cosine, self._memory = k, cosine, memory
         self._rescorer = Rescorer(queries, cosine, pool)
-        norms = self._rescorer.norms[:, None]
-        unit = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0)
-        halves = unit.astype(np.float16)
         self._device = torch.device(device)
-        self._queries = torch.from_numpy(halves).to(self._device)
-        self._lost = torch.from_numpy(np.linalg.norm(unit - halves, axis=1)).to(self._device)
-        self._top = torch.full((len(queries), k), -torch.inf, dtype=torch.float64, device=self._device)
-        self._exact = torch.from_numpy(queries).to(self._device, torch.float64)
+        self._ranks = torch.from_numpy(ranks).to(self._device)
+        self._exact = torch.from_numpy(queries).to(self._device).double()
         self._norms = torch.from_numpy(self._rescorer.norms).to(self._device)
-        self._results = [(np.empty(0, np.int32), np.empty(0, np.float32)) for _ in queries]
-        self._candidates: list[tuple[Any, ...]] = []
-        self._waiting = 0
+        unit = torch.where(self._norms > 0, self._exact.T / self._norms, 0).T
+        self._queries = unit.half().contiguous()
+        self._lost = torch.linalg.vector_norm(unit - self._queries, dim=1)
+        self._floors = torch.full((len(queries), k), -torch.inf, dtype=torch.float64, device=self._device)
+        """Scores that k documents reach with a query of length 1."""
+        self._candidates: list[Candidates] = []
+        empty = torch.empty(0, dtype=torch.int64, device=self._device)
+        self._best = (empty, empty, empty)
+        """Queries, rows and keys of the k best up to now, ascending by query."""
         self._loader = Loader(self._device, cosine, queries.shape)
 
     def run(self, blocks: Iterable[Block], kept: list[Chunk] | None) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query; `kept` has the corpus on the GPU, or takes it if it is empty and it fits."""
-        import torch
 
-        with torch.inference_mode(), _full_sums():
+        with full_precision():
             if kept:
                 for first, block in blocks:
                     self._rescorer.hold(first, block)
                 for chunk in list(kept):
                     self._score(chunk)
-                return self._settle()
+                self._decide()
+                return self._results()
             self._more, stream = True, iter(blocks)
             chunks: list[Chunk] | None = [] if kept is not None and self._loader.fits(blocks) else None
             while self._more:
                 for chunk in _ahead(self._loader.chunks(self._held(stream))):
                     self._score(chunk)
+                    self._decide()
                     if chunks is not None:
                         chunks.append(chunk)
-                self._settle()
                 self._rescorer.release()
             if kept is not None and chunks is not None:
                 kept[:] = chunks  # at once: another thread may search with them
-            return self._results
+            return self._results()
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Yield blocks, in reach of the rescorer, until there are no more or as many are held as memory allows."""
@@ -135,68 +142,93 @@ class GpuSearch:
         scores = torch.mm(self._queries, chunk.vectors.T)
         scores[:, chunk.count :] = -torch.inf
         size = min(BUNDLE, 1 << max(0, (chunk.count // (4 * self._k)).bit_length() - 1))
-        bundles = scores.view(len(scores), size, -1)  # its columns: the reduction then reads whole lines of memory
-        maxima = bundles.amax(1).double()
+        maxima = scores.view(len(scores), size, -1).amax(1)  # reads whole lines of memory: a bundle's scores lie apart
         sums = (chunk.vectors.shape[1] + 16) * 2.0**-22 * chunk.longest
-        off = chunk.off + self._lost * chunk.longest + sums
+        off = (chunk.off + self._lost * chunk.longest + sums)[:, None]
+        largest = maxima.topk(min(self._k, maxima.shape[1]), dim=1, sorted=False).values.double()
+        lower = (largest - 2 * HALF * largest.abs() - off) / chunk.scale
+        self._floors = torch.cat((self._floors, lower), 1).topk(self._k, dim=1, sorted=False).values
+        # Whatever is off by 2 · HALF of itself and by `off` may belong above the floor from here on.
+        floors = self._floors.amin(1, keepdim=True) * chunk.scale - off
+        floors = floors / torch.where(floors > 0, 1 + 2 * HALF, 1 - 2 * HALF)
+        floors = (floors - 2 * HALF * floors.abs() - 2 * SMALLEST).clamp(min=torch.finfo(torch.half).min).half()
+        for queries, rows, values in reaching(scores, floors, size):
+            upper = (values.double() + 2 * HALF * values.double().abs() + off[queries, 0]) / chunk.scale
+            self._candidates.append(Candidates(chunk, queries, rows, upper))
+            if sum(len(waiting.rows) for waiting in self._candidates) > MOST:
+                self._decide()
 
-        def upper(values: Any, queries: Any) -> Any:
-            return (values + 2 * HALF * values.abs() + off[queries, None]) / chunk.scale
-
-        lower = (maxima - 2 * HALF * maxima.abs() - off[:, None]) / chunk.scale
-        self._top = torch.topk(torch.cat((self._top, lower), 1), self._k, dim=1, sorted=False).values
-        floor = self._top.amin(1)
-        everyone = torch.arange(len(scores), device=self._device)
-        for part in (upper(maxima, everyone) >= floor[:, None]).nonzero().split(PART):
-            queries, bundle = part.T
-            values = upper(bundles[queries, :, bundle].double(), queries)
-            which, within = (values >= floor[queries, None]).nonzero().T
-            queries, rows = queries[which], within * bundles.shape[2] + bundle[which]
-            self._candidates.append(
-                (queries, chunk.first + rows, values[which, within], *self._rescored(chunk, queries, rows))
-            )
-            self._waiting += len(which)
-            if self._waiting > MOST:
-                self._settle()
-
-    def _rescored(self, chunk: Chunk, queries: Any, rows: Any) -> tuple[Any, Any]:
-        """Return the scores of pairs in float64, and what their rounding is relative to."""
+    def _decide(self) -> None:
+        """Keep the k best of each query, of all candidates up to now."""
         import torch
 
-        dots, sizes = torch.empty_like(rows, dtype=torch.float64), torch.empty_like(rows, dtype=torch.float64)
+        found = [self._best]
+        for chunk, queries, rows, upper in self._candidates:
+            still = upper >= self._floors.amin(1)[queries]
+            queries, rows = queries[still], rows[still]
+            scores = self._rescored(chunk, queries, rows).float()
+            rows = rows + chunk.first
+            found.append((queries, rows, _keys(scores, self._ranks[rows])))
+        self._candidates = []
+        queries, rows, keys = (torch.cat(part) for part in zip(*found, strict=True))
+        order = keys.argsort(descending=True)
+        order = order[queries[order].argsort(stable=True)]
+        counts = queries.bincount(minlength=len(self._queries))
+        place = torch.arange(len(order), device=self._device) - (counts.cumsum(0) - counts)[queries[order]]
+        order, place = order[place < self._k], place[place < self._k]
+        self._best = queries[order], rows[order], keys[order]
+        self._floors.fill_(-torch.inf)
+        below = _scores(keys[order]).nextafter(torch.tensor(-torch.inf, device=self._device)).double()
+        if not self._cosine:
+            norms = self._norms[queries[order]]
+            below = torch.where(norms > 0, below / norms, 0)
+        self._floors[queries[order], place] = below - below.abs() * 2.0**-50
+
+    def _rescored(self, chunk: Chunk, queries: Any, rows: Any) -> Any:
+        """Return the scores of pairs in float64; by the host where its sums could round to another float32."""
+        import torch
+
+        dots = torch.empty(len(rows), dtype=torch.float64, device=self._device)
         for at in range(0, len(rows), PAIRS):
             part = slice(at, at + PAIRS)
             documents = chunk.stored[rows[part]].double()
-            sizes[part] = torch.linalg.vector_norm(documents, dim=1) * self._norms[queries[part]]
+            norms = torch.linalg.vector_norm(documents, dim=1) * self._norms[queries[part]] if self._cosine else None
             dots[part] = documents.mul_(self._exact[queries[part]]).sum(1)
-        if self._cosine:
-            return torch.where(sizes > 0, dots / sizes, 0), torch.ones_like(sizes)
-        return dots, sizes
+            if norms is not None:
+                dots[part] = torch.where(norms > 0, dots[part] / norms, 0)
+        size = 1.0 if self._cosine else self._norms[queries] * (chunk.longest / chunk.scale)
+        off = 8 * (self._exact.shape[1] + 8) * 2.0**-53 * size
+        doubtful = ((dots - off).float() != (dots + off).float()).nonzero()[:, 0]
+        pairs = (each[doubtful].cpu().numpy() for each in (queries, (rows + chunk.first).int()))
+        dots[doubtful] = torch.from_numpy(self._rescorer.score(*pairs)).to(self._device)
+        return dots
 
-    def _settle(self) -> list[tuple[Rows, Vectors]]:
-        """Return the k best of each query, of all candidates up to now."""
-        import torch
+    def _results(self) -> list[tuple[Rows, Vectors]]:
+        """Return the rows and scores of each query."""
+        queries, rows, keys = self._best
+        ends = queries.bincount(minlength=len(self._queries)).cumsum(0).cpu().numpy()[:-1]
+        split = (np.split(each.cpu().numpy(), ends) for each in (rows.int(), _scores(keys)))
+        return list(zip(*split, strict=True))
 
-        if not self._candidates:
-            return self._results
-        queries, rows, values, doubles, lengths = (torch.cat(part) for part in zip(*self._candidates, strict=True))
-        self._candidates, self._waiting = [], 0
-        still = (values >= self._top.amin(1)[queries]).nonzero()[:, 0]
-        still = still[queries[still].argsort(stable=True)]
-        which, scores, sizes = (each[still].cpu().numpy() for each in (queries, doubles, lengths))
-        found = rows[still].int().cpu().numpy()
-        off = 8 * (self._exact.shape[1] + 8) * 2.0**-53 * sizes
-        with np.errstate(over="ignore"):
-            doubtful = np.flatnonzero((scores - off).astype(np.float32) != (scores + off).astype(np.float32))
-            scores[doubtful] = self._rescorer.score(which[doubtful], found[doubtful])
-            rounded = scores.astype(np.float32)
-        ends = np.searchsorted(which, np.arange(len(self._results)), side="right")
-        for query, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            known = self._results[query]
-            together = np.concatenate((known[0], found[begin:end])), np.concatenate((known[1], rounded[begin:end]))
-            kept = best(together[1], self._k, self._ranks[together[0]])
-            self._results[query] = together[0][kept], together[1][kept]
-        return self._results
+
+def _keys(scores: Any, ranks: Any) -> Any:
+    """Return numbers that order pairs by score, and by rank where scores are equal."""
+    import torch
+
+    bits = (scores + 0.0).view(torch.int32)  # -0.0 would not tie with 0.0
+    return (_flipped(bits).long() << 32) + ranks
+
+
+def _scores(keys: Any) -> Any:
+    """Return the scores of keys."""
+    import torch
+
+    return _flipped((keys >> 32).int()).view(torch.float32)
+
+
+def _flipped(bits: Any) -> Any:
+    """Return the bits of scores such that they order as integers, or those of such integers back as scores'."""
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
 
 
 class Loader:
@@ -206,10 +238,13 @@ class Loader:
         import torch
 
         self._device, self._cosine = device, cosine
-        self._free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 1 << 30
+        self._free = _free(device) if device.type == "cuda" else 1 << 30
         rows = min(ROWS, self._free // 32 // max(queries)) // BUNDLE * BUNDLE
         self._rows = max(BUNDLE, rows)
         self._staged: list[Any] = []
+        cuda: Any = torch.cuda
+        self._streams = (cuda.Stream(device), cuda.current_stream(device)) if device.type == "cuda" else None
+        """That of loading, and that of searching."""
 
     def fits(self, blocks: Iterable[Block]) -> bool:
         """Return whether all vectors take at most half of the GPU's free memory: models need theirs."""
@@ -240,6 +275,20 @@ class Loader:
             yield self._load(first, pieces)
 
     def _load(self, first: int, pieces: list[npt.NDArray[Any]]) -> Chunk:
+        import torch
+
+        if self._streams is None:
+            return self._made(first, pieces)
+        loading, searching = self._streams
+        cuda: Any = torch.cuda
+        with cuda.stream(loading):
+            chunk = self._made(first, pieces)
+            loading.synchronize()
+        for vectors in (chunk.stored, chunk.vectors):
+            vectors.record_stream(searching)  # its memory is not taken for the next chunk before that is done with it
+        return chunk
+
+    def _made(self, first: int, pieces: list[npt.NDArray[Any]]) -> Chunk:
         import torch
 
         count, dimension = sum(map(len, pieces)), pieces[0].shape[1]
@@ -275,25 +324,30 @@ class Loader:
         parts = (piece[at : at + rows] for piece in pieces for at in range(0, len(piece), rows))
         if self._device.type != "cuda":
             for piece, end in zip(pieces, np.cumsum([len(piece) for piece in pieces]), strict=True):
-                vectors[end - len(piece) : end].copy_(_tensor(piece))
+                vectors[end - len(piece) : end].copy_(tensor(np.ascontiguousarray(piece)))
             return
         if not self._staged or self._staged[0].dtype != vectors.dtype:
             shape = (rows, vectors.shape[1])
             self._staged = [torch.empty(shape, dtype=vectors.dtype, pin_memory=True) for _ in range(4)]
         cuda: Any = torch.cuda
         copies = [cuda.Event() for _ in self._staged]
-        stream = cuda.Stream(self._device)
-        stream.wait_stream(cuda.current_stream(self._device))  # who had this memory before is done with it
         at = 0
-        with cuda.stream(stream):
-            for number, part in enumerate(parts):
-                buffer, copied = self._staged[number % 4][: len(part)], copies[number % 4]
-                copied.synchronize()
-                buffer.copy_(_tensor(part))
-                vectors[at : at + len(part)].copy_(buffer, non_blocking=True)
-                copied.record(stream)
-                at += len(part)
-        stream.synchronize()
+        for number, part in enumerate(parts):
+            buffer, copied = self._staged[number % 4][: len(part)], copies[number % 4]
+            copied.synchronize()
+            buffer.copy_(tensor(np.ascontiguousarray(part)))
+            vectors[at : at + len(part)].copy_(buffer, non_blocking=True)
+            copied.record()
+            at += len(part)
+        for copied in copies:
+            copied.synchronize()
+
+
+def _free(device: Any) -> int:
+    """Return the bytes of a GPU that nobody uses: torch keeps some that it was given back."""
+    from torch import cuda
+
+    return int(cuda.mem_get_info(device)[0] + cuda.memory_reserved(device) - cuda.memory_allocated(device))
 
 
 def _fitted(first: int, pieces: list[npt.NDArray[Any]], cosine: bool) -> tuple[list[npt.NDArray[Any]], float]:
@@ -309,17 +363,6 @@ def _fitted(first: int, pieces: list[npt.NDArray[Any]], cosine: bool) -> tuple[l
     return [(piece * part[:, None]).astype(np.float32) for piece, part in zip(pieces, parts, strict=True)], scale
 
 
-def _tensor(array: npt.NDArray[Any]) -> Any:
-    """Return a tensor over the same memory. torch warns of read-only arrays; this one is only read."""
-    import warnings
-
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(np.ascontiguousarray(array))
-
-
 def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     """Yield chunks; the next one is loaded meanwhile."""
     import torch
@@ -333,18 +376,3 @@ def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         while loaded := loading.result():
             loading = loader.submit(load)
             yield loaded[0]
-
-
-@contextlib.contextmanager
-def _full_sums() -> Iterator[None]:
-    """Have sums of half-precision products in float32, whatever the program around us chose for its models."""
-    import torch
-
-    flags = torch.backends.cuda.matmul
-    before = flags.allow_fp16_reduced_precision_reduction
-    flags.allow_fp16_reduced_precision_reduction = False
-    try:
-        with torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
-            yield
-    finally:
-        flags.allow_fp16_reduced_precision_reduction = before

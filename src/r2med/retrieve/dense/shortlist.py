@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.rescoring import Exact, Positions, Rows
+from r2med.retrieve.dense.arithmetic import BUNDLE, Arithmetic, Exact, Positions, Rows
 from r2med.retrieve.run import best
 
 
 class Shortlists:
     """Rows and scores, a line a query. `exact` says which scores decide and which are only fast."""
 
-    def __init__(self, queries: int, k: int) -> None:
-        self._k = k
+    def __init__(self, queries: int, k: int, arithmetic: Arithmetic) -> None:
+        self._k, self._arithmetic = k, arithmetic
         self.rows: Rows = np.empty((queries, 0), np.int32)
         self.scores: Vectors = np.empty((queries, 0), np.float32)
         self.exact: npt.NDArray[np.bool_] = np.empty((queries, 0), np.bool_)
@@ -22,7 +22,7 @@ class Shortlists:
         self.best = np.full(queries, -np.inf)
         """A score that k documents of the query reach: minus infinity while that is not known."""
 
-    def add(self, queries: Positions, rows: Rows, scores: Vectors | Exact) -> None:
+    def add(self, queries: Positions, rows: Rows, scores: Vectors) -> None:
         """Add candidates, ascending by query."""
         counts = np.bincount(queries, minlength=len(self.lengths))
         before, self.lengths = self.lengths, self.lengths + counts
@@ -32,30 +32,24 @@ class Shortlists:
             self.rows, self.scores = np.pad(self.rows, wider), np.pad(self.scores, wider)
             self.exact = np.pad(self.exact, wider)
         columns = np.arange(len(queries)) + np.repeat(before - np.cumsum(counts) + counts, counts)
-        self.rows[queries, columns] = rows
-        self.scores[queries, columns] = scores
-        self.exact[queries, columns] = False
+        fast = np.zeros(len(rows), np.bool_)
+        for array, values in ((self.rows, rows), (self.scores, scores), (self.exact, fast)):
+            self._arithmetic.put(array, queries, columns, values)
 
     def thin(self, lines: slice, margins: Exact) -> None:
         """Drop those further than the margin below the k-th best; best first after that."""
-        scores, k = self.padded(lines), self._k
+        scores, k, arithmetic = self.padded(lines), self._k, self._arithmetic
         width = scores.shape[1]
-        low = max(0, width - k - k // 8 - 32)  # those within the margin are few, as a rule
-        order = np.argpartition(scores, (low, width - k), axis=1) if width > k else np.argsort(scores, axis=1)
+        order = arithmetic.largest(scores, min(width, k + k // 8 + 32))  # those within the margin are few, as a rule
         if width >= k:
-            kth = np.take_along_axis(scores, order[:, width - k, None], axis=1)[:, 0]
+            kth = np.take_along_axis(scores, order[:, k - 1, None], axis=1)[:, 0]
             self.best[lines] = np.maximum(self.best[lines], kth)
         above = scores >= (self.best[lines] - margins[lines])[:, None]
         self.lengths[lines] = np.minimum(self.lengths[lines], above.sum(axis=1))
         kept = int(self.lengths[lines].max(initial=0))
-        if kept > width - low:
-            low = width - kept
-            order = np.argpartition(scores, low, axis=1)
-        order = order[:, low:]
-        by_score = np.argsort(-np.take_along_axis(scores, order, axis=1), axis=1)[:, :kept]
-        order = np.take_along_axis(order, by_score, axis=1)
+        order = order[:, :kept] if kept <= order.shape[1] else arithmetic.largest(scores, kept)
         for array in (self.rows, self.scores, self.exact):
-            array[lines, :kept] = np.take_along_axis(array[lines, :width], order, axis=1)
+            array[lines, :kept] = arithmetic.take(array[lines, :width], order)
 
     def cut(self, lines: slice, ranks: npt.NDArray[np.int32]) -> None:
         """Keep the k best, in no particular order, ties by rank; all scores that decide must be exact."""
@@ -92,7 +86,7 @@ class Shortlists:
         return queries[wanted_here], columns[wanted_here]
 
 
-def reach(scores: Vectors, k: int) -> Vectors:
+def reach(scores: Vectors, k: int, arithmetic: Arithmetic) -> Vectors:
     """Return for each line a score that at least k of it reach, and not many more.
 
     It is the k-th largest of the maxima of bundles of scores: each of those k maxima is another document's score.
@@ -100,16 +94,5 @@ def reach(scores: Vectors, k: int) -> Vectors:
     lines, width = scores.shape
     if width < k:
         return np.full(lines, -np.inf, np.float32)
-    size = max(1, min(8, width // (4 * k)))
-    bundles = width // size
-    maxima = scores[:, : bundles * size].reshape(lines, size, bundles).max(axis=1) if size > 1 else scores
-    return np.asarray(np.partition(maxima, bundles - k, axis=1)[:, bundles - k])
-
-
-def above(scores: Vectors, floors: Exact, mask: npt.NDArray[np.bool_] | None = None) -> tuple[Positions, Positions]:
-    """Return (lines, columns) of the scores that are not below the floor of their line."""
-    # A comparison with float64 would convert every score.
-    low = np.nextafter(floors.astype(np.float32), np.float32(-np.inf))
-    flat = np.flatnonzero(np.greater_equal(scores, low[:, None], out=mask))
-    lines = flat // scores.shape[1]
-    return lines, flat - lines * scores.shape[1]
+    size = max(1, min(BUNDLE, width // (4 * k)))
+    return arithmetic.kth_largest(arithmetic.maxima(scores, size) if size > 1 else scores, k)
