@@ -17,6 +17,7 @@ from r2med.retrieve.dense.recall import mean_recall, sampled
 from r2med.stages import retriever
 from r2med.store import Store
 from r2med.store.files import write_array
+from r2med.store.holdings import holdings
 from r2med.system import System
 from support.processes import python
 
@@ -158,9 +159,9 @@ def test_exact_search_is_the_default_and_names_nothing():
 
 
 def test_an_index_and_its_parameters_are_in_the_name_and_the_settings():
-    stage = retriever("minilm(ef=300, index=hnsw, links=16)")
+    stage = retriever("minilm(ef=300, index=hnsw, links=32)")
     assert str(stage) == "minilm(index=hnsw, ef=300)"
-    assert stage.settings() == {"stage": "minilm", "index": "hnsw", "links": 16, "ef": 300}
+    assert stage.settings() == {"stage": "minilm", "index": "hnsw", "links": 32, "ef": 300}
     assert retriever(str(stage)) == stage
     assert retriever("minilm(index=ivf)").settings() == {"stage": "minilm", "index": "ivf", "probes": 64}
 
@@ -197,11 +198,13 @@ def test_the_record_tells_the_recall_and_is_another_than_that_of_exact_search(st
     exact = evaluate("minilm", topics(), tmp_path, store=store)
     record = evaluate("bm25+minilm(index=hnsw)", topics(), tmp_path, store=store, k=3)
     [told] = record.stages[-1].approximate
-    assert (told.name, told.index, told.parameters) == ("minilm(index=hnsw)", "hnsw", {"links": 16, "ef": 200})
+    assert (told.name, told.index, told.parameters) == ("minilm(index=hnsw)", "hnsw", {"links": 32, "ef": 200})
     assert (told.sample, set(told.recall.values())) == (2, {1.0})
     assert exact.stages[-1].approximate == ()
     again = evaluate("minilm(index=ivf)", topics(), tmp_path, store=store)
     assert again.key != exact.key
     assert again.mean == exact.mean
+    kept = {(each.kind, each.dataset, each.model) for each in holdings(store)}
+    assert {("ann", "tiny", "minilm"), ("recall", "tiny", "minilm")} < kept
     [path] = tmp_path.rglob(f"*{again.key[:10]}.json")
     assert Record.read(path) == again

@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -198,7 +199,8 @@ def build_segments(
     workers = max(1, min(cores(), memory // SEGMENT_BYTES))
     with _pool(workers) as pool:
         try:
-            made = list(map_threads(build, groups, pool))
+            labels = copy_context()  # a thread would not know what the segment is of
+            made = list(map_threads(lambda group: labels.copy().run(build, group), groups, pool))
         except BaseException:
             stop.set()  # the pool waits for its threads, and a segment takes minutes
             raise
@@ -218,8 +220,7 @@ def _build(
     rows = _length(shards)
     index = kind.empty(faiss, _vectors(shards[0]).shape[1], rows)
     if not index.is_trained:
-        step = max(1, rows // (POINTS * index.nlist))
-        index.train(np.concatenate([_unit_length(_vectors(shard)[::step], cosine) for shard in shards]))
+        index.train(_sample(shards, max(1, rows // (POINTS * index.nlist)), cosine))
     for shard in shards:
         if stop.is_set():
             raise InterruptedError("another segment could not be built")
@@ -231,6 +232,15 @@ def _build(
     return {"start": shards[0].meta["start"], "faiss": faiss.__version__}
 
 
+def _sample(shards: Sequence[Artefact], step: int, cosine: bool) -> Vectors:
+    """Return every n-th vector; never two copies of them, of which each may be a third of the segment."""
+    sizes = [-(-len(_vectors(shard)) // step) for shard in shards]
+    sample = np.empty((sum(sizes), _vectors(shards[0]).shape[1]), np.float32)
+    for shard, end, size in zip(shards, np.cumsum(sizes), sizes, strict=True):
+        sample[end - size : end] = _unit_length(_vectors(shard)[::step], cosine)
+    return sample
+
+
 def _pool(workers: int) -> ThreadPoolExecutor:
     """Return our threads, in which faiss starts none of its own: another number of them would build another graph."""
     return ThreadPoolExecutor(workers, initializer=load_faiss().omp_set_num_threads, initargs=(1,))
@@ -238,7 +248,7 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 
 def _groups(shards: Sequence[Artefact]) -> Iterator[Sequence[Artefact]]:
     """Yield the shards of each segment: vectors as floats and the links of a graph are within its memory."""
-    row = 4 * int(_vectors(shards[0]).shape[1]) + 512
+    row = 4 * int(_vectors(shards[0]).shape[1]) + 640
     size = max(1, min(SEGMENT_SHARDS, SEGMENT_BYTES // (SHARD * row)))
     for at in range(0, len(shards), size):
         yield shards[at : at + size]

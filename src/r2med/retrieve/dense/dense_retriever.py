@@ -43,7 +43,7 @@ class VectorSearch(Stage):
         description="how vectors are searched: all of them; by a graph; by clusters. The last two are approximate, and "
         "the record tells their recall (extra: ann)",
     )
-    links: int = Field(16, ge=4, le=64, description="hnsw: neighbours that a document has in the graph")
+    links: int = Field(32, ge=4, le=64, description="hnsw: neighbours that a document has in the graph")
     ef: int = Field(200, ge=1, le=100_000, description="hnsw: candidates of a search, or its depth if that is more")
     probes: int = Field(64, ge=1, le=100_000, description="ivf: clusters of a segment that are searched")
 
@@ -143,10 +143,10 @@ class DenseRetriever:
             recall, seconds = self.index(dataset, store).recall(queries, k)
             return {"recall": recall, "sample": min(SAMPLE, len(queries)), "measured": seconds}
 
-        meta = store.make("recall", key, build).meta
-        parameters = asdict(kind)
-        name = str(self.stage)
-        return (Approximation(name, kind.name, parameters, meta["recall"], meta["sample"], meta["measured"]),)
+        with about(dataset=dataset.name, model=self.stage.name):
+            meta = store.make("recall", key, build).meta
+        measured = meta["recall"], meta["sample"], meta["measured"]
+        return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
 
 
 _TURN = threading.Lock()
