@@ -66,6 +66,8 @@ def nodes():
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # loopback only; read when ray is imported
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", "a-token-of-at-least-thirty-two-letters")
+        for setting in ("initial_delay", "period"):  # a node is dead after five checks, and their default is 3 s
+            patch.setenv(f"RAY_health_check_{setting}_ms", "500")
         import ray
 
         running = Nodes(folder)
