@@ -109,3 +109,10 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_no_two_files_bear_one_name():
     times = Counter(path.name for path in MODULES.values() if path.name != "__init__.py")
     assert {name for name, number in times.items() if number > 1} == set()
+
+
+def test_the_folders_of_tests_are_rooms():
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    # Fidelity compares whole systems with the original's.
+    assert {folder for folder in folders if not (SOURCE / folder / "__init__.py").exists()} == {Path("fidelity")}

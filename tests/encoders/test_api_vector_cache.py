@@ -104,7 +104,7 @@ except KeyboardInterrupt:
 
 def child(server: Server, home: Path, provider: str = "openai") -> AbstractContextManager[Popen[str]]:
     arguments = ["-c", CHILD, card(provider).model_dump_json(), server.address, home]
-    return started(arguments, OPENAI_API_KEY=KEY, VOYAGE_API_KEY=KEY, PYTHONPATH=Path(__file__).parents[2])
+    return started(arguments, OPENAI_API_KEY=KEY, VOYAGE_API_KEY=KEY, PYTHONPATH=Path(__file__).parents[1])
 
 
 @pytest.mark.parametrize(("provider", "number"), [("openai", signal.SIGKILL), ("voyage", signal.SIGINT)])
