@@ -29,6 +29,7 @@ window.pick = (selector, i) => all(selector)[i % all(selector).length];
 window.press = (key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 window.choose = (label) => { // the next option of the select with this label
   const select = all("label").find((each) => each.firstChild.textContent === label).querySelector("select");
+  select.focus();
   select.selectedIndex = (select.selectedIndex + 1) % select.options.length;
   select.dispatchEvent(new Event("change", { bubbles: true }));
 };
@@ -79,10 +80,10 @@ EXPLORER = [
     ("next query (j)", ".query-view", "press('j')"),
     ("open from the list", ".query-view", "pick('.entry', 7 * i + 9).click()"),
     ("another system (])", ".query-view", "press(']')"),
-    ("a letter of a search", ".entries", "type('q_PMC000000'.slice(0, i) + i)"),
+    ("a letter of a search", ".entries", "type(`q_PMC000000${i % 8}`)"),
     ("another measure", ".query-view", "choose('Measure')"),
     ("more of a document", ".hit-body", "pick('.hit .more', i).click()"),
-    ("a relevant document", ".gold-text", "pick('.gold-details:not([open]) summary', i).click()"),
+    ("a relevant document", ".gold-text", "pick('.gold-row:not(.gold-axis)', i).click()", "press('j')"),
     ("to the leaderboard", "main div", "pick('#nav a', 0).click()", "history.back()"),
 ]
 PAIRED = [

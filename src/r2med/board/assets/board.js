@@ -198,6 +198,12 @@ const board = (() => {
     return inTurn(list, Math.ceil(count / size), (i) => order.slice(i * size, (i + 1) * size).forEach((at) => items[at].replaceWith(make(at))));
   }
 
+  const GROUP = 16; // rows of a table that are drawn and painted together
+
+  /* Fill a table with the rows that `make(item, i)` makes, in groups: those of the first screen at once, the others in turn. */
+  const fillTable = (table, items, make) => inTurn(table, Math.ceil(items.length / GROUP), (i) =>
+    table.append(h("tbody", null, items.slice(i * GROUP, (i + 1) * GROUP).map((item, j) => make(item, i * GROUP + j)))));
+
   /* Put an element in the place of another. A large one is only hidden at first, and taken apart when the new one was shown. */
   function supplant(old, fresh) {
     if (old.getElementsByTagName("*").length < LARGE) {
@@ -243,5 +249,5 @@ const board = (() => {
 
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, afterFrame, inTurn, fillInTurn, supplant, download, copy, toast, points, count, seconds };
+  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, afterFrame, fillInTurn, fillTable, supplant, download, copy, toast, points, count, seconds };
 })();

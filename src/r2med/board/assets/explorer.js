@@ -3,7 +3,7 @@
 
 (() => {
   const { h, named, points, marks, ledger, ranking } = board;
-  const AT_ONCE = 12; // queries of the list that are drawn first
+  const AT_ONCE = 10; // queries of the list that are drawn first
   const ABOVE = 2; // of them above the one that is open
   const FOUND = 10; // "finds it": a relevant document among the first ten
   const MEASURES = ["nDCG@10", "R@10", "R@100", "MRR", "MAP"];
@@ -66,7 +66,12 @@
   /* Whom to compare with: the best system but A. */
   const rival = () => standing().find((system) => view.site.systems[system].name !== view.chosen.a);
 
-  const values = (system) => kept(`${view.chosen.measure} ${system}`, () => board.measure.queries(view.chosen.measure, view.gold, system));
+  /* The values of a system's judged queries, by the measure that is chosen. */
+  const values = (system) => {
+    const all = kept(view.chosen.measure, () => []);
+    all[system] ??= board.measure.queries(view.chosen.measure, view.gold, system);
+    return all[system];
+  };
 
   const mean = (system) => { const all = values(system); return all?.length ? all.reduce((sum, value) => sum + value, 0) / all.length : -1; };
 
@@ -125,7 +130,7 @@
 
   function entry(position) {
     const [id, text] = view.index.queries[position];
-    const link = h("a", { class: "entry", href: board.link("explorer", { ...view.chosen, q: id }) },
+    const link = h("a", { class: "entry", href: board.link("explorer", { ...view.chosen, q: id }), "aria-current": id === view.chosen.q ? "true" : null },
       h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))), line(position), failed(position) ? h("span", { class: "chip bad" }, "failed") : null);
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -137,17 +142,19 @@
   }
 
   function drawList() {
-    const shown = view.shown;
+    const { shown } = view;
+    view.listDrawn = view.listed;
     const many = `${shown.length} of ${view.index.queries.length} queries`;
     view.count.textContent = shown.length === view.index.queries.length ? `${shown.length} queries` : many;
     const current = shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
     board.fillInTurn(view.list, shown.length, (i) => entry(shown[i]), AT_ONCE, Math.max(0, current - ABOVE));
+    markCurrent();
   }
 
   /* Mark the query that is open, and have it in view. */
-  function markCurrent(at) {
+  function markCurrent() {
     view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const current = view.list.children[at]?.firstChild;
+    const current = view.list.children[view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q)]?.firstChild;
     current?.setAttribute("aria-current", "true");
     if (current && view.list.clientHeight) {
       const top = current.offsetTop - view.list.offsetTop;
@@ -292,8 +299,10 @@
     if (own !== view || own.turn !== turn) return; // something else was chosen meanwhile
     const { q, ...rest } = chosen;
     const list = JSON.stringify(rest);
-    if (own.listed !== list) own.shown = listed();
+    const shown = own.listed === list ? own.shown : listed();
+    const reordered = String(shown) !== String(own.shown);
     own.listed = list;
+    own.shown = shown;
     let position = own.index.queries.findIndex(([id]) => id === q);
     if (!own.shown.includes(position)) position = own.shown[0] ?? -1;
     if (position >= 0) chosen.q = own.index.queries[position][0]; // else what was open opens again when the search is over
@@ -302,9 +311,9 @@
     const query = position < 0 ? null : await board.load(`explorer/${own.number}/q${position}`);
     if (own !== view || own.turn !== turn) return;
     own.query = query;
-    if (own.listDrawn !== list) drawList();
-    own.listDrawn = list;
-    markCurrent(own.shown.indexOf(position));
+    if (own.listDrawn === list) markCurrent();
+    else if (reordered) drawList();
+    else board.afterFrame(() => { if (own === view && own.turn === turn) drawList(); }); // the same queries, with other values
     if (position < 0) {
       own.drawn = "";
       own.body.replaceChildren(h("p", { class: "empty" }, "No query is left. Choose another order, or search for other words."));

@@ -3,7 +3,6 @@
 
 (() => {
   const { h, named, points, visible } = board;
-  const GROUP = 16; // rows that are drawn, moved and painted together
   let view = null; // what is on the screen: {site, set, setNumber, measure, columns, all, rows, params, body, selected}
 
   const X_AXES = new Map([
@@ -158,9 +157,7 @@
         h("tr", { class: "groups" }, h("td", { colspan: 2 }), groups.map((group, i) => h("th", { scope: "colgroup", colspan: group.size, class: i ? "starts" : "" }, visible(group.name)))),
         h("tr", null, h("th", { scope: "col", class: "rank" }, "Rank"), head("name", "System", "Sort by name", "system"),
           view.columns.map((column, i) => head(column.id, column.label, `Sort by ${column.title}`, `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`)))));
-    const { rows } = view;
-    board.inTurn(table, Math.ceil(rows.length / GROUP), (i) => table.append(h("tbody", null, rows.slice(i * GROUP, (i + 1) * GROUP).map((row, j) => made(row, i * GROUP + j)))));
-    return h("div", { class: "table-wrap" }, table);
+    return h("div", { class: "table-wrap" }, board.fillTable(table, view.rows, made));
   }
 
   const cellClass = (column, i, starts) => ["num", starts.has(i) && i ? "starts" : "", column.main ? "main" : "extra"].join(" ");
