@@ -34,7 +34,7 @@ def test_a_conversation_ends_with_an_answer_or_a_counted_failure(backend, store,
     for name, text in SHORT.items():
         (tmp_path / name).write_text(text)
     whole = load("demo/Biology", store)
-    one = replace(whole, queries=whole.queries[:1])
+    one = replace(whole, queries=(replace(whole.queries[0], text="Why do fingers wrinkle?"),))
     settings = {"turns": 1, "topk": 1, "via": via, "prompts": tmp_path}
     llm = JournaledChat(CARD, backend, store)
     expansion = agent(method, llm, card=CARD, **settings).expand(one, store)

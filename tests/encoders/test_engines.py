@@ -68,7 +68,7 @@ def test_another_engine_reads_pairs(tmp_path):
     from support import tiny_models
 
     pytest.importorskip("onnxruntime")
-    folder = tiny_models.bert(tmp_path / "bert")
+    folder = tiny_models.bert(tmp_path / "bert", layers=1)
     card = ModelCard(
         name="tiny", loader="transformers", pooling="cls", document=Side(max_tokens=48, pair_with_empty=True)
     )

@@ -105,10 +105,11 @@ def _config(kind: type, tokenizer: transformers.PreTrainedTokenizerFast, **setti
     return kind(**{**SMALL, "vocab_size": len(tokenizer), "initializer_range": 0.3, **ids, **settings})
 
 
-def bert(folder: Path, positions: int = 64) -> Path:
-    """Save a BERT, as contriever, bge and either of MedCPT's encoders."""
+def bert(folder: Path, positions: int = 64, layers: int = 3) -> Path:
+    """Save a BERT, as contriever, bge and either of MedCPT's encoders; engines take seconds to compile a layer."""
     tokenizer = _word_piece()
-    return _save(folder, _config(transformers.BertConfig, tokenizer, max_position_embeddings=positions), tokenizer)
+    settings = {"max_position_embeddings": positions, "num_hidden_layers": layers}
+    return _save(folder, _config(transformers.BertConfig, tokenizer, **settings), tokenizer)
 
 
 def gpt_neox(folder: Path, side: str = "right", positions: int = 128) -> Path:
@@ -184,9 +185,9 @@ def instructor(folder: Path, limit: int = 48) -> Path:
     return folder
 
 
-def sentence_bert(folder: Path, **config: object) -> Path:
+def sentence_bert(folder: Path, layers: int = 3, **config: object) -> Path:
     """Save a BERT with mean pooling as sentence-transformers does, with prompts and the like in its config."""
-    bert(folder)
+    bert(folder, layers=layers)
     names = {"": "sentence_transformers.models.Transformer", "1_Pooling": "sentence_transformers.models.Pooling"}
     modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(names.items())]
     _json(folder / "modules.json", modules)
