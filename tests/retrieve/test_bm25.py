@@ -135,7 +135,8 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
         assert again == whole
 
 
-def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path):
+def test_a_segment_built_in_parts_is_the_same_byte_by_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(postings, "LIBRARIES", 0)
     rng = np.random.default_rng(2)
     texts = [" ".join(rng.choice(WORDS, rng.integers(0, 30))) for _ in range(300)] + [
         "cough " * 300,
@@ -167,6 +168,7 @@ def test_parts_and_blocks_are_as_small_as_the_memory_and_its_floor_is_told(store
 
     monkeypatch.setattr(postings, "build_segment", build_part)
     monkeypatch.setattr(postings, "cut_chunks", cut_block)
+    monkeypatch.setattr(postings, "LIBRARIES", 0)
     monkeypatch.setattr(index, "LEAST_MEMORY", 64_000)
     monkeypatch.setenv("R2MED_THREADS", "2")
     corpus = corpus_of(*("fever and cough" for _ in range(2000)))  # 30,000 bytes

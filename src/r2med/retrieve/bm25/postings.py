@@ -29,11 +29,14 @@ MEMORY = 2 << 30
 """Bytes that building may take, unless it is told otherwise."""
 
 LEAST_MEMORY = 768 << 20
-"""Bytes that it takes in any case, libraries included."""
+"""Bytes that it takes in any case."""
+
+LIBRARIES = 256 << 20
+"""Bytes of them that are taken by libraries and by the stems of common words."""
 
 BLOCK_SHARE, PART_SHARE, MERGED_SHARE = 64, 8, 64
 """Bytes that a byte of text takes while its block is cut (by all threads together) and while its part is inverted, and
-a posting while parts are merged: measured, with room for the libraries."""
+a posting while parts are merged (measured)."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def write_segment(corpus: Corpus, start: int, folder: Path, memory: int = MEMORY
 
     What does not fit into memory is built in parts; the files are the same, byte by byte.
     """
-    stretches = [*corpus.stretches(memory // PART_SHARE)]
+    stretches = [*corpus.stretches((memory - LIBRARIES) // PART_SHARE)]
     if len(stretches) == 1:
         return replace(build_segment(corpus, *stretches[0], memory), start=start).save(folder)
     with TemporaryDirectory(dir=folder) as scratch:
@@ -97,7 +100,6 @@ def write_segment(corpus: Corpus, start: int, folder: Path, memory: int = MEMORY
             path = Path(scratch) / str(first)
             path.mkdir()
             parts.append(Segment.open(Artefact(path, build_segment(corpus, first, stop, memory).save(path))))
-            pa.default_memory_pool().release_unused()
         return _merge(parts, start, folder, memory // MERGED_SHARE)
 
 
@@ -108,6 +110,7 @@ def build_segment(corpus: Corpus, start: int, stop: int, memory: int = MEMORY) -
         return cut_chunks(pa.concat_arrays([texts for _, _, texts in corpus.batches(*stretch)]))
 
     blocks = [*map_threads(cut, corpus.stretches(memory // BLOCK_SHARE // cores(), BLOCK, start, stop))]
+    pa.default_memory_pool().release_unused()
     distinct = pa.concat_arrays([block.distinct for block in blocks]).dictionary_encode()
     terms = _analyse(distinct.dictionary.to_pylist())
     numbering = np.split(distinct.indices.to_numpy(), np.cumsum([len(block.distinct) for block in blocks])[:-1])
