@@ -112,7 +112,11 @@ class RayWorker:
 
 def _files(artefact: Artefact) -> Files:
     paths = [path for path in artefact.path.iterdir() if path.is_file() and path.name not in (MANIFEST, STAMP)]
-    return {path.name: np.fromfile(path, dtype=np.uint8) for path in paths}
+    # Mapped, so that the object store's copy is the only one; a file without bytes cannot be.
+    return {
+        path.name: np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.empty(0, np.uint8)
+        for path in paths
+    }
 
 
 def _in_one_line(call: Callable[[], Any]) -> Any:
