@@ -39,3 +39,10 @@ def test_a_long_table_is_cut_on_the_page_and_says_where_the_rest_is() -> None:
 def test_a_figure_with_its_interval_takes_three_columns_of_the_csv() -> None:
     table = Table("figures", "", ("name", "figure"), [("a", FIGURE), ("b", None)])
     assert table.csv() == "name,figure,figure low,figure high\na,0.5,0.25,0.75\nb,,,\n"
+
+
+def test_a_figure_over_one_query_has_no_interval() -> None:
+    alone = Table("figures", "", ("name", "figure"), [("a", Interval(0.5, 0.5, 0.5))])
+    html = page([Section("name", "", "", [alone])], "")
+    assert "0.50" in html
+    assert "0.50 to" not in html

@@ -86,7 +86,8 @@ def _span(column: Sequence[Cell]) -> tuple[float, float]:
 def _cell(cell: Cell, span: tuple[float, float], digits: int) -> Iterator[str]:
     if isinstance(cell, Interval):
         yield f"{cell.value:.{digits}f}"
-        yield f'<span class="range">{cell.low:.{digits}f} to {cell.high:.{digits}f}</span>{glyph(cell, *span)}'
+        if cell.low < cell.high:  # one query, drawn anew, is always the same one: that is no interval
+            yield f'<span class="range">{cell.low:.{digits}f} to {cell.high:.{digits}f}</span>{glyph(cell, *span)}'
     elif isinstance(cell, float):
         yield f"{cell:.{digits}f}"
     elif isinstance(cell, int):

@@ -32,4 +32,5 @@ def submit(
     entry = write(joined_words(records or []), out, results, max_failures)
     systems = dict.fromkeys(record.system for record in entry.records)
     print(printable(f"{out}: {len(entry.records)} records of {', '.join(systems)}"))
-    print(printable(f"check it with: r2med verify {out} --runs {results}"))
+    runs = next((each for each in records or () if Path(each).is_dir()), results)
+    print(printable(f"check it with: r2med verify {out} --runs {runs}"))

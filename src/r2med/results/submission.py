@@ -77,6 +77,8 @@ def read_entry(path: Path) -> Entry:
         raise UserError(
             f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
         ) from None
+    if "records" not in body:
+        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
     if written != FORMAT:
         raise UserError(f"{path} is an entry of format {written}, this version reads format {FORMAT}")
     try:

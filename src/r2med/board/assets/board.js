@@ -74,12 +74,14 @@ const board = (() => {
       else anchor.removeAttribute("aria-current");
     }
     document.title = `${pages.get(name).title} · ${product}`;
-    supplant(document.getElementById("main").lastElementChild, main);
+    const clear = supplant(document.getElementById("main").firstElementChild, main);
     try {
       await pages.get(name).show(main, params, site);
     } catch (error) {
       main.replaceChildren(h("p", { class: "empty" }, visible(error.message)));
       throw error;
+    } finally {
+      clear();
     }
     if (moved) window.scrollTo(0, 0);
   }
@@ -198,23 +200,24 @@ const board = (() => {
     return inTurn(list, Math.ceil(count / size), (i) => order.slice(i * size, (i + 1) * size).forEach((at) => items[at].replaceWith(make(at))));
   }
 
-  const GROUP = 16; // rows of a table that are drawn and painted together
+  const GROUP = 12; // rows of a table that are drawn and painted together
 
   /* Fill a table with the rows that `make(item, i)` makes, in groups: those of the first screen at once, the others in turn. */
   const fillTable = (table, items, make) => inTurn(table, Math.ceil(items.length / GROUP), (i) =>
     table.append(h("tbody", null, items.slice(i * GROUP, (i + 1) * GROUP).map((item, j) => make(item, i * GROUP + j)))));
 
-  /* Put an element in the place of another. A large one is only hidden at first, and taken apart when the new one was shown. */
+  /* Put an element in the place of another. A large one is only hidden; what is returned is called when the new one is filled, and
+     takes the old one apart as soon as that was shown. */
   function supplant(old, fresh) {
     if (old.getElementsByTagName("*").length < LARGE) {
       old.replaceWith(fresh);
-      return;
+      return () => {};
     }
     old.removeAttribute("id");
     old.classList.add("leaving");
     old.setAttribute("aria-busy", "true");
     old.before(fresh);
-    afterFrame(() => old.remove());
+    return () => afterFrame(() => old.remove());
   }
 
   function download(name, text, type = "text/plain") {

@@ -4,7 +4,7 @@
 board.chart = (() => {
   const { h, svg, points } = board;
 
-  const spoken = ({ value, low, high }) => (low === null ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`);
+  const spoken = ({ value, low, high }) => (low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`);
 
   /* A dot on a line from low to high, on a scale shared by its column: `span` is [least, most]. */
   function interval({ value, low, high }, span, width = 84) {

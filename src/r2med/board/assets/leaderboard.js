@@ -119,7 +119,7 @@
         board.exports.buttons(() => ({ measure: view.measure, columns: view.columns, rows: view.rows }))),
       view.params.get("view") === "chart" ? chart() : table(),
       notes());
-    board.supplant(view.body, results);
+    board.supplant(view.body, results)();
     view.body = results;
   }
 

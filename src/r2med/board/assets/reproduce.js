@@ -48,7 +48,7 @@
     const opened = (row) => String(row.number) === view.params.get("open");
     const lines = (row, position) => [line(row, position, opened(row)), opened(row) ? details(row) : null];
     const body = h("div", null, view.shown.length ? h("div", { class: "table-wrap" }, board.fillTable(table, view.shown, lines)) : h("p", { class: "empty" }, "Nothing fits."));
-    board.supplant(view.body, body);
+    board.supplant(view.body, body)();
     view.body = body;
   }
 
