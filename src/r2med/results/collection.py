@@ -123,7 +123,7 @@ def collect(
         if Path(source).exists():
             read = _read_all(Path(source))
         else:
-            if not record_files(folder):
+            if sources and not record_files(folder):
                 raise UserError(f"{source}: there is no such record or folder, and no system of that name in {folder}")
             everything = _read_all(folder) if everything is None else everything
             read = _named(str(source), everything, folder)
