@@ -1,6 +1,8 @@
 """A real model, all-MiniLM-L6-v2, through the whole path and on every engine that is installed."""
 
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -62,6 +64,18 @@ def test_another_engine_gives_the_same_vectors(vectors):
     assert ((encoder.encode(ALL, "document").vectors * vectors).sum(axis=1) >= 0.9999).all()
     assert encoder.describe("document")["backend"] == "openvino"
     assert encoder.describe("document") != minilm().describe("document")
+
+
+def test_openvino_reports_nothing_to_its_makers():
+    pytest.importorskip("openvino")
+    code = """if True:
+        from r2med.encoders.devices import load_openvino
+        load_openvino()
+        from openvino.tools.ovc import convert_impl
+        print(convert_impl.tm.__name__)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "openvino.tools.ovc.telemetry_stub"
 
 
 def test_another_engine_reads_pairs(tmp_path):

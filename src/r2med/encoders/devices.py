@@ -134,11 +134,17 @@ def check_torch(setup: Setup, model: str) -> None:
         raise UserError(f"--backend {setup.backend}: {model} runs on torch only")
 
 
-def _openvino_dtype() -> str:
-    """Return the precision that OpenVINO takes by default: a half one on CPUs that have it in hardware."""
+def load_openvino() -> Any:
+    """Return OpenVINO without its telemetry: unasked, it reports every conversion of a model to its makers."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # as if it were not installed
     import openvino
 
-    hint = openvino.Core().get_property("CPU", "INFERENCE_PRECISION_HINT").get_type_name()
+    return openvino
+
+
+def _openvino_dtype() -> str:
+    """Return the precision that OpenVINO takes by default: a half one on CPUs that have it in hardware."""
+    hint = load_openvino().Core().get_property("CPU", "INFERENCE_PRECISION_HINT").get_type_name()
     return {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}.get(hint, str(hint))
 
 

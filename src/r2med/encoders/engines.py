@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from r2med.encoders.devices import is_out_of_memory
+from r2med.encoders.devices import is_out_of_memory, load_openvino
 from r2med.encoders.forward import Forward, Matrix
 from r2med.encoders.weights import quiet
 from r2med.errors import UserError
@@ -106,9 +106,7 @@ class OpenVino(_Engine):
     """Intel's engine, in its default precision."""
 
     def _prepare(self, graph: _Graph) -> None:
-        import openvino
-
-        example = _example()
+        openvino, example = load_openvino(), _example()
         with torch.no_grad():
             model = openvino.convert_model(graph, example_input=example)
         self._names = [name for port in model.inputs for name in port.get_names() if name in example]
