@@ -1,5 +1,6 @@
 """vLLM in process, against a stand-in with its documented interface: what is handed over, and what comes back."""
 
+import os
 import sys
 from dataclasses import replace
 
@@ -149,6 +150,12 @@ def test_an_engine_that_fails_loses_only_its_chunk(calls):
 def test_a_model_that_cannot_be_loaded_is_one_line(calls):
     with pytest.raises(UserError, match=r"^model qwen: vLLM cannot load nobody/nothing: OSError: .* identifier$"):
         answers(VllmBackend(card(model="nobody/nothing"), Setup()), ask("one"))
+
+
+def test_its_use_is_not_reported_to_its_makers(calls, monkeypatch):
+    monkeypatch.delenv("VLLM_NO_USAGE_STATS", raising=False)
+    answers(VllmBackend(card(), Setup()), ask("one"))
+    assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
 
 
 def test_without_vllm_the_extra_is_named(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -123,6 +124,7 @@ class VllmBackend:
     def _load(self) -> None:
         if self._engine is not None:
             return
+        os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")  # it would report to vLLM's makers
         try:
             self._vllm = importlib.import_module("vllm")
         except ImportError:
