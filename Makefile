@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# How many processes run the tests; WORKERS=0 runs them in one, which a debugger needs.
-WORKERS ?= 2
+# How many processes run the tests: one more than two cores, since some tests wait for servers, pages and kills.
+# WORKERS=0 runs them in one, which a debugger needs.
+WORKERS ?= 3
 
 .PHONY: run test check format clean
 
