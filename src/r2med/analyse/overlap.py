@@ -27,6 +27,7 @@ from r2med.measure.significance import Integers
 from r2med.results.comparison import Interval
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import Index, Positions, open_index
+from r2med.retrieve.bm25.postings import MEMORY
 from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.retriever import SearchQuery
 from r2med.setup import Setup
@@ -118,15 +119,17 @@ def barred_rows(dataset: Dataset, queries: Sequence[Query], gold: Pairs) -> list
     return barred
 
 
-def dataset_overlap(dataset: Dataset, store: Store, seed: int = 0) -> dict[str, tuple[Pairs, Overlap]]:
+def dataset_overlap(
+    dataset: Dataset, store: Store, seed: int = 0, memory: int = MEMORY
+) -> dict[str, tuple[Pairs, Overlap]]:
     """Return gold, hardest negative (by BM25) and random documents of every judged query, with what they share."""
     queries = judged_queries(dataset)
     gold = gold_pairs(dataset, queries)
     barred = barred_rows(dataset, queries, gold)
     depth = max(map(len, barred), default=0) + 1
-    run = BM25().index(dataset, store).search([SearchQuery(query) for query in queries], depth).run
+    run = BM25().index(dataset, store, memory=memory).search([SearchQuery(query) for query in queries], depth).run
     pairs = {GOLD: gold, HARDEST: hardest_pairs(list(run.rows), barred), RANDOM: random_pairs(dataset, barred, seed)}
-    index = open_index(dataset.corpus, store, SCORER.counts_repeats)
+    index = open_index(dataset.corpus, store, SCORER.counts_repeats, memory=memory)
     terms = QueryTerms.of([query.text for query in queries], index)
     return {kind: (each, shared_terms(terms, index, each)) for kind, each in pairs.items()}
 
@@ -253,7 +256,7 @@ def overlap(material: Material) -> Section:
     chart = []
     for name, dataset in material.datasets.items():
         size = len(judged_queries(dataset))
-        shared = dataset_overlap(dataset, setup.store)
+        shared = dataset_overlap(dataset, setup.store, memory=setup.memory)
         figures = {kind: _figures(*each, size) for kind, each in shared.items()}
         terms += [[name, size, kind, *values] for kind, values in figures.items()]
         chart.append((name, {kind: values[-1] for kind, values in figures.items()}))

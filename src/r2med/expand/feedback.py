@@ -17,7 +17,6 @@ import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from r2med.data import Dataset
-from r2med.engine.work import Engine
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
@@ -125,7 +124,7 @@ class FeedbackExpander(Opened[Feedback]):
         searched = cached_search(self.by, dataset, plain, self.stage.documents, store)
         run = searched.run
         counts: list[int] = run.found.tolist()
-        vectors = _TermCounts(dataset, store, self.stage.word, self.by.engine)
+        vectors = _TermCounts(dataset, store, self.stage.word, self.by)
         queries = []
         for search, rows, scores, count in zip(plain, run.rows, run.scores, counts, strict=True):
             documents = [vectors[row] for row in rows[:count].tolist()]
@@ -142,10 +141,10 @@ class FeedbackExpander(Opened[Feedback]):
 class _TermCounts(dict[int, Weights]):
     """Terms of documents by row, without those that are too common or cannot be learnt; each is analysed once."""
 
-    def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str], engine: Engine) -> None:
+    def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str], by: BM25Retriever) -> None:
         super().__init__()
         self._corpus = dataset.corpus
-        self._index = open_index(dataset.corpus, store, engine=engine)
+        self._index = open_index(dataset.corpus, store, engine=by.engine, memory=by.memory)
         self._word = word
 
     def __missing__(self, row: int) -> Weights:
