@@ -105,10 +105,13 @@ def _grid(ticks: Sequence[float], scale: _Scale, bottom: float, axis: str) -> It
 
 def _legend(names: Sequence[str]) -> Iterator[str]:
     x = 8.0
+    room = max(8, int((WIDTH / max(1, len(names)) - 30) / 6.6))
     for number, name in enumerate(names):
+        # Names of one chart often differ at their ends only.
+        shown = name if len(name) <= room else f"{name[: room // 2 - 1]}…{name[-(room // 2) :]}"
         yield f'<circle class="k{number % 6 + 1}" cx="{x:.0f}" cy="12" r="4" fill="currentColor"/>'
-        yield _text(x + 9, 16, name, "start")
-        x += 30 + 6.6 * min(len(name), LONGEST)
+        yield _text(x + 9, 16, shown, "start")
+        x += 30 + 6.6 * len(shown)
 
 
 def _dot(figure: Interval, scale: _Scale, y: float, number: int, label: str) -> str:
