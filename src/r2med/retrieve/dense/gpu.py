@@ -104,7 +104,6 @@ class GpuSearch:
 
     def run(self, blocks: Iterable[Block], kept: list[Chunk] | None) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query; `kept` has the corpus on the GPU, or takes it if it is empty and it fits."""
-
         with full_precision():
             if kept:
                 for first, block in blocks:
