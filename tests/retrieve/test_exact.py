@@ -280,6 +280,20 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
         torch.set_float32_matmul_precision("highest")
 
 
+def test_of_searches_side_by_side_the_last_gives_back_what_the_program_chose():
+    torch.set_float32_matmul_precision("medium")
+    first, second = (arithmetic._torch_precision().held() for _ in range(2))
+    try:
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert torch.get_float32_matmul_precision() == "highest", "the second still searches"
+        second.__exit__(None, None, None)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
     real = Arithmetic.multiply

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.engine import cores
 
+Value = TypeVar("Value")
 Rows = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
@@ -134,8 +135,6 @@ class SpreadArithmetic(Arithmetic):
 
 BUNDLE = 8
 """Scores of which only the largest is compared with a floor."""
-
-
 PART = 1 << 18
 """Bundles that are looked at together."""
 
@@ -183,9 +182,28 @@ def _below(floors: Exact) -> Vectors:
     return np.nextafter(floors.astype(np.float32), np.float32(-np.inf))[:, None]
 
 
-_lock = threading.Lock()
-_searches = 0
-_threads_before = 0
+class _Shared(Generic[Value]):
+    """A setting of the whole process that searches need: the first of them changes it, the last one puts it back."""
+
+    def __init__(self, read: Callable[[], Value], write: Callable[[Value], object], needed: Value) -> None:
+        self._read, self._write, self._needed = read, write, needed
+        self._lock, self._searches = threading.Lock(), 0
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Have it as searches need it."""
+        with self._lock:
+            if not self._searches:
+                self._before = self._read()
+                self._write(self._needed)
+            self._searches += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._searches -= 1
+                if not self._searches:
+                    self._write(self._before)
 
 
 @contextlib.contextmanager
@@ -204,48 +222,45 @@ def full_precision() -> Iterator[None]:
     """Have torch multiply and add in full precision, whatever the program around us chose for its models."""
     import torch
 
+    kept = torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False)
+    with _torch_precision().held(), torch.inference_mode(), kept[0], kept[1]:
+        yield
+
+
+@cache
+def _torch_precision() -> _Shared[tuple[str, bool]]:
+    import torch
+
     flags = torch.backends.cuda.matmul
-    before = torch.get_float32_matmul_precision(), flags.allow_fp16_reduced_precision_reduction
-    torch.set_float32_matmul_precision("highest")
-    flags.allow_fp16_reduced_precision_reduction = False
-    try:
-        with torch.inference_mode(), torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before[0])
-        flags.allow_fp16_reduced_precision_reduction = before[1]
+
+    def write(value: tuple[str, bool]) -> None:
+        torch.set_float32_matmul_precision(value[0])
+        flags.allow_fp16_reduced_precision_reduction = value[1]
+
+    def read() -> tuple[str, bool]:
+        return torch.get_float32_matmul_precision(), flags.allow_fp16_reduced_precision_reduction
+
+    return _Shared(read, write, ("highest", False))
 
 
 @contextlib.contextmanager
 def _one_blas_thread() -> Iterator[int]:
     """Have NumPy's BLAS multiply on the thread that calls, if it can be told to; yield how many threads may call."""
-    global _searches, _threads_before
     openblas = _openblas()
     if openblas is None:
         yield AHEAD
         return
-    threads, set_threads = openblas
-    with _lock:
-        if not _searches:
-            _threads_before = threads()
-            set_threads(1)
-        _searches += 1
-    try:
+    with openblas.held():
         yield cores()
-    finally:
-        with _lock:
-            _searches -= 1
-            if not _searches:
-                set_threads(_threads_before)
 
 
 @cache
-def _openblas() -> tuple[Callable[[], int], Callable[[int], None]] | None:
-    """Return what tells and what sets the number of threads of the OpenBLAS in NumPy's wheels; None if it has none."""
+def _openblas() -> _Shared[int] | None:
+    """Return the number of threads of the OpenBLAS in NumPy's wheels; None if it has none."""
     folder = Path(np.__file__).parent
     for path in [*folder.parent.glob("numpy.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")]:
         library = ctypes.CDLL(str(path))
         for name in ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_"):
             if hasattr(library, name.format("set")):
-                return getattr(library, name.format("get")), getattr(library, name.format("set"))
+                return _Shared(getattr(library, name.format("get")), getattr(library, name.format("set")), 1)
     return None
