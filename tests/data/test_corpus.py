@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from r2med.data import Corpus, load
+from r2med.data import Corpus, corpus_writer, load
 from r2med.data.check import check
 from r2med.data.corpus import BATCH
 from r2med.data.layouts.beir_folder import BeirFolder
@@ -250,7 +250,11 @@ def test_of_rows_with_one_id_the_last_counts_where_the_first_stood(tmp_path: Pat
         )
 
 
-def test_many_repeats_over_many_batches_are_merged_as_a_dictionary_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("together", [1 << 20, 900, 7])
+def test_many_repeats_over_many_batches_are_merged_as_a_dictionary_would(
+    together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_writer, "TOGETHER", together)
     chance = random.Random(3)
     rows = [(f"d{chance.randrange(2000)}", f"text {number}") for number in range(5 * BATCH)]
     corpus = on_disk(rows, tmp_path)

@@ -1,15 +1,14 @@
 """Write a corpus to disk: one pass over the source, repeated rows merged, ids sorted for look-up.
 
-Memory is a few dozen bytes a document (ids, a hash of each text, the order), whatever the texts weigh.
+Memory is a dozen bytes a document (its place among the ids), whatever its id and its text weigh.
 """
 
 from __future__ import annotations
 
-import hashlib
-from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,12 @@ from r2med.data.problems import Problems
 from r2med.data.source_rows import Document, where
 from r2med.store.files import write_array
 
-Ints = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+
+TOGETHER = 1 << 20
+"""Ids that are sorted at a time."""
+SAMPLED = 256
+"""Ids of each such part by which the parts are found."""
 
 
 @dataclass(frozen=True)
@@ -40,68 +44,86 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
     """
     draft_path = folder / "draft.arrow"
     origins = _Origins()
-    hashes = _write_batches(draft_path, origins.noting(documents))
+    _write_batches(draft_path, origins.noting(documents))
     draft = Corpus.unsorted(draft_path)
     first, last = _first_and_last(draft)
     if len(first) == len(draft):
         draft_path.rename(folder / DOCUMENTS)
     else:
-        _tell_repeats(draft, first, last, hashes, origins, problems)
-        _write_batches(folder / DOCUMENTS, _last_of_each(draft, first, last, hashes))
+        _tell_repeats(draft, first, last, origins, problems)
+        _write_batches(folder / DOCUMENTS, _last_of_each(draft, first, last))
         _write_batches(folder / REPEATS, _replaced(draft, last))
         draft_path.unlink()
-    write_array(folder / "order.npy", _ranked(first).astype(np.int32))
+    write_array(folder / "order.npy", _ranked(first))
     return Written(_fingerprint(folder), len(draft))
 
 
-def _first_and_last(draft: Corpus) -> tuple[Ints, Ints]:
+def _first_and_last(draft: Corpus) -> tuple[Rows, Rows]:
     """Return the first and the last row of each id, in the order of the ids."""
-    ids = pa.concat_arrays(
-        [pa.array([], pa.large_string()), *(ids.cast(pa.large_string()) for _, ids, _ in draft.batches())]
-    )
-    order = np.asarray(pc.sort_indices(ids), dtype=np.int64)  # stable: rows of one id stay in their order
-    if not len(order):
-        return order, order
-    in_order = ids.take(pa.array(order))
-    begins = np.ones(len(order) + 1, dtype=bool)
-    begins[1:-1] = ~np.asarray(pc.equal(in_order[1:], in_order[:-1]))
-    return order[begins[:-1]], order[begins[1:]]
+    parts = [_first_and_last_of(draft, *bounds) for bounds in pairwise(_bounds(draft))]
+    return np.concatenate([first for first, _ in parts]), np.concatenate([last for _, last in parts])
 
 
-def _ranked(first: Ints) -> Ints:
+def _bounds(draft: Corpus) -> list[str | None]:
+    """Return ids, ascending, between which about so many lie as are sorted at a time; none before and after all."""
+    parts = max(1, -(-len(draft) // TOGETHER))
+    each = max(1, len(draft) // (SAMPLED * parts))
+    sample = sorted(identifier for _, ids, _ in draft.batches() for identifier in ids[::each].to_pylist())
+    return [None, *(sample[number * len(sample) // parts] for number in range(1, parts)), None]
+
+
+def _first_and_last_of(draft: Corpus, low: str | None, high: str | None) -> tuple[Rows, Rows]:
+    """Return the first and the last row of each id that is not below `low` and is below `high`."""
+    rows, found = [np.empty(0, np.int32)], [pa.array([], pa.large_string())]
+    for start, ids, _ in draft.batches():
+        inside = np.ones(len(ids), np.bool_)
+        if low is not None:
+            inside &= np.asarray(pc.greater_equal(ids, low))
+        if high is not None:
+            inside &= np.asarray(pc.less(ids, high))
+        rows.append(np.flatnonzero(inside).astype(np.int32) + np.int32(start))
+        found.append(ids.filter(pa.array(inside)).cast(pa.large_string()))
+    ids = pa.concat_arrays(found)
+    order = pc.sort_indices(ids)  # stable: rows of one id stay in their order
+    ids, in_order = ids.take(order), np.concatenate(rows)[np.asarray(order)]
+    begins = np.ones(len(in_order) + 1, np.bool_)
+    begins[1:-1] = np.asarray(pc.not_equal(ids[1:], ids[:-1]))
+    return (in_order[begins[:-1]], in_order[begins[1:]]) if len(in_order) else (in_order, in_order)
+
+
+def _ranked(first: Rows) -> Rows:
     """Return the rows without gaps, in the order of the ids."""
-    ranks = np.empty(len(first), dtype=np.int64)
-    ranks[np.argsort(first)] = np.arange(len(first))
+    ranks = np.empty(len(first), np.int32)
+    ranks[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     return ranks
 
 
-def _tell_repeats(
-    draft: Corpus, first: Ints, last: Ints, hashes: npt.NDArray[np.uint64], origins: _Origins, problems: Problems
-) -> None:
-    several = np.flatnonzero(first != last)
-    another = several[hashes[first[several]] != hashes[last[several]]]
+def _tell_repeats(draft: Corpus, first: Rows, last: Rows, origins: _Origins, problems: Problems) -> None:
     message = f"{origins.of(0)[0]}: {len(draft) - len(first):,} repeated rows merged"
-    if len(another):
-        example = int(another[np.argmin(first[another])])
-        path, line = origins.of(int(last[example]))
-        earlier = where(*origins.of(int(first[example])), seen_from=path)
+    several = np.flatnonzero(first != last)
+    several = several[np.argsort(first[several])]
+    another = [i for i in several.tolist() if draft.text(first[i]) != draft.text(last[i])]
+    if another:
+        first_row, last_row = int(first[another[0]]), int(last[another[0]])
+        path, line = origins.of(last_row)
+        earlier = where(*origins.of(first_row), seen_from=path)
         message += (
             f"; {len(another):,} ids came with another text, and the last one counts "
-            f"(such as {draft.id(int(first[example]))!r}: {earlier} and {path.name}:{line})"
+            f"(such as {draft.id(first_row)!r}: {earlier} and {path.name}:{line})"
         )
     problems.notice(message)
 
 
-def _last_of_each(draft: Corpus, first: Ints, last: Ints, hashes: npt.NDArray[np.uint64]) -> Iterator[tuple[str, str]]:
+def _last_of_each(draft: Corpus, first: Rows, last: Rows) -> Iterator[tuple[str, str]]:
     """Yield every id where it came first, with the text it came with last."""
-    source = np.full(len(draft), -1, dtype=np.int64)
-    source[first] = np.where(hashes[first] == hashes[last], first, last)
+    source = np.full(len(draft), -1, np.int32)
+    source[first] = last
     for row, (identifier, text) in enumerate(draft):
         if source[row] >= 0:
             yield identifier, text if source[row] == row else draft.text(source[row])
 
 
-def _replaced(draft: Corpus, last: Ints) -> Iterator[tuple[str, str]]:
+def _replaced(draft: Corpus, last: Rows) -> Iterator[tuple[str, str]]:
     """Yield the rows whose id comes again."""
     counts = np.zeros(len(draft), dtype=bool)
     counts[last] = True
@@ -114,44 +136,32 @@ class _Origins:
     """Which line of which file each row came from, for messages."""
 
     def __init__(self) -> None:
-        self._lines = array("q")
-        self._paths: list[Path] = []
-        self._first_rows: list[int] = []
+        self._rows: list[int] = []
+        self._places: list[tuple[Path, int]] = []
 
     def noting(self, documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
-        """Yield id and text of each document, its origin noted."""
-        for document in documents:
-            if not self._paths or document.path is not self._paths[-1]:
-                self._paths.append(document.path)
-                self._first_rows.append(len(self._lines))
-            self._lines.append(document.line)
+        """Yield id and text of each document, its origin noted where it is not the line after the one before."""
+        path, line = None, 0
+        for row, document in enumerate(documents):
+            if document.path is not path or document.line != line + 1:
+                self._rows.append(row)
+                self._places.append((document.path, document.line))
+            path, line = document.path, document.line
             yield document.id, document.text
 
     def of(self, row: int) -> tuple[Path, int]:
         """Return file and line of a row."""
-        return self._paths[bisect_right(self._first_rows, row) - 1], self._lines[row]
+        at = bisect_right(self._rows, row) - 1
+        path, line = self._places[at]
+        return path, line + row - self._rows[at]
 
 
-def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> npt.NDArray[np.uint64]:
-    """Stream ids and texts into an Arrow file; return a 64-bit hash of each text."""
-    hashes = bytearray()
-    pending: list[tuple[str, str]] = []
+def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> None:
+    """Stream ids and texts into an Arrow file."""
+    rest = iter(documents)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-
-        def flush() -> None:
-            columns = [[i for i, _ in pending], [t for _, t in pending]]
-            writer.write_table(pa.table(columns, schema=SCHEMA).combine_chunks(), max_chunksize=BATCH)
-            for _, text in pending:
-                hashes.extend(hashlib.blake2b(text.encode(), digest_size=8).digest())
-            pending.clear()
-
-        for document in documents:
-            pending.append(document)
-            if len(pending) == BATCH:
-                flush()
-        if pending:
-            flush()
-    return np.frombuffer(bytes(hashes), dtype=np.uint64)
+        while pairs := list(islice(rest, BATCH)):
+            writer.write_batch(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
 
 
 def _fingerprint(folder: Path) -> str:
