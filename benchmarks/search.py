@@ -4,7 +4,8 @@
     python benchmarks/search.py --shard 4096      # documents as mapped files of 4,096 rows, as the store has them
     python benchmarks/search.py --device cuda --documents 10000000 --queries 876 --dtype float16    # made on the GPU
 
-Contenders take turns in one process and the best of each counts, so that a busy machine wrongs none of them.
+Contenders take turns in one process and the best of each counts, so that a busy machine wrongs none of them. The first
+searches of a process choose by NumPy, later ones by what numba compiled.
 The bare product writes into an array that it is given; its fastest form (NumPy's or torch's own) is the machine's
 rate. On a GPU the limits are measured too: the product in half precision, pinned memory to the GPU, and the host's
 copy into pinned memory. Needs the extras `dense` and `benchmark`; a peer that is not installed is left out and named.
@@ -25,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from r2med.retrieve.dense import exact
 from r2med.retrieve.dense.exact import search_exact
 
 BEIR_CHUNK = 50_000
@@ -63,11 +65,17 @@ def contenders(queries: Any, documents: Any, blocks: list[tuple[int, Any]], k: i
     ranks = np.random.default_rng(3).permutation(len(documents)).astype(np.int32)
     out = np.empty((len(queries), len(documents)), np.float32)
     # The documents of this run are in memory anyway; those of a store are mapped files.
-    search = partial(search_exact, queries, blocks, k, ranks, device="cpu", memory=4 * documents.nbytes + (2 << 30))
+    memory = 4 * documents.nbytes + (2 << 30)
+
+    def search(worthwhile: int, cosine: bool = False) -> Any:
+        exact.WORTHWHILE = worthwhile
+        return exact.search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, cosine=cosine)
+
     found: Contenders = {
         "sgemm, numpy": lambda: np.matmul(queries, documents.T, out=out),
-        "r2med": search,
-        "r2med, cosine": partial(search, cosine=True),
+        "r2med, first searches": partial(search, 1 << 62),
+        "r2med": partial(search, 0),
+        "r2med, cosine": partial(search, 0, cosine=True),
     }
     if importlib.util.find_spec("torch"):
         import torch
@@ -102,7 +110,7 @@ def best_of(found: Contenders, repeat: int, slow: int) -> dict[str, float]:
         for name, work in found.items():
             if turn >= slow and best[name] > 2 * best["sgemm, numpy"]:
                 continue
-            time.sleep(0.1)  # libraries' threads wait for more work by spinning, on the cores of whoever is next
+            time.sleep(0.3)  # libraries' threads wait for more work by spinning, on the cores of whoever is next
             start = time.perf_counter()
             work()
             best[name] = min(best[name], time.perf_counter() - start)
@@ -185,8 +193,8 @@ def on_gpu(args: argparse.Namespace) -> None:
     print(f"GPU memory {memory / 1e9:.0f} GB/s, bus {bus / 1e9:.1f} GB/s, host's copy {host / 1e9:.1f} GB/s")
     for name, seconds in lines.items():
         print(f"{name:36} {seconds:8.4f} s")
-    exact = search_exact(queries[: args.checked], blocks, args.k, ranks, memory=1 << 50, device="cpu")
-    pairs = list(zip(exact, search(kept=kept), strict=False))
+    by_cpu = search_exact(queries[: args.checked], blocks, args.k, ranks, memory=1 << 50, device="cpu")
+    pairs = list(zip(by_cpu, search(kept=kept), strict=False))
     same = sum(_ranking(*a, ranks) == _ranking(*b, ranks) for a, b in pairs)
     print(f"rankings equal to the CPU's: {same} of {len(pairs)}")
 

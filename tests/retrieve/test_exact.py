@@ -11,20 +11,19 @@ from hypothesis import strategies as st
 
 from r2med.errors import UserError
 from r2med.retrieve.dense import arithmetic, exact
-from r2med.retrieve.dense.arithmetic import Arithmetic
 from r2med.retrieve.dense.exact import search_exact
 
 torch = pytest.importorskip("torch")
-DEVICES = ["cpu", "cores", "gpu"] + ["cuda"] * torch.cuda.is_available()
+DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
 
 
 @pytest.fixture(autouse=True)
-def _code_of_gpus_and_of_many_cores_runs_here(monkeypatch):
-    real, few = exact._gpu, arithmetic.FEW
+def _code_of_gpus_and_of_large_searches_runs_here(monkeypatch):
+    real, worthwhile = exact._gpu, exact.WORTHWHILE
 
     def gpu(device):
-        monkeypatch.setattr(arithmetic, "FEW", 0 if device == "cores" else few)
-        return {"gpu": "cpu", "cores": None}.get(device) or real("cpu" if device == "cores" else device)
+        monkeypatch.setattr(exact, "WORTHWHILE", 0 if device == "compiled" else worthwhile)
+        return {"gpu": "cpu", "compiled": None}.get(device) or real("cpu" if device == "compiled" else device)
 
     monkeypatch.setattr(exact, "_gpu", gpu)
 
@@ -203,7 +202,6 @@ from pathlib import Path
 import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
-from r2med.retrieve.dense.arithmetic import Arithmetic
 from r2med.retrieve.dense.exact import search_exact
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -296,13 +294,13 @@ def test_of_searches_side_by_side_the_last_gives_back_what_the_program_chose():
 
 def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
-    real = Arithmetic.multiply
+    real = exact.multiply
 
-    def careless(self, queries, documents, out):
-        real(self, queries, documents, out)
+    def careless(queries, documents, out):
+        real(queries, documents, out)
         out[:, 5::40] += np.float32(2e-6)
 
-    monkeypatch.setattr(Arithmetic, "multiply", careless)
+    monkeypatch.setattr(exact, "multiply", careless)
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
@@ -328,6 +326,33 @@ def test_memory_stays_bounded_whatever_the_size_of_the_corpus(device):
     assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
 
 
+def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
+    monkeypatch.setattr(exact, "WORTHWHILE", 250)
+    monkeypatch.setattr(exact, "_done", 0)
+    assert [exact._lists(100).__name__ for _ in range(3)] == [
+        "GroupedShortlists",
+        "GroupedShortlists",
+        "CompiledShortlists",
+    ]
+    monkeypatch.setattr(exact.importlib.util, "find_spec", lambda name: None)
+    assert exact._lists(1 << 50).__name__ == "GroupedShortlists", "numba is an extra"
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(tmp_path):
+    code = """
+import os, numba
+from numba.core import caching
+caching.CacheImpl._locator_classes = []  # as where neither the package's folder nor the user's can be written to
+import numpy as np
+from r2med.retrieve.dense import exact
+exact.WORTHWHILE = 0
+documents = np.eye(5, dtype=np.float32)
+print(exact.search_exact(documents, [(0, documents)], 1, np.arange(5, dtype=np.int32))[3][0])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[3]\n", done.stderr
+
+
 def test_without_torch_numpy_does_the_work():
     code = """
 import sys
@@ -337,7 +362,6 @@ real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
 import numpy as np
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.arithmetic import Arithmetic
 from r2med.retrieve.dense.exact import search_exact
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)

@@ -9,7 +9,8 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -24,6 +25,40 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
+    """Do work on all items, in no order, on this thread and on others that are kept for such work.
+
+    For work of milliseconds, in which starting threads would count. It must not share work itself.
+    """
+    rest = deque(items)
+
+    def take() -> None:
+        while True:
+            try:
+                item = rest.popleft()
+            except IndexError:
+                return
+            work(item)
+
+    helpers = [_helpers(threads - 1).submit(take) for _ in range(min(threads, len(rest)) - 1)]
+    try:
+        take()
+    finally:
+        rest.clear()
+        wait(helpers)
+    for helper in helpers:
+        helper.result()
+
+
+@cache
+def _helpers(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="r2med")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # threads do not come along
 
 
 def map_threads(

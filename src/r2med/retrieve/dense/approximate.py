@@ -147,12 +147,14 @@ class Segments:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         with _pool(cores()) as pool:
             proposed = self._propose(queries, k + k // 8 + 16, pool)  # half precision may misplace some at the cut
-            rescorer = Rescorer(queries, cosine, pool)
+            rescorer = Rescorer(queries, cosine)
             for first, block in blocks:
                 rescorer.hold(first, block)
             lines, columns = np.nonzero(proposed != NO_DOCUMENT)
             rows = proposed[lines, columns]
-            scores = rescorer.score(lines, rows).astype(np.float32)
+            parts = np.array_split(np.arange(len(rows)), cores())
+            scored = list(map_threads(lambda part: rescorer.score(lines[part], rows[part]), parts, pool))
+            scores = np.concatenate(scored).astype(np.float32)
         ends = np.cumsum(np.bincount(lines, minlength=len(queries)))
         hits = zip(np.split(rows, ends[:-1]), np.split(scores, ends[:-1]), strict=True) if len(queries) else ()
         return [(each[kept], of[kept]) for each, of in hits for kept in [best(of, k, ranks[each])]]

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Exact, Rows, full_precision, reaching, tensor
+from r2med.retrieve.dense.arithmetic import Exact, Rows, full_precision, tensor
 from r2med.retrieve.dense.rescoring import Rescorer
 
 HALF = 2.0**-11
@@ -34,6 +34,8 @@ STAGED = 1 << 25
 """Bytes of a pinned buffer."""
 BUNDLE = 128
 """Scores of which the largest is looked at first, at most."""
+HITS = 1 << 18
+"""Bundles with a candidate that are looked at together."""
 PAIRS = 1 << 16
 """Candidates that are scored again together."""
 MOST = 1 << 25
@@ -81,12 +83,11 @@ class GpuSearch:
         cosine: bool,
         memory: int,
         device: str,
-        pool: ThreadPoolExecutor,
     ) -> None:
         import torch
 
         self._k, self._cosine, self._memory = k, cosine, memory
-        self._rescorer = Rescorer(queries, cosine, pool)
+        self._rescorer = Rescorer(queries, cosine)
         self._device = torch.device(device)
         self._ranks = torch.from_numpy(ranks).to(self._device)
         self._exact = torch.from_numpy(queries).to(self._device).double()
@@ -151,7 +152,7 @@ class GpuSearch:
         floors = self._floors.amin(1, keepdim=True) * chunk.scale - off
         floors = floors / torch.where(floors > 0, 1 + 2 * HALF, 1 - 2 * HALF)
         floors = (floors - 2 * HALF * floors.abs() - 2 * SMALLEST).clamp(min=torch.finfo(torch.half).min).half()
-        for queries, rows, values in reaching(scores, floors, size):
+        for queries, rows, values in _reaching(scores, floors, size):
             upper = (values.double() + 2 * HALF * values.double().abs() + off[queries, 0]) / chunk.scale
             self._candidates.append(Candidates(chunk, queries, rows, upper))
             if sum(len(waiting.rows) for waiting in self._candidates) > MOST:
@@ -208,6 +209,27 @@ class GpuSearch:
         ends = queries.bincount(minlength=len(self._queries)).cumsum(0).cpu().numpy()[:-1]
         split = (np.split(each.cpu().numpy(), ends) for each in (rows.int(), _scores(keys)))
         return list(zip(*split, strict=True))
+
+
+def _reaching(scores: Any, floors: Any, size: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (lines, columns, scores) of the scores of a tensor that reach the floors, a column of them, of their lines.
+
+    The largest of each bundle is compared first: there are few that reach the floor, once one is known.
+    """
+    import torch
+
+    stride = scores.stride(0)
+    flat = scores.as_strided((stride * (len(scores) - 1) + scores.shape[1],), (1,))
+    bundles = scores.unflatten(1, (size, -1))
+    count = bundles.shape[2]
+    within = torch.arange(size, device=scores.device) * count
+    for hits in (bundles.amax(1) >= floors).view(-1).nonzero().split(HITS):
+        lines = hits // count
+        positions = lines * (stride - count) + hits + within
+        some = flat[positions]
+        chosen = (some >= floors[lines[:, 0]]).view(-1).nonzero()[:, 0]
+        lines = lines.view(-1)[chosen // size]
+        yield lines, positions.view(-1)[chosen] - lines * stride, some.view(-1)[chosen]
 
 
 def _keys(scores: Any, ranks: Any) -> Any:

@@ -1,0 +1,338 @@
+"""Loops over single scores and vectors, compiled for this machine by numba; they run without the interpreter's lock.
+
+What is compiled is kept beside this file, or in the user's cache, and read by the next process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.numpy_support import carray
+
+from r2med.encoders.encoder import Vectors
+from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.rescoring import Places
+from r2med.retrieve.dense.rounding import LEAST
+from r2med.retrieve.dense.shortlist import BUNDLE
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+LANES = 16
+"""Bundles side by side, which the largest are found of at once."""
+WINDOW = LANES * BUNDLE
+"""Consecutive scores of such bundles: i, i + 16, i + 32, … of them are bundle i."""
+
+
+def compiled(function: Function, **settings: Any) -> Function:
+    """Return a function compiled on its first call, and kept if there is a folder for that."""
+    with contextlib.suppress(RuntimeError):
+        return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
+
+
+def summing(function: Function) -> Function:
+    """Return a function compiled so that it adds up in the order that is fastest here."""
+    return compiled(function, fastmath={"reassoc", "contract"})
+
+
+class Lists(NamedTuple):
+    """Candidates, a line a query."""
+
+    rows: Rows
+    scores: Vectors
+    exact: npt.NDArray[np.bool_]
+    lengths: Positions
+    best: Vectors
+
+
+class Side(NamedTuple):
+    """Queries in float64, their lengths, how large the products of unrelated vectors are, and what is asked for."""
+
+    vectors: Exact
+    norms: Exact
+    unrelated: Exact
+    cosine: bool
+
+
+@compiled
+def choose(
+    scores: Vectors, rows: Rows, k: int, margins: Exact, lists: Lists, line: int, at: int, end: int
+) -> tuple[int, int]:
+    """Take candidates from this place of this line on, up to the line `end`.
+
+    Returns where a list is full of what only exact scores can thin, or the end. The largest of each bundle is compared
+    with the floor: there are few that reach it, once it is known.
+    """
+    width, room = len(rows), lists.rows.shape[1]
+    maxima, keys = np.empty(width, np.float32), np.empty(max(width, room), np.uint32)
+    while line < end:
+        of_line, length = scores[line, :width], lists.lengths[line]
+        list_rows, list_scores, list_exact = lists.rows[line], lists.scores[line], lists.exact[line]
+        known = lists.best[line] > -np.inf
+        windows = width // WINDOW if known or width >= 4 * k * BUNDLE else 0
+        bundles = windows * LANES
+        count = _maxima(of_line, windows, maxima)
+        if not known and count >= k:
+            lists.best[line] = _kth_largest(maxima, count, k, keys)
+        floor = _floor(lists.best[line], margins[line])
+        while at < count:
+            if maxima[at] >= floor:
+                if length + BUNDLE > room:
+                    lists.best[line] = max(lists.best[line], _kth_largest(lists.scores[line], length, k, keys))
+                    floor = _floor(lists.best[line], margins[line])
+                    length = _thin(lists, line, length, floor)
+                    if 2 * length > room:
+                        lists.lengths[line] = length
+                        return line, at
+                first = at // LANES * WINDOW + at % LANES if at < bundles else at - bundles + windows * WINDOW
+                for column in range(first, first + WINDOW if at < bundles else first + 1, LANES):
+                    list_rows[length], list_scores[length], list_exact[length] = rows[column], of_line[column], False
+                    length += of_line[column] >= floor
+            at += 1
+        lists.lengths[line] = length
+        line, at = line + 1, 0
+    return line, at
+
+
+@compiled
+def refine(
+    k: int,
+    margins: Exact,
+    lists: Lists,
+    side: Side,
+    places: Places,
+    sampled: int,
+    start: int,
+    end: int,
+    mixed: npt.NDArray[np.bool_],
+) -> tuple[Positions, Positions]:
+    """Put the candidates of lines in order, best first, and score near ties exactly.
+
+    Returns (lines, columns) of those whose exact score may round to another float32 if it is added up in another order.
+    Says of each line whether its first k may not be its best.
+    """
+    room = lists.rows.shape[1]
+    buffer, tied = np.empty(side.vectors.shape[1], np.float32), np.empty(room, np.bool_)
+    order, doubtful = np.empty((4, room), np.uint32), np.zeros((end - start, room), np.bool_)
+    worst, bound = 0.0, 0.0
+    for line in range(start, end):
+        _sort(lists, line, order)
+        if lists.lengths[line] >= k:
+            lists.best[line] = max(lists.best[line], lists.scores[line, k - 1])
+        lists.lengths[line] = _thin(lists, line, lists.lengths[line], _floor(lists.best[line], margins[line]))
+        depth = min(lists.lengths[line], k)
+        for number in range(sampled if depth else 0):
+            column = number * (depth - 1) // max(1, sampled - 1)
+            if not lists.exact[line, column]:
+                off, doubtful[line - start, column] = _decide(lists, line, column, side, places, buffer)
+                worst = max(worst, off)
+    while max(LEAST, 3 * worst) > bound:
+        bound = 4 / 3 * max(LEAST, 3 * worst)
+        for line in range(start, end):
+            length = lists.lengths[line]
+            for column in range(length):
+                tied[column] = False
+            for column in range(length - 1):
+                score = np.float64(lists.scores[line, column])
+                # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
+                near = (2 * bound + 2.0**-22) * (abs(score) + side.unrelated[line]) + 2.0**-125
+                if abs(score - lists.scores[line, column + 1]) <= near:
+                    tied[column] = True
+                    tied[column + 1] = True
+            for column in range(length):
+                if tied[column] and not lists.exact[line, column]:
+                    off, doubtful[line - start, column] = _decide(lists, line, column, side, places, buffer)
+                    worst = max(worst, off)
+    for line in range(start, end):
+        mixed[line] = _mixed(lists, line, k, doubtful[line - start])
+    lines, columns = np.nonzero(doubtful)
+    return lines + start, columns
+
+
+@compiled
+def _mixed(lists: Lists, line: int, k: int, doubtful: npt.NDArray[np.bool_]) -> bool:
+    """Return whether some of the first k of a line may not belong before all the others."""
+    least, length = np.float32(np.inf), lists.lengths[line]
+    for column in range(min(k, length)):
+        least = min(least, lists.scores[line, column])
+    for column in range(k, length):
+        if lists.scores[line, column] >= least:
+            return True
+    return length > k and bool(doubtful.any())
+
+
+@compiled
+def _maxima(line: Vectors, windows: int, maxima: Vectors) -> int:
+    """Write the largest score of each bundle, and the scores behind the last window; return how many these are."""
+    for window in range(windows):
+        for lane in range(LANES):
+            largest = np.float32(-np.inf)
+            for part in range(BUNDLE):
+                score = line[window * WINDOW + part * LANES + lane]
+                largest = score if score > largest else largest
+            maxima[window * LANES + lane] = largest
+    for column in range(windows * WINDOW, len(line)):
+        maxima[column - windows * (WINDOW - LANES)] = line[column]
+    return len(line) - windows * (WINDOW - LANES)
+
+
+@compiled
+def _kth_largest(scores: Vectors, count: int, k: int, keys: npt.NDArray[np.uint32]) -> np.float32:
+    """Return the k-th largest of some scores: a few bits after the other, those are kept that share them with it."""
+    bits = scores.view(np.uint32)
+    for at in range(count):
+        keys[at] = _ordered(bits[at])
+    counts = np.empty(1 << 11, np.int64)
+    for shift in (np.uint32(21), np.uint32(10), np.uint32(0)):
+        for digit in range(len(counts)):
+            counts[digit] = 0
+        for at in range(count):
+            counts[(keys[at] >> shift) & np.uint32(2047)] += 1
+        digit = 2047
+        while counts[digit] < k:
+            k -= counts[digit]
+            digit -= 1
+        kept = 0
+        for at in range(count):
+            keys[kept] = keys[at]
+            kept += (keys[at] >> shift) & np.uint32(2047) == digit
+        count = kept
+    keys[0] = _bits(keys[0])
+    return np.float32(keys.view(np.float32)[0])
+
+
+@compiled
+def _floor(best: np.float32, margin: float) -> np.float32:
+    return np.float32(np.nextafter(np.float32(best - margin), np.float32(-np.inf)))
+
+
+@compiled
+def _thin(lists: Lists, line: int, length: int, floor: np.float32) -> int:
+    """Drop what lies below a floor of so many candidates; return how many are left."""
+    kept = 0
+    for column in range(length):
+        if lists.scores[line, column] >= floor:
+            lists.rows[line, kept] = lists.rows[line, column]
+            lists.scores[line, kept] = lists.scores[line, column]
+            lists.exact[line, kept] = lists.exact[line, column]
+            kept += 1
+    return kept
+
+
+@compiled
+def _sort(lists: Lists, line: int, order: npt.NDArray[np.uint32]) -> None:
+    """Put the candidates of a line in order, best first: by the last eight bits of their scores, then those before."""
+    length = lists.lengths[line]
+    keys, columns, other_keys, other_columns = order[0], order[1], order[2], order[3]
+    bits = lists.scores[line].view(np.uint32)
+    for column in range(length):
+        keys[column], columns[column] = ~_ordered(bits[column]), column
+    starts = np.empty(257, np.int64)
+    for shift in (np.uint32(0), np.uint32(8), np.uint32(16), np.uint32(24)):
+        for digit in range(257):
+            starts[digit] = 0
+        for at in range(length):
+            starts[((keys[at] >> shift) & np.uint32(255)) + 1] += 1
+        for digit in range(256):
+            starts[digit + 1] += starts[digit]
+        for at in range(length):
+            digit = (keys[at] >> shift) & np.uint32(255)
+            other_keys[starts[digit]], other_columns[starts[digit]] = keys[at], columns[at]
+            starts[digit] += 1
+        keys, other_keys, columns, other_columns = other_keys, keys, other_columns, columns
+    for column in range(length):
+        other_columns[column] = lists.rows[line, columns[column]]
+        other_keys[column] = lists.exact[line, columns[column]]
+    for column in range(length):
+        lists.rows[line, column] = other_columns[column]
+        lists.exact[line, column] = other_keys[column]
+        bits[column] = _bits(~keys[column])
+
+
+def _as_pointer(typing: Any, address: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), code
+
+
+_pointer: Any = intrinsic(_as_pointer)
+"""The pointer to an address."""
+
+
+@compiled
+def _ordered(bits: np.uint32) -> np.uint32:
+    """Return a number without sign that orders as the score of these bits does."""
+    return np.uint32(~bits if bits >> np.uint32(31) else bits | np.uint32(0x80000000))
+
+
+@compiled
+def _bits(ordered: np.uint32) -> np.uint32:
+    """Return the bits of such a number's score."""
+    return np.uint32(ordered & np.uint32(0x7FFFFFFF) if ordered >> np.uint32(31) else ~ordered)
+
+
+@compiled
+def _decide(lists: Lists, line: int, column: int, side: Side, places: Places, buffer: Vectors) -> tuple[float, bool]:
+    """Replace a score by the exact one.
+
+    Returns how far it was off, relative to the sums on the way to it, and whether the sum may round to another float32
+    if it is added up in another order.
+    """
+    row = lists.rows[line, column]
+    block, after = 0, len(places.starts)
+    while after - block > 1:
+        middle = (block + after) // 2
+        block, after = (middle, after) if places.starts[middle] <= row else (block, middle)
+    if row >= places.ends[block]:
+        raise LookupError("a row of a block that was let go")
+    dimension = side.vectors.shape[1]
+    offset = row - places.starts[block]
+    if places.halves[block]:
+        halves = carray(_pointer(places.addresses[block] + 2 * dimension * offset), dimension, np.uint16)
+        _widen(halves, buffer)
+        score, size = _score(side.vectors[line], buffer)
+    else:
+        floats = carray(_pointer(places.addresses[block] + 4 * dimension * offset), dimension, np.float32)
+        score, size = _score(side.vectors[line], floats)
+    size *= side.norms[line]
+    if side.cosine:
+        score, size = (score / size if size > 0 else 0.0), 1.0
+    doubt = 8 * (dimension + 8) * 2.0**-53 * size
+    fast = lists.scores[line, column]
+    lists.scores[line, column] = score
+    lists.exact[line, column] = True
+    return abs(fast - score) / (abs(score) + side.unrelated[line] + 2.0**-1000), (
+        np.float32(score - doubt) != np.float32(score + doubt)
+    )
+
+
+@summing
+def _score(query: Exact, document: Vectors) -> tuple[float, float]:
+    """Return the product of two vectors, and the length of the second."""
+    product = square = 0.0
+    for at in range(len(query)):
+        value = np.float64(document[at])
+        product += query[at] * value
+        square += value * value
+    return product, np.sqrt(square)
+
+
+@compiled
+def _widen(halves: npt.NDArray[np.uint16], floats: Vectors) -> None:
+    """Write numbers of half precision in single precision; they are finite."""
+    bits = floats.view(np.uint32)
+    for at in range(len(halves)):
+        bits[at] = np.uint32(halves[at] & 0x7FFF) << 13  # exponents are 112 too small
+    for at in range(len(halves)):
+        floats[at] *= np.float32(2.0**112)
+    for at in range(len(halves)):
+        bits[at] |= np.uint32(halves[at] & 0x8000) << 16

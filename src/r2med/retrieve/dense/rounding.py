@@ -1,0 +1,40 @@
+"""How far the fast scores of a search may be off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from r2med.retrieve.dense.arithmetic import Exact
+
+UNIT = 2.0**-24
+"""A float32 operation's relative rounding error at most."""
+LEAST = 12 * UNIT
+"""The working bound at least, if hardly any rounding is seen; with a thousand dimensions 45 are usual."""
+
+
+class Rounding:
+    """What is proven of the scores of some queries, and what deviations are relative to."""
+
+    def __init__(self, norms: Exact, dimension: int, cosine: bool) -> None:
+        # With cosine, both sides have length 1.
+        self._scale = np.ones(len(norms)) if cosine else norms
+        self._dimension, self._cosine = dimension, cosine
+        self.longest = 1.0 if cosine else 0.0
+        """The largest length of a document's vector, of those whose length was taken."""
+
+    def margins(self, lines: slice) -> Exact:
+        """Return how far below the k-th best a fast score may lie of a document that belongs above it."""
+        # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
+        roundings = (2 * self._dimension + 16) if self._cosine else self._dimension + 4
+        bound = roundings * (UNIT * self._scale[lines] * self.longest + 2.0**-125)  # subnormals may be flushed to 0
+        # Two scores may both be off. Once more as much for documents longer than those whose length was taken.
+        return np.asarray(2 * 2 * bound)
+
+    def unrelated(self, lines: slice) -> Exact:
+        """Return how large the products of unrelated vectors are.
+
+        The rounding of each addition is relative to the sums on the way to a score. The way leads to the score itself,
+        by about as much to either side as unrelated vectors' products add up to. A score of 1 among scores of 0.1 must
+        not make all of them look near to each other.
+        """
+        return np.asarray(self._scale[lines] * self.longest / max(1, self._dimension) ** 0.5)
