@@ -1,10 +1,10 @@
 """A Ray cluster of three nodes on this machine, each with a store of its own: the same results, whatever dies."""
 
+import contextlib
 import importlib.util
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med.engine import ray_engine
 from r2med.engine.engine_names import open_engine
 from r2med.engine.work import Needs
 from r2med.errors import UserError
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.slow
 
 SOURCE = Path(r2med.__file__).parents[1]
 TESTS = Path(__file__).parents[1]
+PATHS = os.pathsep.join(map(str, (SOURCE, TESTS)))
 MODEL = "py:support.cluster_work:Letters"
 
 
@@ -46,14 +48,19 @@ class Nodes:
         self.cluster = Cluster()
         self.log = folder / "encoded.log"
 
-    def join(self, name: str, source: Path = SOURCE):
+    def join(self, name: str, source: Path = SOURCE, gpus: int = 0):
         variables = {
             "R2MED_HOME": str(self.folder / name),
             "PYTHONPATH": os.pathsep.join(map(str, (source, TESTS))),
             "R2MED_TEST_LOG": str(self.log),
         }
         return self.cluster.add_node(
-            num_cpus=1, node_ip_address="127.0.0.1", include_dashboard=False, env_vars=variables, wait=True
+            num_cpus=1,
+            num_gpus=gpus,
+            node_ip_address="127.0.0.1",
+            include_dashboard=False,
+            env_vars=variables,
+            wait=True,
         )
 
 
@@ -132,7 +139,7 @@ def test_nothing_listens_on_other_interfaces_and_nobody_enters_without_the_token
 
 
 def command(*words, **variables):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SOURCE, TESTS))), **variables}
+    environment = {**os.environ, "PYTHONPATH": PATHS, **variables}
     words = ["run", *words, "--data", "demo/MedQA-Diag", "--engine", "ray"]
     return subprocess.run(
         [sys.executable, "-m", "r2med", *words], env=environment, capture_output=True, text=True, timeout=300
@@ -184,27 +191,107 @@ def test_a_cluster_of_another_python_is_refused_in_one_line(nodes):
     assert "3.9.1" in end.stderr.splitlines()[-1]
 
 
-def test_a_killed_driver_goes_on_with_what_is_missing_beside_another_run(nodes, small, tmp_path, store):
-    squares(Squares(), 2, store)  # the workers of this process stay on all nodes
+def driver(engine, home):
+    """Start a program that encodes a corpus in 17 shards."""
     program = (
-        "import r2med, sys\nfrom r2med.retrieve.dense import embeddings\nembeddings.SHARD = 4\n"
-        f"r2med.run('{MODEL}', 'demo/MedQA-Diag', out=None, engine='ray')\n"
+        "import sys\nfrom r2med.cli import main\nfrom r2med.retrieve.dense import embeddings\nembeddings.SHARD = 4\n"
+        f"sys.argv = ['r2med', 'run', '{MODEL}', '--data', 'demo/MedQA-Diag', '--engine', '{engine}']\nmain()"
     )
+    variables = {"PYTHONPATH": PATHS, "R2MED_HOME": str(home)}
+    home.mkdir(exist_ok=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, **variables, "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "1"},
+        cwd=home,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def landed(home):
+    return len(list(home.glob("vectors/*/manifest.json")))
+
+
+def wait_until(is_so, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def goes_on(nodes, engine, home):
+    """Check that a second run encodes only what the first did not."""
+    there, before = landed(home), len(nodes.log.read_text().splitlines())
+    assert 4 <= there < 17
+    with driver(engine, home) as again:
+        assert again.wait(300) == 0, again.stderr.read()
+    assert landed(home) == 17
+    return len(nodes.log.read_text().splitlines()) - before - 1 <= 17 - there  # one for the queries
+
+
+def test_a_killed_driver_goes_on_with_what_is_missing_beside_another_run(nodes, tmp_path, store):
+    squares(Squares(), 2, store)  # the workers of this process stay on all nodes
     home = tmp_path / "home"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SOURCE, TESTS))), "R2MED_HOME": str(home)}
     nodes.log.unlink(missing_ok=True)
-    with subprocess.Popen([sys.executable, "-c", program], env=environment) as driver:
-        deadline = time.monotonic() + 120
-        while len(list(home.glob("vectors/*/manifest.json"))) < 4 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        driver.send_signal(signal.SIGKILL)
-    landed = len(list(home.glob("vectors/*/manifest.json")))
-    before = len(nodes.log.read_text().splitlines())
-    assert 4 <= landed < 17
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=300)
-    assert len(list(home.glob("vectors/*/manifest.json"))) == 17
-    after = len(nodes.log.read_text().splitlines()) - before - 1  # one for the queries
-    assert after <= 17 - landed
+    with driver("ray", home) as killed:
+        wait_until(lambda: landed(home) >= 4)
+        killed.kill()
+    assert goes_on(nodes, "ray", home)
+
+
+def test_a_connection_that_is_lost_is_told_in_one_line_and_the_next_goes_on(nodes, tmp_path):
+    import psutil
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    @contextlib.contextmanager
+    def server():
+        words = ["--address", nodes.cluster.address, "--host", "127.0.0.1", "--port", str(port), "--mode", "proxy"]
+        with (tmp_path / "server.log").open("a") as log:
+            started = subprocess.Popen(
+                [sys.executable, "-m", "ray.util.client.server", *words],
+                env={**os.environ, "PYTHONPATH": PATHS},
+                stdout=log,
+                stderr=log,
+            )
+        wait_until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)))
+        try:
+            yield
+        finally:
+            for process in [*psutil.Process(started.pid).children(recursive=True), started]:
+                process.kill()
+            started.wait()
+
+    home, engine = tmp_path / "home", f"ray://127.0.0.1:{port}"
+    nodes.log.unlink(missing_ok=True)
+    with server():
+        lost = driver(engine, home)
+        wait_until(lambda: landed(home) >= 4)
+    with lost:
+        assert lost.wait(300) == 2, lost.stderr.read()
+        assert lost.stderr.read().splitlines()[-1].startswith("r2med: the connection to the Ray cluster was lost (")
+    with server():
+        assert goes_on(nodes, engine, home)
+
+
+def test_a_gpu_that_others_have_is_waited_for_once_and_then_done_without(nodes, store, caplog, monkeypatch):
+    import ray
+
+    squares(Squares(), 2, store)  # workers on the other nodes
+    node = nodes.join("four", gpus=1)
+    other = ray.remote(num_gpus=1)(Squares).remote()
+    wait_until(lambda: not ray.available_resources().get("GPU"))
+    monkeypatch.setattr(ray_engine, "STARTING", 3)
+    try:
+        for _ in range(2):
+            assert squares(Squares(), 4, store, gpu=True) == {0: 0, 1: 1, 2: 4, 3: 9}
+    finally:
+        ray.kill(other)
+        nodes.cluster.remove_node(node)
+    assert caplog.messages.count("GPUs of the Ray cluster are taken by others: waiting 3 s for them to be free") == 1
+    assert sum("no worker started within 3 s" in message for message in caplog.messages) == 1
 
 
 def test_a_node_whose_disk_is_full_is_left_out(nodes, store, caplog):

@@ -148,7 +148,8 @@ class RayEngine:
 
         if member in self._members:
             self._members.remove(member)
-            ray.kill(member.actor)
+            if ray.is_initialized():  # else the connection was lost, and Ray would start a cluster of its own here
+                ray.kill(member.actor)
 
     def _staff(self) -> None:
         """Start the workers that are missing: one for each GPU, one for each node without. Refuse other versions."""
@@ -174,7 +175,7 @@ class RayEngine:
                     scheduling_strategy=NodeAffinitySchedulingStrategy(name, soft=False),
                 )
                 started.append(Member(actor.remote(share), name, gpus > 0, node["NodeManagerHostname"]))
-        if sum(member.gpu for member in started) > ray.available_resources().get("GPU", 0) and not self._members:
+        if sum(member.gpu for member in started) > ray.available_resources().get("GPU", 0):
             log.warning("GPUs of the Ray cluster are taken by others: waiting %d s for them to be free", STARTING)
         self._members += self._greeted(started)
 
@@ -191,9 +192,12 @@ class RayEngine:
         for member, greeting in zip(started, greetings, strict=True):
             if greeting not in ready:
                 log.warning(
-                    "node %s: no worker started within %d s: are its CPUs and GPUs free?", member.host, STARTING
+                    "node %s: no worker started within %d s: others do its work; are its CPUs and GPUs free?",
+                    member.host,
+                    STARTING,
                 )
                 ray.kill(member.actor)
+                self._left_out.add(member.node)  # else it would be waited for before each piece of work
                 continue
             try:
                 member.host, there = ray.get(greeting)
