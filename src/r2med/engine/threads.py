@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from queue import SimpleQueue
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -30,31 +32,64 @@ def cores() -> int:
 def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
     """Do work on all items, in no order, on this thread and on others that are kept for such work.
 
-    For work of milliseconds, in which starting threads would count. It must not share work itself.
+    For work of milliseconds, in which starting threads, or Python's pools of them, would count. It must not share work
+    itself: those that help would wait for each other.
     """
     rest = deque(items)
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
 
     def take() -> None:
-        while True:
+        while rest:
             try:
                 item = rest.popleft()
-            except IndexError:
+            except IndexError:  # another was faster
                 return
             work(item)
 
-    helpers = [_helpers(threads - 1).submit(take) for _ in range(min(threads, len(rest)) - 1)]
+    def help_out() -> None:
+        try:
+            take()
+        except BaseException as error:
+            rest.clear()
+            ended.put(error)
+        else:
+            ended.put(None)
+
+    count = max(0, min(threads, len(rest)) - 1)
+    _helpers().ask(help_out, count)
     try:
         take()
     finally:
         rest.clear()
-        wait(helpers)
-    for helper in helpers:
-        helper.result()
+        errors = [error for _ in range(count) if (error := ended.get()) is not None]
+    for error in errors:
+        raise error
+
+
+class _Helpers:
+    """Threads that wait for something to do as long as the process lives."""
+
+    def __init__(self) -> None:
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._count, self._lock = 0, threading.Lock()
+
+    def ask(self, task: Callable[[], None], count: int) -> None:
+        """Have so many threads do a task."""
+        with self._lock:
+            for _ in range(self._count, count):
+                threading.Thread(target=self._serve, name="r2med", daemon=True).start()
+            self._count = max(self._count, count)
+        for _ in range(count):
+            self._tasks.put(task)
+
+    def _serve(self) -> None:
+        while True:
+            self._tasks.get()()
 
 
 @cache
-def _helpers(count: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(count, thread_name_prefix="r2med")
+def _helpers() -> _Helpers:
+    return _Helpers()
 
 
 if hasattr(os, "register_at_fork"):

@@ -24,6 +24,12 @@ AHEAD = 3
 """Threads of ours where the BLAS has its own: while one multiplies on all cores, the others choose."""
 
 
+def check_finite(rows: Rows, scores: npt.NDArray[np.float32]) -> None:
+    """Raise ValueError if one of the scores of some rows is not finite."""
+    if not (finite := np.isfinite(scores)).all():
+        raise ValueError(f"row {rows[~finite][0]}: a score exceeds float32")
+
+
 def tensor(array: npt.NDArray[Any]) -> Any:
     """Return a tensor over the same memory. torch warns of arrays that are not to be written; these are read."""
     import torch

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Exact, Rows, full_precision, tensor
+from r2med.retrieve.dense.arithmetic import Exact, Rows, check_finite, full_precision, tensor
 from r2med.retrieve.dense.rescoring import Rescorer
 
 HALF = 2.0**-11
@@ -206,9 +206,10 @@ class GpuSearch:
     def _results(self) -> list[tuple[Rows, Vectors]]:
         """Return the rows and scores of each query."""
         queries, rows, keys = self._best
+        found, scores = rows.int().cpu().numpy(), _scores(keys).cpu().numpy()
+        check_finite(found, scores)
         ends = queries.bincount(minlength=len(self._queries)).cumsum(0).cpu().numpy()[:-1]
-        split = (np.split(each.cpu().numpy(), ends) for each in (rows.int(), _scores(keys)))
-        return list(zip(*split, strict=True))
+        return list(zip(np.split(found, ends), np.split(scores, ends), strict=True))
 
 
 def _reaching(scores: Any, floors: Any, size: int) -> Iterator[tuple[Any, Any, Any]]:

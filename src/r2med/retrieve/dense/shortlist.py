@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows, check_finite
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import LEAST, Rounding
 from r2med.retrieve.run import best
@@ -78,9 +78,10 @@ class Shortlists:
         self._cut()
 
     def results(self) -> list[tuple[Rows, Vectors]]:
-        """Return (rows, scores) of each query, in no particular order."""
+        """Return (rows, scores) of each query, in no particular order. Raises ValueError if a score is not finite."""
         width = self.lengths.max(initial=0)
         rows, scores = self.rows[:, :width].copy(), self.scores[:, :width].copy()
+        check_finite(rows, np.where(np.arange(width) < self.lengths[:, None], scores, 0))
         return [(rows[line, :n], scores[line, :n]) for line, n in enumerate(self.lengths.tolist())]
 
     def _add(self, lines: Positions, rows: Rows, scores: Vectors) -> None:
