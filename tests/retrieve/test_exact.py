@@ -117,6 +117,13 @@ def test_masses_of_ties_are_cut_by_rank(cosine):
     check(rng.integers(0, 3, (9, 8)).astype(np.float32), documents, 100, cosine=cosine, blocks=split(documents, 700))
 
 
+@pytest.mark.parametrize(("count", "k"), [(3000, 100), (20_000, 1000), (20_000, 300)])
+def test_nothing_behind_more_ties_than_a_list_holds_is_lost(count, k):
+    documents = np.ones((count, 8), np.float32)
+    documents[-1] = 2
+    check(np.ones((2, 8), np.float32), documents, k)
+
+
 def test_rankings_agree_where_long_sums_cancel():
     # Partial sums far above the result: the rounding is much larger than for random signs.
     half = np.abs(normal(3000, 512, seed=6)) + 3

@@ -72,16 +72,16 @@ def choose(
     with the floor: there are few that reach it, once it is known.
     """
     width, room = len(rows), lists.rows.shape[1]
+    windows = width // WINDOW
     maxima, keys = np.empty(width, np.float32), np.empty(max(width, room), np.uint32)
     while line < end:
         of_line, length = scores[line, :width], lists.lengths[line]
         list_rows, list_scores, list_exact = lists.rows[line], lists.scores[line], lists.exact[line]
-        known = lists.best[line] > -np.inf
-        windows = width // WINDOW if known or width >= 4 * k * BUNDLE else 0
         bundles = windows * LANES
         count = _maxima(of_line, windows, maxima)
-        if not known and count >= k:
-            lists.best[line] = _kth_largest(maxima, count, k, keys)
+        if lists.best[line] == -np.inf and width >= k:
+            enough = width >= 4 * k * BUNDLE  # else the k-th largest of the maxima would be far below that of all
+            lists.best[line] = _kth_largest(maxima, count, k, keys) if enough else _kth_largest(of_line, width, k, keys)
         floor = _floor(lists.best[line], margins[line])
         while at < count:
             if maxima[at] >= floor:
