@@ -159,7 +159,7 @@ def on_gpu(args: argparse.Namespace) -> None:
     """Time searches that stream and that find the vectors on the GPU, and what bounds them."""
     import torch
 
-    from r2med.retrieve.dense.gpu import Chunk
+    from r2med.retrieve.dense.gpu_loader import Chunk
     from r2med.retrieve.dense.rescoring import Rescorer
 
     rescoring, real = [0.0], Rescorer.score

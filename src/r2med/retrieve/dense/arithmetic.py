@@ -20,11 +20,11 @@ Value = TypeVar("Value")
 Rows = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
-AHEAD = 3
-"""Threads of ours where the BLAS has its own: while one multiplies on all cores, the others choose."""
+_making = threading.Lock()
+"""Of what is made once, by one of several searches at a time."""
 
 
-def check_finite(rows: Rows, scores: npt.NDArray[np.float32]) -> None:
+def check_scores(rows: Rows, scores: npt.NDArray[np.float32]) -> None:
     """Raise ValueError if one of the scores of some rows is not finite."""
     if not (finite := np.isfinite(scores)).all():
         raise ValueError(f"row {rows[~finite][0]}: a score exceeds float32")
@@ -70,8 +70,10 @@ def full_precision() -> Iterator[None]:
     """Have torch multiply and add in full precision, whatever the program around us chose for its models."""
     import torch
 
+    with _making:
+        precision = _torch_precision()
     kept = torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False)
-    with _torch_precision().held(), torch.inference_mode(), kept[0], kept[1]:
+    with precision.held(), torch.inference_mode(), kept[0], kept[1]:
         yield
 
 
@@ -92,14 +94,18 @@ def _torch_precision() -> _Shared[tuple[str, bool]]:
 
 
 @contextlib.contextmanager
-def own_threads() -> Iterator[int]:
-    """Have NumPy's BLAS multiply on the thread that calls, if it can be told to; yield how many threads may call."""
-    openblas = _openblas()
+def own_threads() -> Iterator[tuple[int, int]]:
+    """Yield how many threads of ours may multiply at a time by NumPy, and do other work.
+
+    Its BLAS then multiplies on the thread that calls, if it can be told to; else it has threads of its own.
+    """
+    with _making:
+        openblas = _openblas()
     if openblas is None:
-        yield AHEAD
+        yield 1, cores()
         return
     with openblas.held():
-        yield cores()
+        yield cores(), cores()
 
 
 @cache

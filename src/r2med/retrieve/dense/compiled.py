@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,54 +11,68 @@ from r2med.retrieve.dense import kernels
 from r2med.retrieve.dense.arithmetic import Positions, Rows
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
-from r2med.retrieve.dense.shortlist import SAMPLED, SPARE, Shortlists
+from r2med.retrieve.dense.shortlist import SAMPLED, SPARE, Shortlists, parts
 
 
 class CompiledShortlists(Shortlists):
-    """Decides what the others decide; each thread does so for some of the queries, without the interpreter's lock."""
+    """Makes the decisions of GroupedShortlists; each thread for some of the queries, without the interpreter's lock."""
 
     def __init__(
         self, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer, threads: int
     ) -> None:
-        count = len(rescorer.queries)
-        super().__init__(slice(0, count), k, ranks, rounding, rescorer)
-        shape = (count, 4 * k + SPARE)
-        self.rows, self.scores = np.empty(shape, np.int32), np.empty(shape, np.float32)
-        self.exact = np.empty(shape, np.bool_)
-        self._threads = min(threads, count)
-        ends = [count * number // self._threads for number in range(self._threads + 1)]
-        self._parts = list(pairwise(ends))
+        lines = slice(0, len(rescorer.queries))
+        super().__init__(lines, k, ranks, rounding, rescorer, room=4 * k + SPARE)
+        self._threads, self._parts = threads, parts(lines.stop, threads)
 
     def choose(self, scores: Vectors, rows: Rows) -> None:
         """Take the candidates out of the scores of some documents; there may be room behind them."""
-        margins, lists = self._rounding.margins(self._lines), self._all()
+        margins, lists = self._rounding.margins(self._lines), self._arrays()
 
         def choose(part: tuple[int, int]) -> None:
-            (line, end), at = part, 0
+            (line, end), position = part, 0
             while True:
-                line, at = kernels.choose(scores, rows, self._k, margins, lists, line, at, end)
+                line, position = kernels.choose(scores, rows, self._k, margins, lists, line, position, end)
                 if line == end:
                     return
-                self._settle(line)
+                self.settle_line(line)
 
         share(choose, self._parts, self._threads)
 
-    def finish(self) -> None:
-        """Keep the k best."""
-        rescorer, lists, margins = self._rescorer, self._all(), self._rounding.margins(self._lines)
-        side = kernels.Side(rescorer.queries, rescorer.norms, self._rounding.unrelated(self._lines), rescorer.cosine)
-        places, sampled = rescorer.places(), max(8, SAMPLED * len(self._parts) // len(self.lengths))
+    def settle(self) -> None:
+        """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
+        share(self.settle_line, range(len(self.lengths)), self._threads)
+
+    def finish(self) -> list[tuple[Rows, Vectors]]:
+        """Return the k best of each query as (rows, scores), in no particular order."""
+        rescorer, lists, margins = self._rescorer, self._arrays(), self._rounding.margins(self._lines)
+        side = kernels.QuerySide(
+            rescorer.queries, rescorer.norms, self._rounding.unrelated(self._lines), rescorer.cosine
+        )
+        blocks, sampled = rescorer.addresses(), max(8, SAMPLED * len(self._parts) // len(self.lengths))
         mixed = np.empty(len(self.lengths), np.bool_)
         doubtful: list[tuple[Positions, Positions]] = []
 
         def refine(part: tuple[int, int]) -> None:
-            doubtful.append(kernels.refine(self._k, margins, lists, side, places, sampled, *part, mixed))
+            doubtful.append(kernels.refine(self._k, margins, lists, side, blocks, sampled, *part, mixed))
 
         share(refine, self._parts, self._threads)
         self._rescore(*map(np.concatenate, zip(*doubtful, strict=True)))
         for line in np.flatnonzero(mixed).tolist():
             self._cut_line(line)
         self.lengths = np.minimum(self.lengths, self._k)
+        return self.results()
 
-    def _all(self) -> kernels.Lists:
-        return kernels.Lists(self.rows, self.scores, self.exact, self.lengths, self.best)
+    def _arrays(self) -> kernels.CandidateArrays:
+        return kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best)
+
+
+def try_out() -> None:
+    """Compile, or read what was compiled, in a search of two documents."""
+    queries, rows = np.eye(2, dtype=np.float32), np.arange(2, dtype=np.int32)
+    rescorer = Rescorer(queries, cosine=False)
+    rescorer.hold(0, queries)
+    lists = CompiledShortlists(1, rows, Rounding(rescorer.norms, 2, cosine=False), rescorer, threads=1)
+    lists.choose(queries.copy(), rows)
+    found = lists.finish()
+    if [best.tolist() for best, _ in found] != [[0], [1]]:
+        raise RuntimeError(f"two documents were found as {found}")

@@ -25,7 +25,7 @@ from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments
 from r2med.retrieve.dense.arithmetic import Rows
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.gpu import Chunk
+from r2med.retrieve.dense.gpu_loader import Chunk
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Approximation, Searched, SearchQuery

@@ -1,7 +1,7 @@
 """Exact dense search: every document scored, the k best of each query, the same ranking on every device.
 
 Products in float32 differ in their last bits between libraries. The fast scores therefore only choose
-candidates, down to a proven rounding bound below the k-th best, and order those that are clearly apart.
+candidates, down to a rounding bound below the k-th best, and order those that are clearly apart.
 Where two are so near that rounding may have swapped them, and at the cut, float64 decides.
 
 Threads share the work twice: each multiplies some of the documents with all queries, and each chooses for some of the
@@ -11,7 +11,9 @@ queries among all those documents.
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,25 +24,28 @@ from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.arithmetic import Rows, own_threads
-from r2med.retrieve.dense.gpu import Block, Chunk, GpuSearch
+from r2med.retrieve.dense.gpu import GpuSearch
+from r2med.retrieve.dense.gpu_loader import Block, Chunk
+from r2med.retrieve.dense.grouped import GroupedShortlists
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
-from r2med.retrieve.dense.shortlist import GroupedShortlists
 
 if TYPE_CHECKING:
     from r2med.retrieve.dense.compiled import CompiledShortlists
 
+log = logging.getLogger("r2med")
+
 PANEL = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
-STRETCH = 1 << 23
+BATCH_SCORES = 1 << 23
 """Scores that are chosen from together."""
-FEWEST = 1 << 15
+BATCH_DOCUMENTS = 1 << 15
 """Documents whose scores are chosen from together, at least: out of fewer, too many are candidates."""
 APART = 32
 """Scores left free between those of two queries."""
 WORTHWHILE = 1 << 37
-"""Products of two numbers, in all searches of a process, after which choosing is compiled: that takes seconds when this
-machine does it for the first time, and one when it reads what was compiled. Two cores multiply as many in seven."""
+"""Multiplications after which a process compiles the choosing. That takes seconds for the first time on a machine, and
+one second after that; two cores do so many multiplications in seven."""
 
 
 def search_exact(
@@ -59,7 +64,8 @@ def search_exact(
     `blocks` are (first row, float32 or float16 vectors) in ascending rows. Those that are mapped files stay
     open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
-    A list that is `kept` between searches of the same blocks holds their halves on a GPU, if they fit there.
+    `kept` is a list that stays between searches of the same blocks, which can then be read twice: it takes their
+    vectors on the GPU, if they fit there.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -72,8 +78,8 @@ def search_exact(
         return []
     if (gpu := _gpu(device)) is not None:
         return GpuSearch(queries, k, ranks, cosine, memory, gpu).run(blocks, kept)
-    with own_threads() as threads:
-        return _Search(queries, k, ranks, cosine, memory, threads).run(blocks)
+    with own_threads() as (multiplying, choosing):
+        return _Search(queries, k, ranks, cosine, memory, multiplying, choosing).run(blocks)
 
 
 def _gpu(device: str) -> str | None:
@@ -88,22 +94,37 @@ def _gpu(device: str) -> str | None:
 
 
 _done = 0
-"""Products of two numbers up to now."""
+"""Multiplications up to now."""
 
 
-def _lists(work: int) -> type[GroupedShortlists] | type[CompiledShortlists]:
-    """Return what chooses in a search of so many products of two numbers."""
+def _shortlists(multiplications: int) -> type[GroupedShortlists] | type[CompiledShortlists]:
+    """Return what chooses in a search of so many multiplications."""
     global _done
-    _done += work
-    if _done < WORTHWHILE or not importlib.util.find_spec("numba"):
-        return GroupedShortlists
-    from r2med.retrieve.dense.compiled import CompiledShortlists
+    _done += multiplications
+    return (_done >= WORTHWHILE and _compiled()) or GroupedShortlists
 
-    return CompiledShortlists
+
+@cache
+def _compiled() -> type[CompiledShortlists] | None:
+    """Return what is compiled; None if that fails, for it is not needed: numba may be too old for a NumPy or a CPU."""
+    if not importlib.util.find_spec("numba"):
+        return None
+    try:
+        from r2med.retrieve.dense import compiled, kernels
+
+        try:
+            compiled.try_out()
+        except Exception:
+            kernels.forget()
+            compiled.try_out()
+        return compiled.CompiledShortlists
+    except Exception as error:
+        log.info("dense search is not compiled here: %s: %s", type(error).__name__, str(error).partition("\n")[0])
+        return None
 
 
 _spare: list[Vectors] = []
-"""Room for scores that the last search left: the system takes as long to give fresh memory as a product does."""
+"""A buffer for scores that the last search left: the system takes as long to give fresh memory as a product does."""
 
 
 class _Search:
@@ -114,70 +135,75 @@ class _Search:
         ranks: npt.NDArray[np.int32],
         cosine: bool,
         memory: int,
-        threads: int,
+        multiplying: int,
+        choosing: int,
     ) -> None:
-        self._cosine, self._memory, self._threads = cosine, memory, threads
+        self._cosine, self._memory, self._threads = cosine, memory, multiplying
         self._rescorer = Rescorer(queries, cosine)
         norms = self._rescorer.norms[:, None]
         self._rounding = Rounding(self._rescorer.norms, queries.shape[1], cosine)
         if cosine:
             queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
         self._queries = queries
-        self._lists = _lists(queries.size * len(ranks))(k, ranks, self._rounding, self._rescorer, threads)
-        wanted = min(max(STRETCH // len(queries), FEWEST, 8 * k), len(ranks))
-        self._stretch = max(1, min(wanted, memory // 8 // (4 * max(1, *queries.shape))))
+        shortlists = _shortlists(queries.size * len(ranks))
+        self._shortlists = shortlists(k, ranks, self._rounding, self._rescorer, choosing)
+        wanted = min(max(BATCH_SCORES // len(queries), BATCH_DOCUMENTS, 8 * k), len(ranks))
+        self._documents_at_once = max(1, min(wanted, memory // 8 // (4 * max(1, *queries.shape))))
 
     def run(self, blocks: Iterable[Block]) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query."""
-        size = len(self._queries) * (self._stretch + APART)
-        room = _spare.pop() if _spare else np.empty(0, np.float32)
-        room = room if len(room) >= size else np.empty(size, np.float32)
-        for stretch in self._stretches(blocks):
-            self._score(stretch, room)
-        _spare[:] = [room]
-        self._lists.finish()
-        return self._lists.results()
+        size = len(self._queries) * (self._documents_at_once + APART)
+        try:
+            buffer = _spare.pop()
+        except IndexError:  # the first search, or another has it
+            buffer = np.empty(0, np.float32)
+        if len(buffer) < size:
+            buffer = np.empty(size, np.float32)
+        for batch in self._batches(blocks):
+            self._score(batch, buffer)
+        _spare[:] = [buffer]
+        return self._shortlists.finish()
 
-    def _stretches(self, blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    def _batches(self, blocks: Iterable[Block]) -> Iterator[list[Block]]:
         """Yield pieces of blocks that are chosen from together; settle when memory allows no more to be held."""
-        pieces: list[Block] = []
-        room = self._stretch
+        batch: list[Block] = []
+        left = self._documents_at_once
         for first, block in blocks:
             self._rescorer.hold(first, block)
             at = 0
             while at < len(block):
-                pieces.append((first + at, block[at : at + room]))
-                at, room = at + len(pieces[-1][1]), room - len(pieces[-1][1])
-                if not room:
-                    yield pieces
-                    pieces, room = [], self._stretch
+                piece = block[at : at + left]
+                batch.append((first + at, piece))
+                at, left = at + len(piece), left - len(piece)
+                if not left:
+                    yield batch
+                    batch, left = [], self._documents_at_once
             if self._rescorer.held > self._memory // 2:
-                if pieces:
-                    yield pieces
-                    pieces, room = [], self._stretch
-                self._lists.settle()
+                if batch:
+                    yield batch
+                    batch, left = [], self._documents_at_once
+                self._shortlists.settle()
                 self._rescorer.release()
-        if pieces:
-            yield pieces
+        if batch:
+            yield batch
 
-    def _score(self, stretch: list[Block], room: Vectors) -> None:
+    def _score(self, batch: list[Block], buffer: Vectors) -> None:
         """Score some documents, and take the candidates among them."""
-        rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in stretch])
+        rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
-        scores = room[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1)
-        # As many products for each thread: a lone one at the end would be waited for.
-        each = -(-len(rows) // (self._threads * -(-len(rows) // (self._threads * PANEL))))
-        pieces = [(first + at, block[at : at + each]) for first, block in stretch for at in range(0, len(block), each)]
+        scores = buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1)
+        # As many products for each thread, if the batch is of one block: a lone one at the end would be waited for.
+        rounds = -(-len(rows) // (self._threads * PANEL))
+        each = -(-len(rows) // (self._threads * rounds))
+        pieces = [(first + at, block[at : at + each]) for first, block in batch for at in range(0, len(block), each)]
         ends = np.cumsum([len(block) for _, block in pieces]).tolist()
-        longest: list[float] = []
 
         def product(piece: tuple[Block, int]) -> None:
             (first, block), end = piece
-            longest.append(self._product(first, block, scores[:, end - len(block) : end]))
+            self._rounding.saw(self._product(first, block, scores[:, end - len(block) : end]))
 
         share(product, zip(pieces, ends, strict=True), self._threads)
-        self._rounding.longest = max(self._rounding.longest, *longest)
-        self._lists.choose(scores, rows)
+        self._shortlists.choose(scores, rows)
 
     def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> float:
         """Write the scores of documents; return the largest length of a vector, as far as it matters."""

@@ -19,7 +19,7 @@ from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
-from r2med.retrieve.dense.rescoring import Places
+from r2med.retrieve.dense.rescoring import BlockAddresses
 from r2med.retrieve.dense.rounding import LEAST
 from r2med.retrieve.dense.shortlist import BUNDLE
 
@@ -31,11 +31,22 @@ WINDOW = LANES * BUNDLE
 """Consecutive scores of such bundles: i, i + 16, i + 32, … of them are bundle i."""
 
 
+_functions: list[Any] = []
+
+
 def compiled(function: Function, **settings: Any) -> Function:
     """Return a function compiled on its first call, and kept if there is a folder for that."""
     with contextlib.suppress(RuntimeError):
-        return cast(Function, numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
+        _functions.append(numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
+        return cast(Function, _functions[-1])
     return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
+
+
+def forget() -> None:
+    """Forget what was kept: of another version of this file it may not be readable."""
+    for function in _functions:
+        with contextlib.suppress(Exception):
+            function._cache.flush()
 
 
 def summing(function: Function) -> Function:
@@ -43,17 +54,17 @@ def summing(function: Function) -> Function:
     return compiled(function, fastmath={"reassoc", "contract"})
 
 
-class Lists(NamedTuple):
+class CandidateArrays(NamedTuple):
     """Candidates, a line a query."""
 
     rows: Rows
     scores: Vectors
     exact: npt.NDArray[np.bool_]
     lengths: Positions
-    best: Vectors
+    kth_best: Vectors
 
 
-class Side(NamedTuple):
+class QuerySide(NamedTuple):
     """Queries in float64, their lengths, how large the products of unrelated vectors are, and what is asked for."""
 
     vectors: Exact
@@ -64,12 +75,12 @@ class Side(NamedTuple):
 
 @compiled
 def choose(
-    scores: Vectors, rows: Rows, k: int, margins: Exact, lists: Lists, line: int, at: int, end: int
+    scores: Vectors, rows: Rows, k: int, margins: Exact, lists: CandidateArrays, line: int, position: int, end: int
 ) -> tuple[int, int]:
-    """Take candidates from this place of this line on, up to the line `end`.
+    """Add the candidates of lines, from a position of the first of them on.
 
-    Returns where a list is full of what only exact scores can thin, or the end. The largest of each bundle is compared
-    with the floor: there are few that reach it, once it is known.
+    Returns line and position of the first list that is full of what only exact scores can thin, or `end` and 0. The
+    largest of each bundle is compared with the floor: there are few that reach it, once it is known.
     """
     width, room = len(rows), lists.rows.shape[1]
     windows = width // WINDOW
@@ -79,36 +90,41 @@ def choose(
         list_rows, list_scores, list_exact = lists.rows[line], lists.scores[line], lists.exact[line]
         bundles = windows * LANES
         count = _maxima(of_line, windows, maxima)
-        if lists.best[line] == -np.inf and width >= k:
-            enough = width >= 4 * k * BUNDLE  # else the k-th largest of the maxima would be far below that of all
-            lists.best[line] = _kth_largest(maxima, count, k, keys) if enough else _kth_largest(of_line, width, k, keys)
-        floor = _floor(lists.best[line], margins[line])
-        while at < count:
-            if maxima[at] >= floor:
+        if lists.kth_best[line] == -np.inf and width >= k:
+            if width >= 4 * k * BUNDLE:
+                lists.kth_best[line] = _kth_largest(maxima, count, k, keys)
+            else:  # so few that it would be far below the k-th largest of all
+                lists.kth_best[line] = _kth_largest(of_line, width, k, keys)
+        floor = _floor(lists.kth_best[line], margins[line])
+        while position < count:
+            if maxima[position] >= floor:
                 if length + BUNDLE > room:
-                    lists.best[line] = max(lists.best[line], _kth_largest(lists.scores[line], length, k, keys))
-                    floor = _floor(lists.best[line], margins[line])
+                    lists.kth_best[line] = max(lists.kth_best[line], _kth_largest(lists.scores[line], length, k, keys))
+                    floor = _floor(lists.kth_best[line], margins[line])
                     length = _thin(lists, line, length, floor)
                     if 2 * length > room:
                         lists.lengths[line] = length
-                        return line, at
-                first = at // LANES * WINDOW + at % LANES if at < bundles else at - bundles + windows * WINDOW
-                for column in range(first, first + WINDOW if at < bundles else first + 1, LANES):
+                        return line, position
+                if position < bundles:
+                    first, after = position // LANES * WINDOW + position % LANES, position // LANES * WINDOW + WINDOW
+                else:
+                    first, after = position + windows * (WINDOW - LANES), position + windows * (WINDOW - LANES) + 1
+                for column in range(first, after, LANES):
                     list_rows[length], list_scores[length], list_exact[length] = rows[column], of_line[column], False
                     length += of_line[column] >= floor
-            at += 1
+            position += 1
         lists.lengths[line] = length
-        line, at = line + 1, 0
-    return line, at
+        line, position = line + 1, 0
+    return line, position
 
 
 @compiled
 def refine(
     k: int,
     margins: Exact,
-    lists: Lists,
-    side: Side,
-    places: Places,
+    lists: CandidateArrays,
+    side: QuerySide,
+    blocks: BlockAddresses,
     sampled: int,
     start: int,
     end: int,
@@ -126,13 +142,13 @@ def refine(
     for line in range(start, end):
         _sort(lists, line, order)
         if lists.lengths[line] >= k:
-            lists.best[line] = max(lists.best[line], lists.scores[line, k - 1])
-        lists.lengths[line] = _thin(lists, line, lists.lengths[line], _floor(lists.best[line], margins[line]))
+            lists.kth_best[line] = max(lists.kth_best[line], lists.scores[line, k - 1])
+        lists.lengths[line] = _thin(lists, line, lists.lengths[line], _floor(lists.kth_best[line], margins[line]))
         depth = min(lists.lengths[line], k)
         for number in range(sampled if depth else 0):
             column = number * (depth - 1) // max(1, sampled - 1)
             if not lists.exact[line, column]:
-                off, doubtful[line - start, column] = _decide(lists, line, column, side, places, buffer)
+                off, doubtful[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
                 worst = max(worst, off)
     while max(LEAST, 3 * worst) > bound:
         bound = 4 / 3 * max(LEAST, 3 * worst)
@@ -149,7 +165,7 @@ def refine(
                     tied[column + 1] = True
             for column in range(length):
                 if tied[column] and not lists.exact[line, column]:
-                    off, doubtful[line - start, column] = _decide(lists, line, column, side, places, buffer)
+                    off, doubtful[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
                     worst = max(worst, off)
     for line in range(start, end):
         mixed[line] = _mixed(lists, line, k, doubtful[line - start])
@@ -158,7 +174,7 @@ def refine(
 
 
 @compiled
-def _mixed(lists: Lists, line: int, k: int, doubtful: npt.NDArray[np.bool_]) -> bool:
+def _mixed(lists: CandidateArrays, line: int, k: int, doubtful: npt.NDArray[np.bool_]) -> bool:
     """Return whether some of the first k of a line may not belong before all the others."""
     least, length = np.float32(np.inf), lists.lengths[line]
     for column in range(min(k, length)):
@@ -210,12 +226,12 @@ def _kth_largest(scores: Vectors, count: int, k: int, keys: npt.NDArray[np.uint3
 
 
 @compiled
-def _floor(best: np.float32, margin: float) -> np.float32:
-    return np.float32(np.nextafter(np.float32(best - margin), np.float32(-np.inf)))
+def _floor(kth_best: np.float32, margin: float) -> np.float32:
+    return np.float32(np.nextafter(np.float32(kth_best - margin), np.float32(-np.inf)))
 
 
 @compiled
-def _thin(lists: Lists, line: int, length: int, floor: np.float32) -> int:
+def _thin(lists: CandidateArrays, line: int, length: int, floor: np.float32) -> int:
     """Drop what lies below a floor of so many candidates; return how many are left."""
     kept = 0
     for column in range(length):
@@ -228,7 +244,7 @@ def _thin(lists: Lists, line: int, length: int, floor: np.float32) -> int:
 
 
 @compiled
-def _sort(lists: Lists, line: int, order: npt.NDArray[np.uint32]) -> None:
+def _sort(lists: CandidateArrays, line: int, order: npt.NDArray[np.uint32]) -> None:
     """Put the candidates of a line in order, best first: by the last eight bits of their scores, then those before."""
     length = lists.lengths[line]
     keys, columns, other_keys, other_columns = order[0], order[1], order[2], order[3]
@@ -281,27 +297,29 @@ def _bits(ordered: np.uint32) -> np.uint32:
 
 
 @compiled
-def _decide(lists: Lists, line: int, column: int, side: Side, places: Places, buffer: Vectors) -> tuple[float, bool]:
+def _decide(
+    lists: CandidateArrays, line: int, column: int, side: QuerySide, blocks: BlockAddresses, buffer: Vectors
+) -> tuple[float, bool]:
     """Replace a score by the exact one.
 
     Returns how far it was off, relative to the sums on the way to it, and whether the sum may round to another float32
     if it is added up in another order.
     """
     row = lists.rows[line, column]
-    block, after = 0, len(places.starts)
+    block, after = 0, len(blocks.starts)
     while after - block > 1:
         middle = (block + after) // 2
-        block, after = (middle, after) if places.starts[middle] <= row else (block, middle)
-    if row >= places.ends[block]:
+        block, after = (middle, after) if blocks.starts[middle] <= row else (block, middle)
+    if not len(blocks.starts) or not blocks.starts[block] <= row < blocks.ends[block]:
         raise LookupError("a row of a block that was let go")
     dimension = side.vectors.shape[1]
-    offset = row - places.starts[block]
-    if places.halves[block]:
-        halves = carray(_pointer(places.addresses[block] + 2 * dimension * offset), dimension, np.uint16)
+    offset = row - blocks.starts[block]
+    if blocks.halves[block]:
+        halves = carray(_pointer(blocks.addresses[block] + 2 * dimension * offset), dimension, np.uint16)
         _widen(halves, buffer)
         score, size = _score(side.vectors[line], buffer)
     else:
-        floats = carray(_pointer(places.addresses[block] + 4 * dimension * offset), dimension, np.float32)
+        floats = carray(_pointer(blocks.addresses[block] + 4 * dimension * offset), dimension, np.float32)
         score, size = _score(side.vectors[line], floats)
     size *= side.norms[line]
     if side.cosine:

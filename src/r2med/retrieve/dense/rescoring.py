@@ -17,7 +17,7 @@ TOGETHER = 1 << 17
 """Numbers converted to float64 at once: 1 MiB stays in a core's cache."""
 
 
-class Places(NamedTuple):
+class BlockAddresses(NamedTuple):
     """Where vectors lie in memory, block by block."""
 
     starts: Positions
@@ -34,8 +34,7 @@ class Rescorer:
         self.cosine = cosine
         self.norms: Exact = np.sqrt(np.einsum("ij,ij->i", self.queries, self.queries))
         """The lengths of the queries."""
-        self._starts: list[int] = []
-        self._blocks: list[npt.NDArray[Any]] = []
+        self._blocks: list[tuple[int, npt.NDArray[Any]]] = []
         self.held = 0
         """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
 
@@ -47,22 +46,21 @@ class Rescorer:
         if block.ndim != 2 or block.shape[1] != dimension:
             raise ValueError(f"documents of shape {block.shape} do not fit queries of dimension {dimension}")
         block = np.ascontiguousarray(block)
-        self._starts.append(first)
-        self._blocks.append(block)
+        self._blocks.append((first, block))
         self.held += 0 if _is_mapped(block) else block.nbytes
 
     def release(self) -> None:
         """Let go of all blocks that are not mapped files. None of their rows may be asked for again."""
-        kept = [(s, b) for s, b in zip(self._starts, self._blocks, strict=True) if _is_mapped(b)]
-        self._starts, self._blocks = [s for s, _ in kept], [b for _, b in kept]
+        self._blocks = [(first, block) for first, block in self._blocks if _is_mapped(block)]
         self.held = 0
 
-    def places(self) -> Places:
+    def addresses(self) -> BlockAddresses:
         """Return where the blocks lie that are held."""
-        starts = np.array(self._starts, np.int64)
-        ends = starts + np.array([len(block) for block in self._blocks], np.int64)
-        addresses = np.array([block.__array_interface__["data"][0] for block in self._blocks], np.int64)
-        return Places(starts, ends, addresses, np.array([b.dtype == np.float16 for b in self._blocks], np.bool_))
+        starts = np.array([first for first, _ in self._blocks], np.int64)
+        ends = starts + np.array([len(block) for _, block in self._blocks], np.int64)
+        addresses = np.array([block.__array_interface__["data"][0] for _, block in self._blocks], np.int64)
+        halves = np.array([block.dtype == np.float16 for _, block in self._blocks], np.bool_)
+        return BlockAddresses(starts, ends, addresses, halves)
 
     def score(self, queries: Positions, rows: Rows) -> Exact:
         """Return the scores of pairs in float64."""
@@ -84,10 +82,13 @@ class Rescorer:
 
     def _by_block(self, rows: Rows) -> Iterator[tuple[npt.NDArray[Any], int, Positions]]:
         """Yield each block of some rows, with its first row and the positions of those rows among all."""
-        block_of = np.searchsorted(self._starts, rows, side="right") - 1
+        blocks = list(self._blocks)  # as they are now: a loader on another thread may hold more meanwhile
+        block_of = np.searchsorted([first for first, _ in blocks], rows, side="right") - 1
+        if (block_of < 0).any():
+            raise LookupError("a row of a block that was let go")
         order = np.argsort(block_of, kind="stable")
-        bounds = np.searchsorted(block_of[order], np.arange(len(self._blocks) + 1))
-        for block, first, (begin, end) in zip(self._blocks, self._starts, pairwise(bounds), strict=True):
+        bounds = np.searchsorted(block_of[order], np.arange(len(blocks) + 1))
+        for (first, block), (begin, end) in zip(blocks, pairwise(bounds), strict=True):
             if begin < end:
                 if rows[order[begin:end]].max() - first >= len(block):
                     raise LookupError("a row of a block that was let go")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from r2med.retrieve.dense.arithmetic import Exact
@@ -9,25 +11,33 @@ from r2med.retrieve.dense.arithmetic import Exact
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""
 LEAST = 12 * UNIT
-"""The working bound at least, if hardly any rounding is seen; with a thousand dimensions 45 are usual."""
+"""The working bound at least, if hardly any rounding is seen; with a thousand dimensions 45 UNIT are usual."""
 
 
 class Rounding:
-    """What is proven of the scores of some queries, and what deviations are relative to."""
+    """What is known of the scores of some queries, and what deviations are relative to."""
 
     def __init__(self, norms: Exact, dimension: int, cosine: bool) -> None:
         # With cosine, both sides have length 1.
         self._scale = np.ones(len(norms)) if cosine else norms
         self._dimension, self._cosine = dimension, cosine
-        self.longest = 1.0 if cosine else 0.0
-        """The largest length of a document's vector, of those whose length was taken."""
+        self._lock = threading.Lock()
+        self._longest = 1.0 if cosine else 0.0
+
+    def saw(self, longest: float) -> None:
+        """Take note of the largest length among some documents of which it was taken. Threads may do so together."""
+        with self._lock:
+            self._longest = max(self._longest, longest)
 
     def margins(self, lines: slice) -> Exact:
-        """Return how far below the k-th best a fast score may lie of a document that belongs above it."""
+        """Return how far below the k-th best a fast score may lie of a document that belongs above it.
+
+        Proven for documents up to twice as long as the longest that was seen.
+        """
         # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
         roundings = (2 * self._dimension + 16) if self._cosine else self._dimension + 4
-        bound = roundings * (UNIT * self._scale[lines] * self.longest + 2.0**-125)  # subnormals may be flushed to 0
-        # Two scores may both be off. Once more as much for documents longer than those whose length was taken.
+        bound = roundings * (UNIT * self._scale[lines] * self._longest + 2.0**-125)  # subnormals may be flushed to 0
+        # Two scores may both be off. Once more as much for documents longer than those that were seen.
         return np.asarray(2 * 2 * bound)
 
     def unrelated(self, lines: slice) -> Exact:
@@ -37,4 +47,4 @@ class Rounding:
         by about as much to either side as unrelated vectors' products add up to. A score of 1 among scores of 0.1 must
         not make all of them look near to each other.
         """
-        return np.asarray(self._scale[lines] * self.longest / max(1, self._dimension) ** 0.5)
+        return np.asarray(self._scale[lines] * self._longest / max(1, self._dimension) ** 0.5)

@@ -1,30 +1,22 @@
-"""The documents that may be among the k best of some queries: picked out of fast scores, decided by exact ones.
-
-How near two scores must be for rounding to have swapped them is measured. The proven bound holds for the most unlucky
-signs of 1,024 roundings: it is some 500 times what happens, and would have nearly all of a top 1000 scored again, which
-takes longer than the product. So a sample of the candidates is scored again first, and near ties within four times the
-largest deviation of it after that. Each of those is a check: if one deviates by more than a third of the bound, the
-bound grows and the near ties are sought again.
-"""
+"""The documents that may be among the k best of some queries: picked out of fast scores, decided by exact ones."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.engine.threads import share
-from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows, check_finite
+from r2med.retrieve.dense.arithmetic import Positions, Rows, check_scores
 from r2med.retrieve.dense.rescoring import Rescorer
-from r2med.retrieve.dense.rounding import LEAST, Rounding
+from r2med.retrieve.dense.rounding import Rounding
 from r2med.retrieve.run import best
 
 BUNDLE = 8
 """Scores of which only the largest is looked at to find a first floor."""
-GROUPS = 4
-"""Threads that choose by NumPy: each of many short steps needs the interpreter's lock."""
 SAMPLED = 128
-"""Pairs that measure the rounding; each query gives at least 8."""
+"""Pairs that measure the rounding, of those queries that one thread has; each query gives at least 8."""
 SPARE = 1024
 """Candidates beyond four times k that are no sign of masses of near ties."""
 
@@ -33,136 +25,40 @@ class Shortlists:
     """Rows and scores, a line a query. `exact` says which scores decide and which are only fast."""
 
     def __init__(
-        self, lines: slice, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer
+        self, lines: slice, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer, room: int = 0
     ) -> None:
         self._lines, self._k, self._ranks = lines, k, ranks
         self._rounding, self._rescorer = rounding, rescorer
-        queries = lines.stop - lines.start
-        self.rows: Rows = np.empty((queries, 0), np.int32)
-        self.scores: Vectors = np.empty((queries, 0), np.float32)
-        self.exact: npt.NDArray[np.bool_] = np.empty((queries, 0), np.bool_)
-        self.lengths = np.zeros(queries, np.int64)
-        self.best = np.full(queries, -np.inf, np.float32)
-        """A score that k documents of the query reach: minus infinity while that is not known."""
-        self._mask = np.empty(0, np.bool_)
-
-    def choose(self, scores: Vectors, rows: Rows) -> None:
-        """Take the candidates out of the scores of some documents; there may be room behind them."""
-        scores = scores[:, : len(rows)]
-        if np.isneginf(self.best).any():
-            self.best = np.maximum(self.best, reach(scores, self._k))
-        floors = _below(self.best - self._rounding.margins(self._lines))
-        if len(self._mask) < scores.size:
-            self._mask = np.empty(scores.size, np.bool_)
-        flat = np.flatnonzero(np.greater_equal(scores, floors, out=self._mask[: scores.size].reshape(scores.shape)))
-        lines, columns = np.divmod(flat, scores.shape[1])
-        self._add(lines, rows[columns], scores[lines, columns])
-        if self.lengths.max(initial=0) > 8 * self._k + 2 * SPARE:
-            self._thin()
-            # Masses of near ties: only exact scores can thin them out. One query at a time, for there are masses.
-            for line in np.flatnonzero(self.lengths > 4 * self._k + SPARE).tolist():
-                self._settle(line)
-
-    def settle(self) -> None:
-        """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
-        for line in range(len(self.lengths)):
-            self._settle(line)
-
-    def finish(self) -> None:
-        """Keep the k best."""
-        self._thin()
-        worst, bound = self._rescore(*self._sample()), 0.0
-        while (needed := max(LEAST, 3 * worst)) > bound:
-            bound = 4 / 3 * needed
-            worst = self._rescore(*self._near_ties(bound))
-        self._cut()
+        shape = (lines.stop - lines.start, room)
+        self.rows: Rows = np.empty(shape, np.int32)
+        self.scores: Vectors = np.empty(shape, np.float32)
+        self.exact: npt.NDArray[np.bool_] = np.empty(shape, np.bool_)
+        self.lengths = np.zeros(len(self.rows), np.int64)
+        self.kth_best = np.full(len(self.rows), -np.inf, np.float32)
+        """A score that k documents of the query reach: minus infinity while none is known."""
 
     def results(self) -> list[tuple[Rows, Vectors]]:
         """Return (rows, scores) of each query, in no particular order. Raises ValueError if a score is not finite."""
         width = self.lengths.max(initial=0)
         rows, scores = self.rows[:, :width].copy(), self.scores[:, :width].copy()
-        check_finite(rows, np.where(np.arange(width) < self.lengths[:, None], scores, 0))
+        check_scores(rows, np.where(np.arange(width) < self.lengths[:, None], scores, 0))
         return [(rows[line, :n], scores[line, :n]) for line, n in enumerate(self.lengths.tolist())]
 
-    def _add(self, lines: Positions, rows: Rows, scores: Vectors) -> None:
-        """Add candidates, ascending by line."""
-        counts = np.bincount(lines, minlength=len(self.lengths))
-        before, self.lengths = self.lengths, self.lengths + counts
-        room = self.rows.shape[1]
-        if (longest := int(self.lengths.max(initial=0))) > room:
-            wider = ((0, 0), (0, max(longest, 2 * room, 2 * self._k) - room))
-            self.rows, self.scores = np.pad(self.rows, wider), np.pad(self.scores, wider)
-            self.exact = np.pad(self.exact, wider)
-        columns = np.arange(len(lines)) + np.repeat(before - np.cumsum(counts) + counts, counts)
-        self.rows[lines, columns], self.scores[lines, columns], self.exact[lines, columns] = rows, scores, False
-
-    def _thin(self) -> None:
-        """Drop those further than the margin below the k-th best; best first after that."""
-        scores, k = self._padded(), self._k
-        width = scores.shape[1]
-        order = _descending(scores)
-        if width >= k:
-            self.best = np.maximum(self.best, np.take_along_axis(scores, order[:, k - 1, None], axis=1)[:, 0])
-        above = scores >= _below(self.best - self._rounding.margins(self._lines))
-        self.lengths = np.minimum(self.lengths, above.sum(axis=1))
-        kept = int(self.lengths.max(initial=0))
-        for array in (self.rows, self.scores, self.exact):
-            array[:, :kept] = np.take_along_axis(array[:, :width], order[:, :kept], axis=1)
-
-    def _settle(self, line: int) -> None:
+    def settle_line(self, line: int) -> None:
         """Score all candidates of a line exactly and keep the k best."""
         columns = np.flatnonzero(~self.exact[line, : self.lengths[line]])
         self._rescore(np.full(len(columns), line), columns)
         if self.lengths[line] >= self._k:
             self._cut_line(line)
-            self.best[line] = max(self.best[line], self.scores[line, : self._k].min())
-
-    def _cut(self) -> None:
-        """Keep the k best, ties by rank; all scores that decide must be exact."""
-        scores, k = self._padded(), self._k
-        if scores.shape[1] > k:
-            mixed = scores[:, :k].min(axis=1) <= scores[:, k:].max(axis=1)
-            for line in np.flatnonzero(mixed & (self.lengths > k)).tolist():
-                self._cut_line(line)
-        self.lengths = np.minimum(self.lengths, k)
+            self.kth_best[line] = max(self.kth_best[line], self.scores[line, : self._k].min())
 
     def _cut_line(self, line: int) -> None:
+        """Keep the k best of a line, ties by rank."""
         length, k = self.lengths[line], self._k
         kept = best(self.scores[line, :length], k, self._ranks[self.rows[line, :length]])
         for array in (self.rows, self.scores, self.exact):
             array[line, :k] = array[line, kept]
         self.lengths[line] = k
-
-    def _padded(self) -> Vectors:
-        """Return the scores, minus infinity where a line is shorter than others."""
-        width = int(self.lengths.max(initial=0))
-        scores = self.scores[:, :width]
-        scores[np.arange(width) >= self.lengths[:, None]] = -np.inf
-        return scores
-
-    def _sample(self) -> tuple[Positions, Positions]:
-        """Return (lines, columns) of some evenly spaced candidates of each line, of those not exact."""
-        depths = np.minimum(self.lengths, self._k)
-        places = np.linspace(0, 1, max(8, SAMPLED // len(depths)))
-        columns = (places * np.maximum(depths - 1, 0)[:, None]).astype(np.int64)
-        lines = np.broadcast_to(np.arange(len(columns))[:, None], columns.shape)
-        wanted = (depths > 0)[:, None] & ~self.exact[lines, columns] if self.exact.size else columns < 0
-        return lines[wanted], columns[wanted]
-
-    def _near_ties(self, bound: float) -> tuple[Positions, Positions]:
-        """Return (lines, columns) of candidates, not exact yet, that rounding may have swapped with a neighbour."""
-        scores = self._padded().astype(np.float64)
-        width = scores.shape[1]
-        sizes = np.abs(scores[:, :-1]) + self._rounding.unrelated(self._lines)[:, None]
-        # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
-        near = (2 * bound + 2.0**-22) * sizes + 2.0**-125
-        with np.errstate(invalid="ignore"):  # behind the end of a shorter line
-            close = np.abs(scores[:, 1:] - scores[:, :-1]) <= near
-        tied = np.zeros(scores.shape, np.bool_)
-        tied[:, 1:] = close
-        tied[:, :-1] |= close
-        lines, columns = np.nonzero(tied & ~self.exact[:, :width])
-        return lines, columns
 
     def _rescore(self, lines: Positions, columns: Positions) -> float:
         """Replace scores by exact ones; return the largest deviation seen, relative to the sums on the way to them."""
@@ -175,59 +71,7 @@ class Shortlists:
         return float((deviations[off] / sizes).max(initial=0))
 
 
-class GroupedShortlists:
-    """Shortlists of all queries, of which each thread has some."""
-
-    def __init__(
-        self, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer, threads: int
-    ) -> None:
-        count = len(rescorer.queries)
-        self._threads = min(threads, count, GROUPS)
-        ends = [count * number // self._threads for number in range(self._threads + 1)]
-        self._groups = [
-            (lines, Shortlists(lines, k, ranks, rounding, rescorer)) for lines in map(slice, ends, ends[1:])
-        ]
-
-    def choose(self, scores: Vectors, rows: Rows) -> None:
-        """Take the candidates out of the scores of some documents; there may be room behind them."""
-        share(lambda group: group[1].choose(scores[group[0]], rows), self._groups, self._threads)
-
-    def settle(self) -> None:
-        """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
-        share(lambda group: group[1].settle(), self._groups, self._threads)
-
-    def finish(self) -> None:
-        """Keep the k best."""
-        share(lambda group: group[1].finish(), self._groups, self._threads)
-
-    def results(self) -> list[tuple[Rows, Vectors]]:
-        """Return (rows, scores) of each query, in no particular order."""
-        return [result for _, lists in self._groups for result in lists.results()]
-
-
-def reach(scores: Vectors, k: int) -> Vectors:
-    """Return for each line a score that at least k of it reach, and not many more.
-
-    It is the k-th largest of the maxima of bundles of scores: each of those k maxima is another document's score.
-    """
-    lines, width = scores.shape
-    if width < k:
-        return np.full(lines, -np.inf, np.float32)
-    size = max(1, min(BUNDLE, width // (4 * k)))
-    count = width // size
-    maxima = scores[:, : size * count].reshape(lines, size, count).max(axis=1) if size > 1 else scores
-    return np.asarray(np.partition(maxima, count - k, axis=1)[:, count - k])
-
-
-def _descending(scores: Vectors) -> Positions:
-    """Return the columns of each line, best first."""
-    # Score and column in one integer: sorting those takes half as long as sorting columns by their scores.
-    bits = scores.view(np.int32)
-    keys = (~(bits ^ ((bits >> 31) & 0x7FFFFFFF))).astype(np.int64) << 32 | np.arange(scores.shape[1])
-    keys.sort(axis=1)
-    return np.asarray(keys & 0xFFFFFFFF)
-
-
-def _below(floors: Exact) -> Vectors:
-    """Return floors as a column in single precision: a comparison with float64 would convert every score."""
-    return np.nextafter(floors.astype(np.float32), np.float32(-np.inf))[:, None]
+def parts(count: int, threads: int) -> list[tuple[int, int]]:
+    """Return (start, end) of the queries that each of some threads has."""
+    threads = min(threads, count)
+    return list(pairwise(count * number // threads for number in range(threads + 1)))
