@@ -1,6 +1,6 @@
 """Write a corpus to disk: one pass over the source, repeated rows merged, ids sorted for look-up.
 
-Memory is a dozen bytes a document (its place among the ids), whatever its id and its text weigh.
+Memory is some two dozen bytes a document (its place among the ids), whatever its id and its text weigh.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
         _write_batches(folder / DOCUMENTS, _last_of_each(draft, first, last))
         _write_batches(folder / REPEATS, _replaced(draft, last))
         draft_path.unlink()
-    write_array(folder / "order.npy", _ranked(first))
+    write_array(folder / "order.npy", _rows_by_id(first))
     return Written(_fingerprint(folder), len(draft))
 
 
@@ -86,16 +86,17 @@ def _first_and_last_of(draft: Corpus, low: str | None, high: str | None) -> tupl
     ids = pa.concat_arrays(found)
     order = pc.sort_indices(ids)  # stable: rows of one id stay in their order
     ids, in_order = ids.take(order), np.concatenate(rows)[np.asarray(order)]
-    begins = np.ones(len(in_order) + 1, np.bool_)
-    begins[1:-1] = np.asarray(pc.not_equal(ids[1:], ids[:-1]))
-    return (in_order[begins[:-1]], in_order[begins[1:]]) if len(in_order) else (in_order, in_order)
+    if not len(in_order):
+        return in_order, in_order
+    changes = np.asarray(pc.not_equal(ids[1:], ids[:-1]))
+    return in_order[np.concatenate(([True], changes))], in_order[np.concatenate((changes, [True]))]
 
 
-def _ranked(first: Rows) -> Rows:
-    """Return the rows without gaps, in the order of the ids."""
-    ranks = np.empty(len(first), np.int32)
-    ranks[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return ranks
+def _rows_by_id(first: Rows) -> Rows:
+    """Return the row of each id after repeats are merged, in the order of the ids."""
+    rows = np.empty(len(first), np.int32)
+    rows[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rows
 
 
 def _tell_repeats(draft: Corpus, first: Rows, last: Rows, origins: _Origins, problems: Problems) -> None:

@@ -130,10 +130,13 @@ class RayEngine:
         """Note that a worker died, and start others where nodes are left."""
         log.warning("node %s: a worker died (%s): others go on with its work", member.host, _reason(error))
         self.dismiss(member)
+        self._count_death(member)
+        self._staff()
+
+    def _count_death(self, member: Member) -> None:
         self._deaths[member.node] += 1
         if self._deaths[member.node] >= DEATHS:
             self._left_out.add(member.node)
-        self._staff()
 
     def leave_out(self, member: Member, reason: str) -> None:
         """Give a node nothing more."""
@@ -205,7 +208,7 @@ class RayEngine:
                 if "No module named" in str(error) or "import" in str(error):
                     raise _refused(member.host, f"r2med {here.r2med} cannot be imported there") from None
                 log.warning("node %s: a worker died (%s)", member.host, _reason(error))
-                self._deaths[member.node] += 1
+                self._count_death(member)
                 continue
             if difference := here.difference(there):
                 raise _refused(member.host, f"it has {difference}")
@@ -236,23 +239,18 @@ class Flight(Generic[Item, Result]):
             self._send(source)
             if not self._flying:
                 return
-            ready, _ = ray.wait(list(self._flying), num_returns=1)
-            for reference in ready:
-                if reference not in self._flying:  # its worker was lost with one before it
-                    continue
-                member, task = self._flying[reference]
-                try:
-                    result = self._engine.got(member, reference)
-                except ray.exceptions.RayTaskError:
-                    raise
-                except ray.exceptions.RayError as error:
-                    self._lost(member, error)
-                    continue
-                del self._flying[reference]
-                if (landed := self._landed(result, member)) is None:
-                    self._again.append(task)
-                else:
-                    yield task.item, landed
+            [reference], _ = ray.wait(list(self._flying), num_returns=1)
+            member, task = self._flying[reference]
+            try:
+                landed = self._landed(self._engine.got(member, reference), member)
+            except ray.exceptions.RayTaskError:
+                raise
+            except ray.exceptions.RayError as error:
+                self._lost(member, error)
+                continue
+            self._flying.pop(reference, None)  # unless its node was left out
+            if landed is not None:
+                yield task.item, landed
 
     def stop(self) -> None:
         """End the workers that are still at an item: nobody waits for it any more."""
@@ -271,12 +269,12 @@ class Flight(Generic[Item, Result]):
                 if task is None:
                     return
                 fresh = self._store.is_fresh
-                call = member.actor.do.remote(self._note, [self._work], task.item, self._note, fresh)
+                call = member.actor.do.remote([self._work], task.item, self._note, fresh)
                 self._flying[call] = (member, task)
                 load[id(member)] += 1
 
     def _lost(self, member: Member, error: Exception) -> None:
-        """Take back what a worker had. Raises UserError if it is not the first that died at its item."""
+        """Take back what a worker had. Raises UserError if it is the third that died at its item."""
         references = [reference for reference, (each, _) in self._flying.items() if each is member]
         tasks = [self._flying.pop(reference)[1] for reference in references]
         tasks[0].deaths += 1  # the others were waiting
@@ -289,7 +287,7 @@ class Flight(Generic[Item, Result]):
         self._engine.lose(member, error)
 
     def _landed(self, result: Any, member: Member) -> Any:
-        """Return a result, an artefact from the caller's own store; None if the node had no room for it."""
+        """Return a result, an artefact from the caller's own store; None if others must do it, for want of room."""
         from r2med.engine.ray_worker import DiskFull, SentArtefact
 
         if isinstance(result, DiskFull):

@@ -82,22 +82,25 @@ class RayWorker:
         """Return the answer to a question about this machine."""
         return _in_one_line(question)
 
-    def do(self, name: str, work: list[Any], item: Any, note: str, fresh: bool) -> Any:
-        """Return the result for an item; `note` is in the store of the caller, and in this one if it is the same."""
-        return _in_one_line(lambda: self._do(name, work, item, note, fresh))
+    def do(self, work: list[Any], item: Any, note: str, fresh: bool) -> Any:
+        """Return the result for an item.
+
+        `note` stands for the work; it is in the store of the caller, and in this one if it is the same.
+        """
+        return _in_one_line(lambda: self._do(work, item, note, fresh))
 
     def files(self, kind: str, key: str) -> Files:
         """Return the files of an artefact that was made here."""
         artefact = self._stores[False].get(kind, key)
         return _files(artefact) if artefact is not None else {}
 
-    def _do(self, name: str, reference: list[Any], item: Any, note: str, fresh: bool) -> Any:
-        if self._work[0] != name:
+    def _do(self, reference: list[Any], item: Any, note: str, fresh: bool) -> Any:
+        if self._work[0] != note:
             import ray
 
             work: Work[Any, Any] = ray.get(reference[0])
             work.check()
-            self._work = (name, work)
+            self._work = (note, work)
         try:
             result = self._work[1](item, self._stores[fresh])
         except OSError as error:
