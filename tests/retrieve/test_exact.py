@@ -421,3 +421,46 @@ except MissingExtraError:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "fine\n", done.stderr
+
+
+@pytest.mark.parametrize("device", ["cpu", "compiled"])
+@pytest.mark.parametrize("dimension", [4, 64])
+@pytest.mark.parametrize("k", [1, 10, 50])
+def test_sums_that_exceed_float32_on_the_way_are_refused_and_named(device, dimension, k):
+    large = np.float32(2**66)
+    documents, queries = np.zeros((50, dimension), np.float32), np.zeros((2, dimension), np.float32)
+    documents[:, 0] = np.arange(50)
+    documents[10:20, 1], documents[10:20, -1] = large, -large
+    queries[:, 0], queries[:, 1], queries[:, -1] = 1, large, large
+    with pytest.raises(ValueError, match=r"row 1\d: a score exceeds float32, or a sum on the way to it"):
+        search_exact(queries, [(0, documents)], k, np.arange(50, dtype=np.int32), device=device)
+
+
+def test_a_search_that_is_interrupted_gives_the_settings_of_the_process_back():
+    settings = [2]
+    shared = arithmetic._Shared(lambda: settings[-1], settings.append, 1)
+    with pytest.raises(KeyboardInterrupt), shared.held():
+        raise KeyboardInterrupt
+    assert settings == [2, 1, 2]
+    shared._write = lambda value: interrupted()
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), shared.held():
+        raise AssertionError("not reached")
+    shared._write = settings.append
+    with shared.held():  # what the one before could not give back
+        assert settings[-1] == 1
+    assert settings[-1] == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_while_another_thread_searches_can_search():
+    with arithmetic.own_threads(), arithmetic._making, arithmetic._openblas()._lock:
+        child = os.fork()
+        if not child:
+            with arithmetic.own_threads():
+                os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

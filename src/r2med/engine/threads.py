@@ -18,6 +18,9 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+MOST = 256
+"""Threads that share work, whatever number is asked for."""
+
 
 def cores() -> int:
     """Return how many cores this process may use; R2MED_THREADS overrides."""
@@ -44,7 +47,12 @@ def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -
                 item = rest.popleft()
             except IndexError:  # another was faster
                 return
-            work(item)
+            try:
+                work(item)
+            except SystemError as error:
+                if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C in what numba compiled
+                    raise KeyboardInterrupt from None
+                raise
 
     def help_out() -> None:
         try:
@@ -55,13 +63,15 @@ def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -
         else:
             ended.put(None)
 
-    count = max(0, min(threads, len(rest)) - 1)
-    _helpers().ask(help_out, count)
+    asked = 0
     try:
+        for _ in range(min(threads, len(rest), MOST) - 1):
+            _helpers().ask(help_out, asked)
+            asked += 1
         take()
     finally:
         rest.clear()
-        errors = [error for _ in range(count) if (error := ended.get()) is not None]
+        errors = [error for _ in range(asked) if (error := ended.get()) is not None]
     for error in errors:
         raise error
 
@@ -71,16 +81,15 @@ class _Helpers:
 
     def __init__(self) -> None:
         self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._count, self._lock = 0, threading.Lock()
+        self._threads: list[threading.Thread] = []
 
-    def ask(self, task: Callable[[], None], count: int) -> None:
-        """Have so many threads do a task."""
-        with self._lock:
-            for _ in range(self._count, count):
-                threading.Thread(target=self._serve, name="r2med", daemon=True).start()
-            self._count = max(self._count, count)
-        for _ in range(count):
-            self._tasks.put(task)
+    def ask(self, task: Callable[[], None], others: int) -> None:
+        """Have a thread do a task, beside so many others."""
+        if len(self._threads) <= others:
+            thread = threading.Thread(target=self._serve, name="r2med", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        self._tasks.put(task)
 
     def _serve(self) -> None:
         while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,9 +26,10 @@ _making = threading.Lock()
 
 
 def check_scores(rows: Rows, scores: npt.NDArray[np.float32]) -> None:
-    """Raise ValueError if one of the scores of some rows is not finite."""
+    """Raise ValueError if one of the scores of some rows, which may be the same in every line, is not finite."""
     if not (finite := np.isfinite(scores)).all():
-        raise ValueError(f"row {rows[~finite][0]}: a score exceeds float32")
+        row = np.broadcast_to(rows, scores.shape)[~finite][0]
+        raise ValueError(f"row {row}: a score exceeds float32, or a sum on the way to it")
 
 
 def tensor(array: npt.NDArray[Any]) -> Any:
@@ -46,23 +48,27 @@ class _Shared(Generic[Value]):
 
     def __init__(self, read: Callable[[], Value], write: Callable[[Value], object], needed: Value) -> None:
         self._read, self._write, self._needed = read, write, needed
-        self._lock, self._searches = threading.Lock(), 0
+        self._lock = threading.Lock()
+        self._searches: set[object] = set()
+        self._before: list[Value] = []
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Have it as searches need it."""
-        with self._lock:
-            if not self._searches:
-                self._before = self._read()
-                self._write(self._needed)
-            self._searches += 1
-        try:
+        search = object()
+        try:  # from here on a Ctrl-C finds its way back
+            with self._lock:
+                self._searches.add(search)
+                if len(self._searches) == 1:
+                    self._before = self._before or [self._read()]
+                    self._write(self._needed)
             yield
         finally:
             with self._lock:
-                self._searches -= 1
-                if not self._searches:
-                    self._write(self._before)
+                self._searches.discard(search)
+                if self._before and not self._searches:
+                    self._write(self._before[0])
+                    self._before = []
 
 
 @contextlib.contextmanager
@@ -118,3 +124,15 @@ def _openblas() -> _Shared[int] | None:
             if hasattr(library, name.format("set")):
                 return _Shared(getattr(library, name.format("get")), getattr(library, name.format("set")), 1)
     return None
+
+
+def _after_fork() -> None:
+    """Make locks anew in a child: threads that held one in the parent do not come along."""
+    global _making
+    _making = threading.Lock()
+    _openblas.cache_clear()
+    _torch_precision.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

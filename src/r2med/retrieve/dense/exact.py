@@ -23,7 +23,7 @@ from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.arithmetic import Rows, own_threads
+from r2med.retrieve.dense.arithmetic import Rows, check_scores, own_threads
 from r2med.retrieve.dense.gpu import GpuSearch
 from r2med.retrieve.dense.gpu_loader import Block, Chunk
 from r2med.retrieve.dense.grouped import GroupedShortlists
@@ -61,9 +61,11 @@ def search_exact(
 ) -> list[tuple[Rows, Vectors]]:
     """Return each query's k best (rows, scores) in no particular order; a tie at the cut goes to the higher rank.
 
-    `blocks` are (first row, float32 or float16 vectors) in ascending rows. Those that are mapped files stay
-    open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
+    `blocks` are (first row, float32 or float16 vectors) in ascending rows, and stay as they are. Those that are mapped
+    files stay open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
+    Lengths of vectors are sampled: one document millions of times as long as its neighbours, whose sums cancel, may be
+    missed.
     `kept` is a list that stays between searches of the same blocks, which can then be read twice: it takes their
     vectors on the GPU, if they fit there.
     """
@@ -76,6 +78,7 @@ def search_exact(
         raise ValueError(f"query {bad[0]} has NaN or infinite values")
     if not len(queries):
         return []
+    k = min(k, max(1, len(ranks)))
     if (gpu := _gpu(device)) is not None:
         return GpuSearch(queries, k, ranks, cosine, memory, gpu).run(blocks, kept)
     with own_threads() as (multiplying, choosing):
@@ -203,6 +206,8 @@ class _Search:
             self._rounding.saw(self._product(first, block, scores[:, end - len(block) : end]))
 
         share(product, zip(pieces, ends, strict=True), self._threads)
+        if self._rounding.may_overflow():
+            check_scores(rows, scores[:, : len(rows)])
         self._shortlists.choose(scores, rows)
 
     def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> float:

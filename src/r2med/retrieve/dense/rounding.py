@@ -40,6 +40,10 @@ class Rounding:
         # Two scores may both be off. Once more as much for documents longer than those that were seen.
         return np.asarray(2 * 2 * bound)
 
+    def may_overflow(self) -> bool:
+        """Return whether a sum on the way to a score may exceed float32."""
+        return bool(self._scale.max(initial=0) * self._longest >= 2.0**125)
+
     def unrelated(self, lines: slice) -> Exact:
         """Return how large the products of unrelated vectors are.
 
