@@ -248,7 +248,16 @@ def test_a_connection_that_is_lost_is_told_in_one_line_and_the_next_goes_on(node
 
     @contextlib.contextmanager
     def server():
-        words = ["--address", nodes.cluster.address, "--host", "127.0.0.1", "--port", str(port), "--mode", "proxy"]
+        words = [
+            "--address",
+            nodes.cluster.address,
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--mode",
+            "specific-server",
+        ]
         with (tmp_path / "server.log").open("a") as log:
             started = subprocess.Popen(
                 [sys.executable, "-m", "ray.util.client.server", *words],
