@@ -213,7 +213,7 @@ def landed(home):
     return len(list(home.glob("vectors/*/manifest.json")))
 
 
-def wait_until(is_so, seconds=120):
+def wait_until(is_so, seconds=300):
     deadline = time.monotonic() + seconds
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.05)
