@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense import arithmetic, exact
+from r2med.retrieve.dense import arithmetic, compiled, exact, grouped
 from r2med.retrieve.dense.exact import search_exact
 
 torch = pytest.importorskip("torch")
@@ -93,6 +93,30 @@ def test_the_ranking_is_that_of_float64_rounded_to_float32(q, n, d, k, seed, cos
         documents *= rng.random(documents.shape) < 0.1
         queries *= rng.random(queries.shape) < 0.5
     check(queries, documents, k, cosine=cosine, blocks=split(documents, size), seed=seed)
+
+
+@given(
+    st.integers(1, 4), st.integers(100, 1500), st.integers(1, 200), st.integers(0, 2**32 - 1), st.booleans(),
+    st.sampled_from(["normal", "ascending", "duplicates", "ulps", "equal"]), st.integers(1, 400),
+)  # fmt: skip
+@settings(max_examples=80, deadline=None)
+def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind, batch):
+    rng = np.random.default_rng(seed)
+    queries, documents = np.abs(rng.standard_normal((q, 6))).astype(np.float32), np.ones((n, 6), np.float32)
+    if kind in ("normal", "ascending"):
+        documents = rng.standard_normal((n, 6)).astype(np.float32)
+    if kind == "ascending":  # each is a candidate when it comes
+        documents = documents[np.argsort(documents @ queries[0])]
+    elif kind == "duplicates":
+        documents = rng.standard_normal((n // 50 + 1, 6)).astype(np.float32)[rng.integers(0, n // 50 + 1, n)]
+    elif kind == "ulps":
+        documents = np.nextafter(documents, rng.choice(np.float32([-9, 9]), documents.shape))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "BATCH_DOCUMENTS", batch)
+        patch.setattr(exact, "BATCH_SCORES", 1)
+        patch.setattr(compiled, "SPARE", 32)
+        patch.setattr(grouped, "SPARE", 32)
+        check(queries, documents, k, cosine=cosine, seed=seed)
 
 
 @pytest.mark.parametrize("cosine", [False, True])
