@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from r2med.errors import UserError
 from r2med.retrieve.dense import arithmetic, compiled, exact, grouped
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.rescoring import Rescorer
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
@@ -235,6 +236,7 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -435,6 +437,7 @@ importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real
 import numpy as np
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.rescoring import Rescorer
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found
@@ -488,3 +491,21 @@ def test_a_child_forked_while_another_thread_searches_can_search():
             with arithmetic.own_threads():
                 os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_blocks_that_come_while_others_are_scored_again_disturb_nothing():
+    rescorer = Rescorer(np.eye(4, dtype=np.float32), cosine=False)
+    for first, block in split(np.eye(4, dtype=np.float32), 1):
+        rescorer.hold(first, block)
+    pieces = rescorer._by_block(np.arange(4, dtype=np.int32))
+    found = [next(pieces)]
+    rescorer.hold(4, np.eye(4, dtype=np.float32))  # as the loader of a GPU does, on its own thread
+    assert [first for _, first, _ in [*found, *pieces]] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("row", [1, 9])
+def test_a_row_of_a_block_that_was_let_go_is_not_scored(row):
+    rescorer = Rescorer(np.eye(4, dtype=np.float32), cosine=False)
+    rescorer.hold(5, np.eye(4, dtype=np.float32))
+    with pytest.raises(LookupError, match="was let go"):
+        rescorer.score(np.array([0]), np.array([row], np.int32))
