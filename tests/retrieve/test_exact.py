@@ -236,7 +236,6 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
 from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -437,7 +436,6 @@ importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real
 import numpy as np
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.rescoring import Rescorer
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found
