@@ -1,6 +1,5 @@
 """Exact dense search: what float64 says, from every backend, in bounded memory."""
 
-import os
 import subprocess
 import sys
 import tracemalloc
@@ -11,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense import arithmetic, compiled, exact, grouped
+from r2med.retrieve.dense import compiled, exact, grouped
 from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.rescoring import Rescorer
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
@@ -311,20 +309,6 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
         torch.set_float32_matmul_precision("highest")
 
 
-def test_of_searches_side_by_side_the_last_gives_back_what_the_program_chose():
-    torch.set_float32_matmul_precision("medium")
-    first, second = (arithmetic._torch_precision().held() for _ in range(2))
-    try:
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert torch.get_float32_matmul_precision() == "highest", "the second still searches"
-        second.__exit__(None, None, None)
-        assert torch.get_float32_matmul_precision() == "medium"
-    finally:
-        torch.set_float32_matmul_precision("highest")
-
-
 def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
     real = exact.multiply
@@ -357,73 +341,6 @@ def test_memory_stays_bounded_whatever_the_size_of_the_corpus(device):
     whole = np.concatenate([block for _, block in blocks()])
     expected = brute_force(queries, whole, 100, ranks)
     assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
-
-
-def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
-    monkeypatch.setattr(exact, "WORTHWHILE", 250)
-    monkeypatch.setattr(exact, "_done", 0)
-    assert [exact._shortlists(100).__name__ for _ in range(3)] == [
-        "GroupedShortlists",
-        "GroupedShortlists",
-        "CompiledShortlists",
-    ]
-
-
-COMPILED = """
-import logging
-logging.basicConfig(format="%(message)s", level=logging.INFO)
-import numpy as np
-from r2med.retrieve.dense import exact
-exact.WORTHWHILE = 0
-documents = np.eye(5, dtype=np.float32)
-found = exact.search_exact(documents, [(0, documents)], 1, np.arange(5, dtype=np.int32), device="cpu")
-print([rows.tolist() for rows, _ in found], exact._shortlists(1).__name__)
-"""
-
-
-def by_numba(code="", **variables):
-    done = subprocess.run(
-        [sys.executable, "-c", code + COMPILED], env={**os.environ, **variables}, capture_output=True, text=True
-    )
-    assert done.stdout.startswith("[[0], [1], [2], [3], [4]] "), done.stderr
-    return done.stdout.split()[-1], done.stderr
-
-
-def test_what_was_compiled_is_kept_and_made_again_where_it_cannot_be_read(tmp_path):
-    assert by_numba(NUMBA_CACHE_DIR=str(tmp_path))[0] == "CompiledShortlists"
-    kept = sorted(tmp_path.rglob("*.nbi"))
-    assert kept
-    for path in kept:  # of another version, in which other classes are named
-        version = path.read_bytes()[: path.read_bytes().index(b".") + 1]
-        path.write_bytes(version + b"cr2med.retrieve.dense.kernels\nNoSuchClass\n.")
-    assert by_numba(NUMBA_CACHE_DIR=str(tmp_path)) == ("CompiledShortlists", "")
-    assert all(b"NoSuchClass" not in path.read_bytes() for path in tmp_path.rglob("*.nbi"))
-
-
-@pytest.mark.parametrize(
-    ("code", "lists", "said"),
-    [
-        ("from numba.core import caching\ncaching.CacheImpl._locator_classes = []", "CompiledShortlists", ""),
-        (
-            "from numba.core import caching\n"
-            "def full(*_): raise OSError(28, 'No space left on device')\n"
-            "caching.IndexDataCacheFile.save = full",
-            "GroupedShortlists",
-            "dense search is not compiled here: OSError: [Errno 28] No space left on device\n",
-        ),
-        (
-            "import sys\nsys.modules['numba.core'] = None",
-            "GroupedShortlists",
-            "dense search is not compiled here: ",
-        ),
-    ],
-    ids=["no folder can be written to", "the disk is full", "numba does not start"],
-)
-def test_a_search_does_without_what_cannot_be_compiled_or_kept(code, lists, said, tmp_path):
-    chosen, told = by_numba(code, NUMBA_CACHE_DIR=str(tmp_path))
-    assert chosen == lists
-    assert told.startswith(said)
-    assert len(told.splitlines()) == bool(said)
 
 
 def test_without_torch_numpy_does_the_work():
@@ -459,51 +376,3 @@ def test_sums_that_exceed_float32_on_the_way_are_refused_and_named(device, dimen
     queries[:, 0], queries[:, 1], queries[:, -1] = 1, large, large
     with pytest.raises(ValueError, match=r"row 1\d: a score exceeds float32, or a sum on the way to it"):
         search_exact(queries, [(0, documents)], k, np.arange(50, dtype=np.int32), device=device)
-
-
-def test_a_search_that_is_interrupted_gives_the_settings_of_the_process_back():
-    settings = [2]
-    shared = arithmetic._Shared(lambda: settings[-1], settings.append, 1)
-    with pytest.raises(KeyboardInterrupt), shared.held():
-        raise KeyboardInterrupt
-    assert settings == [2, 1, 2]
-    shared._write = lambda value: interrupted()
-
-    def interrupted():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), shared.held():
-        raise AssertionError("not reached")
-    shared._write = settings.append
-    with shared.held():  # what the one before could not give back
-        assert settings[-1] == 1
-    assert settings[-1] == 2
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_child_forked_while_another_thread_searches_can_search():
-    with arithmetic.own_threads(), arithmetic._making, arithmetic._openblas()._lock:
-        child = os.fork()
-        if not child:
-            with arithmetic.own_threads():
-                os._exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-
-
-def test_blocks_that_come_while_others_are_scored_again_disturb_nothing():
-    rescorer = Rescorer(np.eye(4, dtype=np.float32), cosine=False)
-    for first, block in split(np.eye(4, dtype=np.float32), 1):
-        rescorer.hold(first, block)
-    pieces = rescorer._by_block(np.arange(4, dtype=np.int32))
-    found = [next(pieces)]
-    rescorer.hold(4, np.eye(4, dtype=np.float32))  # as the loader of a GPU does, on its own thread
-    assert [first for _, first, _ in [*found, *pieces]] == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("row", [1, 9])
-def test_a_row_of_a_block_that_was_let_go_is_not_scored(row):
-    rescorer = Rescorer(np.eye(4, dtype=np.float32), cosine=False)
-    rescorer.hold(5, np.eye(4, dtype=np.float32))
-    with pytest.raises(LookupError, match="was let go"):
-        rescorer.score(np.array([0]), np.array([row], np.int32))
