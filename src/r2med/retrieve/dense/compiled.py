@@ -8,10 +8,15 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense import kernels
-from r2med.retrieve.dense.arithmetic import Positions, Rows
+from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows, check_scores
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
 from r2med.retrieve.dense.shortlist import SAMPLED, SPARE, Shortlists, parts
+
+LINES = 8
+"""Queries of a part at least, if each thread has so many: a part needs the interpreter's lock."""
+PARTS = 4
+"""Parts for each thread at most: one that falls behind has fewer of them."""
 
 
 class CompiledShortlists(Shortlists):
@@ -22,45 +27,53 @@ class CompiledShortlists(Shortlists):
     ) -> None:
         lines = slice(0, len(rescorer.queries))
         super().__init__(lines, k, ranks, rounding, rescorer, room=4 * k + SPARE)
-        self._threads, self._parts = threads, parts(lines.stop, threads)
+        self._threads, self._parts = threads, parts(lines.stop, min(threads * PARTS, max(threads, lines.stop // LINES)))
 
     def choose(self, scores: Vectors, rows: Rows) -> None:
         """Take the candidates out of the scores of some documents; there may be room behind them."""
         margins, lists = self._rounding.margins(self._lines), self._arrays()
-
-        def choose(part: tuple[int, int]) -> None:
-            (line, end), position = part, 0
-            while True:
-                line, position = kernels.choose(scores, rows, self._k, margins, lists, line, position, end)
-                if line == end:
-                    return
-                self.settle_line(line)
-
-        share(choose, self._parts, self._threads)
+        share(lambda part: self._choose(scores, rows, margins, lists, *part), self._parts, self._threads)
 
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
         share(self.settle_line, range(len(self.lengths)), self._threads)
 
-    def finish(self) -> list[tuple[Rows, Vectors]]:
-        """Return the k best of each query as (rows, scores), in no particular order."""
+    def finish(self, scores: Vectors, rows: Rows) -> list[tuple[Rows, Vectors]]:
+        """Choose for the last time; return the k best of each query as (rows, scores), in no particular order."""
         rescorer, lists, margins = self._rescorer, self._arrays(), self._rounding.margins(self._lines)
         side = kernels.QuerySide(
             rescorer.queries, rescorer.norms, self._rounding.unrelated(self._lines), rescorer.cosine
         )
         blocks, sampled = rescorer.addresses(), max(8, SAMPLED * len(self._parts) // len(self.lengths))
-        mixed = np.empty(len(self.lengths), np.bool_)
+        shape = (len(self.lengths), self._k)
+        found = kernels.Found(np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.empty(shape[0], np.bool_))
         doubtful: list[tuple[Positions, Positions]] = []
 
         def refine(part: tuple[int, int]) -> None:
-            doubtful.append(kernels.refine(self._k, margins, lists, side, blocks, sampled, *part, mixed))
+            self._choose(scores, rows, margins, lists, *part)
+            doubtful.append(kernels.refine(self._k, margins, lists, side, blocks, sampled, *part, found))
 
         share(refine, self._parts, self._threads)
-        self._rescore(*map(np.concatenate, zip(*doubtful, strict=True)))
-        for line in np.flatnonzero(mixed).tolist():
+        lines, columns = map(np.concatenate, zip(*doubtful, strict=True))
+        self._rescore(lines, columns)
+        mixed = np.flatnonzero(found.mixed).tolist()
+        for line in mixed:
             self._cut_line(line)
-        self.lengths = np.minimum(self.lengths, self._k)
-        return self.results()
+        ends = np.minimum(self.lengths, self._k).tolist()
+        for line in {*lines.tolist(), *mixed}:
+            end = ends[line]
+            found.rows[line, :end], found.scores[line, :end] = self.rows[line, :end], self.scores[line, :end]
+        check_scores(found.rows, found.scores)
+        return [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
+
+    def _choose(
+        self, scores: Vectors, rows: Rows, margins: Exact, lists: kernels.CandidateArrays, line: int, end: int
+    ) -> None:
+        position = 0
+        while line < end:
+            line, position = kernels.choose(scores, rows, self._k, margins, lists, line, position, end)
+            if line < end:
+                self.settle_line(line)
 
     def _arrays(self) -> kernels.CandidateArrays:
         return kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best)
@@ -72,7 +85,6 @@ def try_out() -> None:
     rescorer = Rescorer(queries, cosine=False)
     rescorer.hold(0, queries)
     lists = CompiledShortlists(1, rows, Rounding(rescorer.norms, 2, cosine=False), rescorer, threads=1)
-    lists.choose(queries.copy(), rows)
-    found = lists.finish()
+    found = lists.finish(queries.copy(), rows)
     if [best.tolist() for best, _ in found] != [[0], [1]]:
         raise RuntimeError(f"two documents were found as {found}")

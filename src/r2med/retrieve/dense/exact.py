@@ -37,8 +37,12 @@ log = logging.getLogger("r2med")
 
 PANEL = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
-BATCH_SCORES = 1 << 23
-"""Scores that are chosen from together."""
+SMALLEST_PANEL = 1 << 8
+"""Documents a product at least, if there are so many."""
+PANELS = 4
+"""Products of each thread in a batch, at least: one that falls behind makes fewer of them."""
+BATCH_SCORES = 1 << 22
+"""Scores that each thread chooses from together."""
 BATCH_DOCUMENTS = 1 << 15
 """Documents whose scores are chosen from together, at least: out of fewer, too many are candidates."""
 APART = 32
@@ -74,8 +78,6 @@ def search_exact(
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     if queries.ndim != 2:
         raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
-    if len(bad := np.flatnonzero(~np.isfinite(queries).all(axis=1))):
-        raise ValueError(f"query {bad[0]} has NaN or infinite values")
     if not len(queries):
         return []
     k = min(k, max(1, len(ranks)))
@@ -141,7 +143,7 @@ class _Search:
         multiplying: int,
         choosing: int,
     ) -> None:
-        self._cosine, self._memory, self._threads = cosine, memory, multiplying
+        self._ranks, self._cosine, self._memory, self._threads = ranks, cosine, memory, multiplying
         self._rescorer = Rescorer(queries, cosine)
         norms = self._rescorer.norms[:, None]
         self._rounding = Rounding(self._rescorer.norms, queries.shape[1], cosine)
@@ -150,7 +152,7 @@ class _Search:
         self._queries = queries
         shortlists = _shortlists(queries.size * len(ranks))
         self._shortlists = shortlists(k, ranks, self._rounding, self._rescorer, choosing)
-        wanted = min(max(BATCH_SCORES // len(queries), BATCH_DOCUMENTS, 8 * k), len(ranks))
+        wanted = min(max(choosing * BATCH_SCORES // len(queries), BATCH_DOCUMENTS, 8 * k), len(ranks))
         self._documents_at_once = max(1, min(wanted, memory // 8 // (4 * max(1, *queries.shape))))
 
     def run(self, blocks: Iterable[Block]) -> list[tuple[Rows, Vectors]]:
@@ -162,10 +164,18 @@ class _Search:
             buffer = np.empty(0, np.float32)
         if len(buffer) < size:
             buffer = np.empty(size, np.float32)
+        left = len(self._ranks)
         for batch in self._batches(blocks):
-            self._score(batch, buffer)
+            scores, rows = self._score(batch, buffer)
+            left -= len(rows)
+            if not left:
+                break
+            self._shortlists.choose(scores, rows)
+        else:  # fewer documents than ranks
+            scores, rows = np.empty((len(self._queries), 0), np.float32), np.empty(0, np.int32)
+        found = self._shortlists.finish(scores, rows)
         _spare[:] = [buffer]
-        return self._shortlists.finish()
+        return found
 
     def _batches(self, blocks: Iterable[Block]) -> Iterator[list[Block]]:
         """Yield pieces of blocks that are chosen from together; settle when memory allows no more to be held."""
@@ -190,14 +200,14 @@ class _Search:
         if batch:
             yield batch
 
-    def _score(self, batch: list[Block], buffer: Vectors) -> None:
-        """Score some documents, and take the candidates among them."""
+    def _score(self, batch: list[Block], buffer: Vectors) -> tuple[Vectors, Rows]:
+        """Return the scores of some documents, with room behind them, and their rows."""
         rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
         scores = buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1)
         # As many products for each thread, if the batch is of one block: a lone one at the end would be waited for.
-        rounds = -(-len(rows) // (self._threads * PANEL))
-        each = -(-len(rows) // (self._threads * rounds))
+        panels = self._threads * max(PANELS, -(-len(rows) // (self._threads * PANEL)))
+        each = max(SMALLEST_PANEL, -(-len(rows) // panels))
         pieces = [(first + at, block[at : at + each]) for first, block in batch for at in range(0, len(block), each)]
         ends = np.cumsum([len(block) for _, block in pieces]).tolist()
 
@@ -206,9 +216,10 @@ class _Search:
             self._rounding.saw(self._product(first, block, scores[:, end - len(block) : end]))
 
         share(product, zip(pieces, ends, strict=True), self._threads)
+        _check_documents(batch, scores[0])
         if self._rounding.may_overflow():
             check_scores(rows, scores[:, : len(rows)])
-        self._shortlists.choose(scores, rows)
+        return scores, rows
 
     def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> float:
         """Write the scores of documents; return the largest length of a vector, as far as it matters."""
@@ -219,11 +230,17 @@ class _Search:
             np.multiply(out, factors, out=out)
             return 1.0
         multiply(self._queries, documents, out)
-        # Whatever is not finite in a vector makes its score with any one query NaN or infinite.
-        for index in np.flatnonzero(~np.isfinite(out[0])):
-            if not np.isfinite(documents[index]).all():
-                raise ValueError(f"row {first + index} has NaN or infinite values")
         return _longest(documents)
+
+
+def _check_documents(batch: list[Block], scores: Vectors) -> None:
+    """Raise ValueError if a vector is not finite: its score with any one query is not, either."""
+    at = 0
+    for first, block in batch:
+        for index in np.flatnonzero(~np.isfinite(scores[at : at + len(block)])):
+            if not np.isfinite(block[index]).all():
+                raise ValueError(f"row {first + index} has NaN or infinite values")
+        at += len(block)
 
 
 def multiply(queries: Vectors, documents: Vectors, out: Vectors) -> None:
@@ -234,7 +251,7 @@ def multiply(queries: Vectors, documents: Vectors, out: Vectors) -> None:
 
 def _longest(documents: Vectors) -> float:
     """Return the largest length of every n-th document: reading all once more would cost a sixth of the product."""
-    some = documents[:: max(1, len(documents) // 64)]
+    some = documents[:: max(1, min(64, len(documents) // 16))]
     squares = np.einsum("ij,ij->i", some, some).max(initial=0)
     if not 2.0**-80 < squares < 2.0**100:
         squares = np.einsum("ij,ij->i", some, some, dtype=np.float64).max(initial=0)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows, check_scores
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import LEAST, Rounding
 from r2med.retrieve.dense.shortlist import BUNDLE, SAMPLED, SPARE, Shortlists, parts
@@ -33,9 +33,14 @@ class GroupedShortlists:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
         share(lambda group: group[1].settle(), self._groups, GROUPS)
 
-    def finish(self) -> list[tuple[Rows, Vectors]]:
-        """Return the k best of each query as (rows, scores), in no particular order."""
-        share(lambda group: group[1].finish(), self._groups, GROUPS)
+    def finish(self, scores: Vectors, rows: Rows) -> list[tuple[Rows, Vectors]]:
+        """Choose for the last time; return the k best of each query as (rows, scores), in no particular order."""
+
+        def finish(group: tuple[slice, Group]) -> None:
+            group[1].choose(scores[group[0], : len(rows)], rows)
+            group[1].finish()
+
+        share(finish, self._groups, GROUPS)
         return [result for _, group in self._groups for result in group.results()]
 
 
@@ -73,6 +78,13 @@ class Group(Shortlists):
             bound = 4 / 3 * needed
             worst = self._rescore(*self._near_ties(bound))
         self._cut()
+
+    def results(self) -> list[tuple[Rows, Vectors]]:
+        """Return (rows, scores) of each query, in no particular order. Raises ValueError if a score is not finite."""
+        width = self.lengths.max(initial=0)
+        rows, scores = self.rows[:, :width].copy(), self.scores[:, :width].copy()
+        check_scores(rows, np.where(np.arange(width) < self.lengths[:, None], scores, 0))
+        return [(rows[line, :n], scores[line, :n]) for line, n in enumerate(self.lengths.tolist())]
 
     def _add(self, lines: Positions, rows: Rows, scores: Vectors) -> None:
         """Add candidates, ascending by line."""

@@ -64,10 +64,18 @@ class CandidateArrays(NamedTuple):
     kth_best: Vectors
 
 
-class QuerySide(NamedTuple):
-    """Queries in float64, their lengths, how large the products of unrelated vectors are, and what is asked for."""
+class Found(NamedTuple):
+    """Rows and scores that are found, a line a query, and which lines' first k may not be their best."""
 
-    vectors: Exact
+    rows: Rows
+    scores: Vectors
+    mixed: npt.NDArray[np.bool_]
+
+
+class QuerySide(NamedTuple):
+    """Queries, their lengths, how large the products of unrelated vectors are, and what is asked for."""
+
+    vectors: Vectors
     norms: Exact
     unrelated: Exact
     cosine: bool
@@ -84,14 +92,15 @@ def choose(
     """
     width, room = len(rows), lists.rows.shape[1]
     windows = width // WINDOW
-    maxima, keys = np.empty(width, np.float32), np.empty(max(width, room), np.uint32)
+    bundles, many = windows * LANES, width >= 4 * k * BUNDLE
+    maxima = np.empty(width - windows * (WINDOW - LANES), np.float32)
+    keys = np.empty(max(len(maxima) if many else width, room), np.uint32)
     while line < end:
         of_line, length = scores[line, :width], lists.lengths[line]
         list_rows, list_scores, list_exact = lists.rows[line], lists.scores[line], lists.exact[line]
-        bundles = windows * LANES
         count = _maxima(of_line, windows, maxima)
         if lists.kth_best[line] == -np.inf and width >= k:
-            if width >= 4 * k * BUNDLE:
+            if many:
                 lists.kth_best[line] = _kth_largest(maxima, count, k, keys)
             else:  # so few that it would be far below the k-th largest of all
                 lists.kth_best[line] = _kth_largest(of_line, width, k, keys)
@@ -128,16 +137,15 @@ def refine(
     sampled: int,
     start: int,
     end: int,
-    mixed: npt.NDArray[np.bool_],
+    found: Found,
 ) -> tuple[Positions, Positions]:
-    """Put the candidates of lines in order, best first, and score near ties exactly.
+    """Put the candidates of lines in order, best first, score near ties exactly, and write down what is found.
 
     Returns (lines, columns) of those whose exact score may round to another float32 if it is added up in another order.
-    Says of each line whether its first k may not be its best.
     """
     room = lists.rows.shape[1]
     buffer, tied = np.empty(side.vectors.shape[1], np.float32), np.empty(room, np.bool_)
-    order, doubtful = np.empty((4, room), np.uint32), np.zeros((end - start, room), np.bool_)
+    order, doubts = np.empty((4, room), np.uint32), np.zeros((end - start, room), np.float32)
     worst, bound = 0.0, 0.0
     for line in range(start, end):
         _sort(lists, line, order)
@@ -148,7 +156,7 @@ def refine(
         for number in range(sampled if depth else 0):
             column = number * (depth - 1) // max(1, sampled - 1)
             if not lists.exact[line, column]:
-                off, doubtful[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
+                off, doubts[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
                 worst = max(worst, off)
     while max(LEAST, 3 * worst) > bound:
         bound = 4 / 3 * max(LEAST, 3 * worst)
@@ -165,24 +173,25 @@ def refine(
                     tied[column + 1] = True
             for column in range(length):
                 if tied[column] and not lists.exact[line, column]:
-                    off, doubtful[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
+                    off, doubts[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
                     worst = max(worst, off)
     for line in range(start, end):
-        mixed[line] = _mixed(lists, line, k, doubtful[line - start])
-    lines, columns = np.nonzero(doubtful)
+        found.mixed[line] = _mixed(lists, line, k, doubts[line - start])
+        for column in range(min(k, lists.lengths[line])):
+            found.rows[line, column], found.scores[line, column] = lists.rows[line, column], lists.scores[line, column]
+    lines, columns = np.nonzero(doubts)
     return lines + start, columns
 
 
 @compiled
-def _mixed(lists: CandidateArrays, line: int, k: int, doubtful: npt.NDArray[np.bool_]) -> bool:
+def _mixed(lists: CandidateArrays, line: int, k: int, doubts: Vectors) -> bool:
     """Return whether some of the first k of a line may not belong before all the others."""
-    least, length = np.float32(np.inf), lists.lengths[line]
+    least, most, length = np.float32(np.inf), np.float32(-np.inf), lists.lengths[line]
     for column in range(min(k, length)):
-        least = min(least, lists.scores[line, column])
+        least = min(least, lists.scores[line, column] - doubts[column])
     for column in range(k, length):
-        if lists.scores[line, column] >= least:
-            return True
-    return length > k and bool(doubtful.any())
+        most = max(most, lists.scores[line, column] + doubts[column])
+    return length > k and most >= least
 
 
 @compiled
@@ -299,11 +308,11 @@ def _bits(ordered: np.uint32) -> np.uint32:
 @compiled
 def _decide(
     lists: CandidateArrays, line: int, column: int, side: QuerySide, blocks: BlockAddresses, buffer: Vectors
-) -> tuple[float, bool]:
+) -> tuple[float, float]:
     """Replace a score by the exact one.
 
-    Returns how far it was off, relative to the sums on the way to it, and whether the sum may round to another float32
-    if it is added up in another order.
+    Returns how far it was off, relative to the sums on the way to it, and how far another float32 may be that the sum
+    rounds to if it is added up in another order; 0 if there is none.
     """
     row = lists.rows[line, column]
     block, after = 0, len(blocks.starts)
@@ -328,18 +337,17 @@ def _decide(
     fast = lists.scores[line, column]
     lists.scores[line, column] = score
     lists.exact[line, column] = True
-    return abs(fast - score) / (abs(score) + side.unrelated[line] + 2.0**-1000), (
-        np.float32(score - doubt) != np.float32(score + doubt)
-    )
+    least, most = np.float32(score - doubt), np.float32(score + doubt)
+    return abs(fast - score) / (abs(score) + side.unrelated[line] + 2.0**-1000), 2 * np.float64(most - least)
 
 
 @summing
-def _score(query: Exact, document: Vectors) -> tuple[float, float]:
+def _score(query: Vectors, document: Vectors) -> tuple[float, float]:
     """Return the product of two vectors, and the length of the second."""
     product = square = 0.0
     for at in range(len(query)):
         value = np.float64(document[at])
-        product += query[at] * value
+        product += np.float64(query[at]) * value
         square += value * value
     return product, np.sqrt(square)
 

@@ -30,10 +30,13 @@ class Rescorer:
     """Holds the blocks seen so far, and scores (query, row) pairs of them."""
 
     def __init__(self, queries: Vectors, cosine: bool) -> None:
-        self.queries: Exact = queries.astype(np.float64)
-        self.cosine = cosine
-        self.norms: Exact = np.sqrt(np.einsum("ij,ij->i", self.queries, self.queries))
+        """Raise ValueError if a query is not finite."""
+        self.queries, self.cosine = queries, cosine
+        self._together = max(1, TOGETHER // max(1, queries.shape[1]))
+        self.norms: Exact = self._lengths(queries)
         """The lengths of the queries."""
+        if len(bad := np.flatnonzero(~np.isfinite(self.norms))):
+            raise ValueError(f"query {bad[0]} has NaN or infinite values")
         self._blocks: list[tuple[int, npt.NDArray[Any]]] = []
         self.held = 0
         """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
@@ -65,20 +68,29 @@ class Rescorer:
     def score(self, queries: Positions, rows: Rows) -> Exact:
         """Return the scores of pairs in float64."""
         out = np.empty(len(rows))
-        step = max(1, TOGETHER // max(1, self.queries.shape[1]))
         for block, first, pairs in self._by_block(rows):
             # Buffers made once: an allocation of this size asks the system for fresh pages each time,
             # which takes several times as long as the sums.
-            shape = (min(step, len(pairs)), block.shape[1])
-            taken, left, right = np.empty(shape, block.dtype), np.empty(shape), np.empty(shape)
-            for at in range(0, len(pairs), step):
-                some = pairs[at : at + step]
+            shape = (min(self._together, len(pairs)), block.shape[1])
+            single, stored, left, right = (np.empty(shape, kind) for kind in ("f4", block.dtype, "f8", "f8"))
+            for at in range(0, len(pairs), self._together):
+                some = pairs[at : at + self._together]
                 size = len(some)
-                np.take(block, rows[some] - first, axis=0, out=taken[:size], mode="clip")
-                np.take(self.queries, queries[some], axis=0, out=left[:size], mode="clip")
-                right[:size] = taken[:size]
+                np.take(block, rows[some] - first, axis=0, out=stored[:size], mode="clip")
+                np.take(self.queries, queries[some], axis=0, out=single[:size], mode="clip")
+                left[:size], right[:size] = single[:size], stored[:size]
                 out[some] = self._pairwise(queries[some], left[:size], right[:size])
         return out
+
+    def _lengths(self, vectors: Vectors) -> Exact:
+        """Return the lengths of vectors, in float64; a few at a time, for the same reason."""
+        out = np.empty(len(vectors))
+        buffer = np.empty((min(self._together, len(vectors)), vectors.shape[1]))
+        for at in range(0, len(vectors), self._together):
+            some = buffer[: len(vectors) - at]
+            some[:] = vectors[at : at + self._together]
+            out[at : at + self._together] = np.einsum("ij,ij->i", some, some)
+        return np.sqrt(out)
 
     def _by_block(self, rows: Rows) -> Iterator[tuple[npt.NDArray[Any], int, Positions]]:
         """Yield each block of some rows, with its first row and the positions of those rows among all."""

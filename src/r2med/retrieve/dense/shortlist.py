@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Positions, Rows, check_scores
+from r2med.retrieve.dense.arithmetic import Positions, Rows
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
 from r2med.retrieve.run import best
@@ -36,13 +36,6 @@ class Shortlists:
         self.lengths = np.zeros(len(self.rows), np.int64)
         self.kth_best = np.full(len(self.rows), -np.inf, np.float32)
         """A score that k documents of the query reach: minus infinity while none is known."""
-
-    def results(self) -> list[tuple[Rows, Vectors]]:
-        """Return (rows, scores) of each query, in no particular order. Raises ValueError if a score is not finite."""
-        width = self.lengths.max(initial=0)
-        rows, scores = self.rows[:, :width].copy(), self.scores[:, :width].copy()
-        check_scores(rows, np.where(np.arange(width) < self.lengths[:, None], scores, 0))
-        return [(rows[line, :n], scores[line, :n]) for line, n in enumerate(self.lengths.tolist())]
 
     def settle_line(self, line: int) -> None:
         """Score all candidates of a line exactly and keep the k best."""
