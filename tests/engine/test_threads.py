@@ -2,10 +2,13 @@
 
 import os
 import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
-from r2med.engine import cores, map_threads
+from r2med.engine import cores, map_threads, threads
 from r2med.engine.threads import share
 
 
@@ -77,6 +80,26 @@ def test_shared_work_is_done_once_for_every_item(threads: int, count: int) -> No
 def test_shared_work_is_done_on_several_threads_at_a_time() -> None:
     together = threading.Barrier(3, timeout=30)
     share(lambda _: together.wait(), range(3), 3)
+
+
+def test_a_thread_that_comes_late_does_not_end_the_wait_for_one_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Callable[[], None]] = []
+    monkeypatch.setattr(threads, "_helpers", lambda: SimpleNamespace(ask=lambda task, _: asked.append(task)))
+    here, begun, done = threading.get_ident(), threading.Event(), []
+
+    def work(item: int) -> None:
+        if item == 0:
+            threading.Thread(target=asked[0]).start()
+            begun.wait(30)
+        elif threading.get_ident() != here:
+            begun.set()
+            time.sleep(0.1)  # the first thread has nothing more to do
+            asked[1]()
+            time.sleep(0.1)
+        done.append(item)
+
+    share(work, range(3), 3)
+    assert sorted(done) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])

@@ -14,7 +14,7 @@ pytest.importorskip("numba")
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
     monkeypatch.setattr(exact, "WORTHWHILE", 250)
     monkeypatch.setattr(exact, "_done", 0)
-    assert [exact._shortlists(100).__name__ for _ in range(3)] == [
+    assert [exact._way(100)[1].__name__ for _ in range(3)] == [
         "GroupedShortlists",
         "GroupedShortlists",
         "CompiledShortlists",
@@ -29,7 +29,7 @@ from r2med.retrieve.dense import exact
 exact.WORTHWHILE = 0
 documents = np.eye(5, dtype=np.float32)
 found = exact.search_exact(documents, [(0, documents)], 1, np.arange(5, dtype=np.int32), device="cpu")
-print([rows.tolist() for rows, _ in found], exact._shortlists(1).__name__)
+print([rows.tolist() for rows, _ in found], exact._way(1)[1].__name__)
 """
 
 

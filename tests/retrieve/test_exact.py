@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from r2med.errors import UserError
 from r2med.retrieve.dense import compiled, exact, grouped
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.products import Products
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
@@ -234,6 +235,7 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.products import Products
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -311,13 +313,13 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
 
 def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
-    real = exact.multiply
+    real = Products.write
 
-    def careless(queries, documents, out):
-        real(queries, documents, out)
-        out[:, 5::40] += np.float32(2e-6)
+    def careless(self, batch, scores):
+        real(self, batch, scores)
+        scores[:, 5::40] += np.float32(2e-6)
 
-    monkeypatch.setattr(exact, "multiply", careless)
+    monkeypatch.setattr(Products, "write", careless)
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
@@ -353,6 +355,7 @@ importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real
 import numpy as np
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.products import Products
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found

@@ -38,7 +38,7 @@ def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -
     For work of milliseconds, in which starting threads, or Python's pools of them, would count. It must not share work
     itself: those that help would wait for each other.
     """
-    rest = deque(items)
+    rest, coming, came = deque(items), threading.Lock(), 0
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
 
     def take() -> None:
@@ -55,6 +55,11 @@ def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -
                 raise
 
     def help_out() -> None:
+        nonlocal came
+        with coming:
+            if not rest:
+                return
+            came += 1
         try:
             take()
         except BaseException as error:
@@ -63,15 +68,14 @@ def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -
         else:
             ended.put(None)
 
-    asked = 0
     try:
-        for _ in range(min(threads, len(rest), MOST) - 1):
-            _helpers().ask(help_out, asked)
-            asked += 1
+        for others in range(min(threads, len(rest), MOST) - 1):
+            _helpers().ask(help_out, others)
         take()
     finally:
-        rest.clear()
-        errors = [error for _ in range(asked) if (error := ended.get()) is not None]
+        with coming:  # whoever comes later finds nothing to do, and is not waited for
+            rest.clear()
+        errors = [error for _ in range(came) if (error := ended.get()) is not None]
     for error in errors:
         raise error
 

@@ -117,12 +117,25 @@ def own_threads() -> Iterator[tuple[int, int]]:
 @cache
 def _openblas() -> _Shared[int] | None:
     """Return the number of threads of the OpenBLAS in NumPy's wheels; None if it has none."""
-    folder = Path(np.__file__).parent
-    for path in [*folder.parent.glob("numpy.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")]:
-        library = ctypes.CDLL(str(path))
+    if (library := _openblas_library()) is not None:
         for name in ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_"):
             if hasattr(library, name.format("set")):
                 return _Shared(getattr(library, name.format("get")), getattr(library, name.format("set")), 1)
+    return None
+
+
+@cache
+def sgemm_address() -> int:
+    """Return where that OpenBLAS has its cblas_sgemm with sizes of 64 bits; 0 if there is none."""
+    function = getattr(_openblas_library(), "scipy_cblas_sgemm64_", None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
+
+
+@cache
+def _openblas_library() -> ctypes.CDLL | None:
+    folder = Path(np.__file__).parent
+    for path in [*folder.parent.glob("numpy.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")]:
+        return ctypes.CDLL(str(path))
     return None
 
 

@@ -1,4 +1,4 @@
-"""Shortlists by compiled loops instead of NumPy: one call for each step of many queries."""
+"""Products and shortlists by compiled loops instead of NumPy: one call for each step of a thread."""
 
 from __future__ import annotations
 
@@ -7,16 +7,57 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense import kernels
-from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows, check_scores
+from r2med.retrieve.dense import kernels, product_kernels
+from r2med.retrieve.dense.arithmetic import Positions, Rows, check_scores, sgemm_address
+from r2med.retrieve.dense.gpu_loader import Block
+from r2med.retrieve.dense.products import Products
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
 from r2med.retrieve.dense.shortlist import SAMPLED, SPARE, Shortlists, parts
 
+CALL = 1 << 33
+"""Multiplications that one call makes at most: Ctrl-C waits for it."""
 LINES = 8
 """Queries of a part at least, if each thread has so many: a part needs the interpreter's lock."""
 PARTS = 4
 """Parts for each thread at most: one that falls behind has fewer of them."""
+
+
+class CompiledProducts(Products):
+    """Products of which a thread takes one after the other without the interpreter's lock."""
+
+    def _multiply(self, batch: list[Block], panel: int, scores: Vectors) -> None:
+        if not self._queries.size:
+            return super()._multiply(batch, panel, scores)
+        pieces, blas = _pieces(batch, panel), sgemm_address()
+        count = len(pieces.counts)
+        taken, odd = np.zeros(1, np.int64), np.zeros(count, np.bool_)
+        most = max(1, CALL // max(1, self._queries.size * panel))
+
+        def multiply(_: int) -> None:
+            number = 0
+            while number < count:
+                number, longest = product_kernels.multiply(
+                    blas, self._queries, pieces, self._cosine, scores, taken, most, odd
+                )
+                self._rounding.saw(longest)
+
+        share(multiply, range(self._threads), self._threads)
+        if odd.any():  # lengths that float32 cannot square, or vectors that are not finite
+            super()._multiply(batch, panel, scores)
+        return None
+
+
+def _pieces(batch: list[Block], panel: int) -> product_kernels.Pieces:
+    """Return where the documents of a batch lie, of so many at a time."""
+    found, column = [], 0
+    for _, block in batch:
+        starts = np.arange(0, len(block), panel)
+        counts = np.minimum(panel, len(block) - starts)
+        halves = np.full(len(starts), block.dtype == np.float16)
+        found.append((block.ctypes.data + starts * block.strides[0], counts, halves, column + starts))
+        column += len(block)
+    return product_kernels.Pieces(*map(np.concatenate, zip(*found, strict=True)))
 
 
 class CompiledShortlists(Shortlists):
@@ -32,7 +73,15 @@ class CompiledShortlists(Shortlists):
     def choose(self, scores: Vectors, rows: Rows) -> None:
         """Take the candidates out of the scores of some documents; there may be room behind them."""
         margins, lists = self._rounding.margins(self._lines), self._arrays()
-        share(lambda part: self._choose(scores, rows, margins, lists, *part), self._parts, self._threads)
+
+        def choose(part: tuple[int, int]) -> None:
+            (line, end), position = part, 0
+            while line < end:
+                line, position = kernels.choose(scores, rows, self._k, margins, lists, line, position, end)
+                if line < end:
+                    self.settle_line(line)
+
+        share(choose, self._parts, self._threads)
 
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
@@ -47,15 +96,22 @@ class CompiledShortlists(Shortlists):
         blocks, sampled = rescorer.addresses(), max(8, SAMPLED * len(self._parts) // len(self.lengths))
         shape = (len(self.lengths), self._k)
         found = kernels.Found(np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.empty(shape[0], np.bool_))
-        doubtful: list[tuple[Positions, Positions]] = []
+        doubtful: list[list[Positions]] = []
 
-        def refine(part: tuple[int, int]) -> None:
-            self._choose(scores, rows, margins, lists, *part)
-            doubtful.append(kernels.refine(self._k, margins, lists, side, blocks, sampled, *part, found))
+        def finish(part: tuple[int, int]) -> None:
+            (line, end), position = part, 0
+            while line < end:
+                line, position, *doubts = kernels.finish(
+                    scores, rows, self._k, margins, lists, side, blocks, sampled, part[0], line, position, end, found
+                )
+                if line < end:
+                    self.settle_line(line)
+            doubtful.append(doubts)
 
-        share(refine, self._parts, self._threads)
+        share(finish, self._parts, self._threads)
         lines, columns = map(np.concatenate, zip(*doubtful, strict=True))
-        self._rescore(lines, columns)
+        if len(lines):
+            self._rescore(lines, columns)
         mixed = np.flatnonzero(found.mixed).tolist()
         for line in mixed:
             self._cut_line(line)
@@ -66,25 +122,19 @@ class CompiledShortlists(Shortlists):
         check_scores(found.rows, found.scores)
         return [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
 
-    def _choose(
-        self, scores: Vectors, rows: Rows, margins: Exact, lists: kernels.CandidateArrays, line: int, end: int
-    ) -> None:
-        position = 0
-        while line < end:
-            line, position = kernels.choose(scores, rows, self._k, margins, lists, line, position, end)
-            if line < end:
-                self.settle_line(line)
-
     def _arrays(self) -> kernels.CandidateArrays:
         return kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best)
 
 
-def try_out() -> None:
-    """Compile, or read what was compiled, in a search of two documents."""
+def tried_out() -> tuple[type[Products], type[CompiledShortlists]]:
+    """Compile, or read what was compiled, in a search of two documents; return what then can multiply and choose."""
     queries, rows = np.eye(2, dtype=np.float32), np.arange(2, dtype=np.int32)
     rescorer = Rescorer(queries, cosine=False)
     rescorer.hold(0, queries)
-    lists = CompiledShortlists(1, rows, Rounding(rescorer.norms, 2, cosine=False), rescorer, threads=1)
-    found = lists.finish(queries.copy(), rows)
+    rounding, scores = Rounding(rescorer.norms, 2, cosine=False), np.empty((2, 4), np.float32)
+    products = CompiledProducts if sgemm_address() else Products
+    products(queries, False, rounding, threads=1).write([(0, queries)], scores)
+    found = CompiledShortlists(1, rows, rounding, rescorer, threads=1).finish(scores, rows)
     if [best.tolist() for best, _ in found] != [[0], [1]]:
         raise RuntimeError(f"two documents were found as {found}")
+    return products, CompiledShortlists

@@ -12,21 +12,22 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
-from r2med.engine.threads import share
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.arithmetic import Rows, check_scores, own_threads
 from r2med.retrieve.dense.gpu import GpuSearch
 from r2med.retrieve.dense.gpu_loader import Block, Chunk
 from r2med.retrieve.dense.grouped import GroupedShortlists
+from r2med.retrieve.dense.products import Products
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
 
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("r2med")
 
-PANEL = 1 << 12
-"""Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
-SMALLEST_PANEL = 1 << 8
-"""Documents a product at least, if there are so many."""
-PANELS = 4
-"""Products of each thread in a batch, at least: one that falls behind makes fewer of them."""
 BATCH_SCORES = 1 << 22
 """Scores that each thread chooses from together."""
 BATCH_DOCUMENTS = 1 << 15
@@ -89,10 +84,11 @@ def search_exact(
 
 def _gpu(device: str) -> str | None:
     """Return the GPU of a choice; None for the CPU. Raises UserError if this machine has no such device."""
-    has_torch = importlib.util.find_spec("torch") is not None
-    if device == "cpu" or (device == "auto" and not has_torch):
+    if device == "cpu":
         return None
-    if not has_torch:
+    if sys.modules.get("torch") is None and not importlib.util.find_spec("torch"):
+        if device == "auto":
+            return None
         raise MissingExtraError(f"searching on {device}", "dense")
     name = devices(device)[0]
     return name if name.startswith("cuda") else None
@@ -102,27 +98,26 @@ _done = 0
 """Multiplications up to now."""
 
 
-def _shortlists(multiplications: int) -> type[GroupedShortlists] | type[CompiledShortlists]:
-    """Return what chooses in a search of so many multiplications."""
+def _way(multiplications: int) -> tuple[type[Products], type[GroupedShortlists] | type[CompiledShortlists]]:
+    """Return what multiplies and what chooses in a search of so many multiplications."""
     global _done
     _done += multiplications
-    return (_done >= WORTHWHILE and _compiled()) or GroupedShortlists
+    return (_done >= WORTHWHILE and _compiled()) or (Products, GroupedShortlists)
 
 
 @cache
-def _compiled() -> type[CompiledShortlists] | None:
+def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
     """Return what is compiled; None if that fails, for it is not needed: numba may be too old for a NumPy or a CPU."""
     if not importlib.util.find_spec("numba"):
         return None
     try:
-        from r2med.retrieve.dense import compiled, kernels
+        from r2med.retrieve.dense import compiled, jit
 
         try:
-            compiled.try_out()
+            return compiled.tried_out()
         except Exception:
-            kernels.forget()
-            compiled.try_out()
-        return compiled.CompiledShortlists
+            jit.forget()
+            return compiled.tried_out()
     except Exception as error:
         log.info("dense search is not compiled here: %s: %s", type(error).__name__, str(error).partition("\n")[0])
         return None
@@ -143,14 +138,15 @@ class _Search:
         multiplying: int,
         choosing: int,
     ) -> None:
-        self._ranks, self._cosine, self._memory, self._threads = ranks, cosine, memory, multiplying
+        self._ranks, self._memory = ranks, memory
         self._rescorer = Rescorer(queries, cosine)
         norms = self._rescorer.norms[:, None]
         self._rounding = Rounding(self._rescorer.norms, queries.shape[1], cosine)
         if cosine:
             queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
         self._queries = queries
-        shortlists = _shortlists(queries.size * len(ranks))
+        products, shortlists = _way(queries.size * len(ranks))
+        self._products = products(queries, cosine, self._rounding, multiplying)
         self._shortlists = shortlists(k, ranks, self._rounding, self._rescorer, choosing)
         wanted = min(max(choosing * BATCH_SCORES // len(queries), BATCH_DOCUMENTS, 8 * k), len(ranks))
         self._documents_at_once = max(1, min(wanted, memory // 8 // (4 * max(1, *queries.shape))))
@@ -181,9 +177,8 @@ class _Search:
         """Yield pieces of blocks that are chosen from together; settle when memory allows no more to be held."""
         batch: list[Block] = []
         left = self._documents_at_once
-        for first, block in blocks:
-            self._rescorer.hold(first, block)
-            at = 0
+        for first, given in blocks:
+            block, at = self._rescorer.hold(first, given), 0
             while at < len(block):
                 piece = block[at : at + left]
                 batch.append((first + at, piece))
@@ -205,71 +200,7 @@ class _Search:
         rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
         scores = buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1)
-        # As many products for each thread, if the batch is of one block: a lone one at the end would be waited for.
-        panels = self._threads * max(PANELS, -(-len(rows) // (self._threads * PANEL)))
-        each = max(SMALLEST_PANEL, -(-len(rows) // panels))
-        pieces = [(first + at, block[at : at + each]) for first, block in batch for at in range(0, len(block), each)]
-        ends = np.cumsum([len(block) for _, block in pieces]).tolist()
-
-        def product(piece: tuple[Block, int]) -> None:
-            (first, block), end = piece
-            self._rounding.saw(self._product(first, block, scores[:, end - len(block) : end]))
-
-        share(product, zip(pieces, ends, strict=True), self._threads)
-        _check_documents(batch, scores[0])
+        self._products.write(batch, scores)
         if self._rounding.may_overflow():
             check_scores(rows, scores[:, : len(rows)])
         return scores, rows
-
-    def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> float:
-        """Write the scores of documents; return the largest length of a vector, as far as it matters."""
-        documents = np.ascontiguousarray(block, dtype=np.float32)
-        if self._cosine:
-            documents, factors = _unit_length(first, documents)
-            multiply(self._queries, documents, out)
-            np.multiply(out, factors, out=out)
-            return 1.0
-        multiply(self._queries, documents, out)
-        return _longest(documents)
-
-
-def _check_documents(batch: list[Block], scores: Vectors) -> None:
-    """Raise ValueError if a vector is not finite: its score with any one query is not, either."""
-    at = 0
-    for first, block in batch:
-        for index in np.flatnonzero(~np.isfinite(scores[at : at + len(block)])):
-            if not np.isfinite(block[index]).all():
-                raise ValueError(f"row {first + index} has NaN or infinite values")
-        at += len(block)
-
-
-def multiply(queries: Vectors, documents: Vectors, out: Vectors) -> None:
-    """Write the scores of all queries with some documents."""
-    with np.errstate(all="ignore"):  # what is not finite is found in the scores, and named
-        np.matmul(queries, documents.T, out=out)
-
-
-def _longest(documents: Vectors) -> float:
-    """Return the largest length of every n-th document: reading all once more would cost a sixth of the product."""
-    some = documents[:: max(1, min(64, len(documents) // 16))]
-    squares = np.einsum("ij,ij->i", some, some).max(initial=0)
-    if not 2.0**-80 < squares < 2.0**100:
-        squares = np.einsum("ij,ij->i", some, some, dtype=np.float64).max(initial=0)
-    return float(np.sqrt(squares))
-
-
-def _unit_length(first: int, documents: Vectors) -> tuple[Vectors, Vectors]:
-    """Return documents and the factors that make their scores cosines."""
-    with np.errstate(all="ignore"):
-        squares = np.einsum("ij,ij->i", documents, documents)
-        factors = (1 / np.sqrt(squares)).astype(np.float32)
-    odd = np.flatnonzero(~((squares > 2.0**-80) & (squares < 2.0**100)))
-    if len(odd):  # zero, not finite, or squares that float32 cannot hold
-        if len(bad := odd[~np.isfinite(documents[odd]).all(axis=1)]):
-            raise ValueError(f"row {first + bad[0]} has NaN or infinite values")
-        exact = documents[odd].astype(np.float64)
-        norms = np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, None]
-        documents = documents.copy()
-        documents[odd] = np.divide(exact, norms, out=np.zeros_like(exact), where=norms > 0)
-        factors[odd] = 1
-    return documents, factors

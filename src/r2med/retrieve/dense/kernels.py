@@ -1,57 +1,25 @@
-"""Loops over single scores and vectors, compiled for this machine by numba; they run without the interpreter's lock.
-
-What is compiled is kept beside this file, or in the user's cache, and read by the next process.
-"""
+"""Choosing and deciding: loops over single scores and vectors, compiled."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.jit import compiled, pointer, summing
+from r2med.retrieve.dense.product_kernels import widen
 from r2med.retrieve.dense.rescoring import BlockAddresses
 from r2med.retrieve.dense.rounding import LEAST
 from r2med.retrieve.dense.shortlist import BUNDLE
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 LANES = 16
 """Bundles side by side, which the largest are found of at once."""
 WINDOW = LANES * BUNDLE
 """Consecutive scores of such bundles: i, i + 16, i + 32, … of them are bundle i."""
-
-
-_functions: list[Any] = []
-
-
-def compiled(function: Function, **settings: Any) -> Function:
-    """Return a function compiled on its first call, and kept if there is a folder for that."""
-    with contextlib.suppress(RuntimeError):
-        _functions.append(numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
-        return cast(Function, _functions[-1])
-    return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
-
-
-def forget() -> None:
-    """Forget what was kept: of another version of this file it may not be readable."""
-    for function in _functions:
-        with contextlib.suppress(Exception):
-            function._cache.flush()
-
-
-def summing(function: Function) -> Function:
-    """Return a function compiled so that it adds up in the order that is fastest here."""
-    return compiled(function, fastmath={"reassoc", "contract"})
 
 
 class CandidateArrays(NamedTuple):
@@ -128,6 +96,30 @@ def choose(
 
 
 @compiled
+def finish(
+    scores: Vectors,
+    rows: Rows,
+    k: int,
+    margins: Exact,
+    lists: CandidateArrays,
+    side: QuerySide,
+    blocks: BlockAddresses,
+    sampled: int,
+    start: int,
+    line: int,
+    position: int,
+    end: int,
+    found: Found,
+) -> tuple[int, int, Positions, Positions]:
+    """Choose and refine; return what both do. A list that is full ends it before anything is refined."""
+    line, position = choose(scores, rows, k, margins, lists, line, position, end)
+    if line < end:
+        return line, position, np.empty(0, np.int64), np.empty(0, np.int64)
+    lines, columns = refine(k, margins, lists, side, blocks, sampled, start, end, found)
+    return line, position, lines, columns
+
+
+@compiled
 def refine(
     k: int,
     margins: Exact,
@@ -143,7 +135,7 @@ def refine(
 
     Returns (lines, columns) of those whose exact score may round to another float32 if it is added up in another order.
     """
-    room = lists.rows.shape[1]
+    room = lists.lengths[start:end].max()
     buffer, tied = np.empty(side.vectors.shape[1], np.float32), np.empty(room, np.bool_)
     order, doubts = np.empty((4, room), np.uint32), np.zeros((end - start, room), np.float32)
     worst, bound = 0.0, 0.0
@@ -191,7 +183,7 @@ def _mixed(lists: CandidateArrays, line: int, k: int, doubts: Vectors) -> bool:
         least = min(least, lists.scores[line, column] - doubts[column])
     for column in range(k, length):
         most = max(most, lists.scores[line, column] + doubts[column])
-    return length > k and most >= least
+    return bool(length > k and most >= least)
 
 
 @compiled
@@ -282,17 +274,6 @@ def _sort(lists: CandidateArrays, line: int, order: npt.NDArray[np.uint32]) -> N
         bits[column] = _bits(~keys[column])
 
 
-def _as_pointer(typing: Any, address: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.int64), code
-
-
-_pointer: Any = intrinsic(_as_pointer)
-"""The pointer to an address."""
-
-
 @compiled
 def _ordered(bits: np.uint32) -> np.uint32:
     """Return a number without sign that orders as the score of these bits does."""
@@ -324,16 +305,17 @@ def _decide(
     dimension = side.vectors.shape[1]
     offset = row - blocks.starts[block]
     if blocks.halves[block]:
-        halves = carray(_pointer(blocks.addresses[block] + 2 * dimension * offset), dimension, np.uint16)
-        _widen(halves, buffer)
+        halves = carray(pointer(blocks.addresses[block] + 2 * dimension * offset), dimension, np.uint16)
+        widen(halves, buffer)
         score, size = _score(side.vectors[line], buffer)
     else:
-        floats = carray(_pointer(blocks.addresses[block] + 4 * dimension * offset), dimension, np.float32)
+        floats = carray(pointer(blocks.addresses[block] + 4 * dimension * offset), dimension, np.float32)
         score, size = _score(side.vectors[line], floats)
     size *= side.norms[line]
+    # Two sums of d products in whatever order are that far apart at most; cosines have the roundings of both lengths.
+    doubt = 2 * (dimension + 8) * 2.0**-53 * size
     if side.cosine:
-        score, size = (score / size if size > 0 else 0.0), 1.0
-    doubt = 8 * (dimension + 8) * 2.0**-53 * size
+        score, doubt = (score / size if size > 0 else 0.0), 4 * (dimension + 8) * 2.0**-53
     fast = lists.scores[line, column]
     lists.scores[line, column] = score
     lists.exact[line, column] = True
@@ -350,15 +332,3 @@ def _score(query: Vectors, document: Vectors) -> tuple[float, float]:
         product += np.float64(query[at]) * value
         square += value * value
     return product, np.sqrt(square)
-
-
-@compiled
-def _widen(halves: npt.NDArray[np.uint16], floats: Vectors) -> None:
-    """Write numbers of half precision in single precision; they are finite."""
-    bits = floats.view(np.uint32)
-    for at in range(len(halves)):
-        bits[at] = np.uint32(halves[at] & 0x7FFF) << 13  # exponents are 112 too small
-    for at in range(len(halves)):
-        floats[at] *= np.float32(2.0**112)
-    for at in range(len(halves)):
-        bits[at] |= np.uint32(halves[at] & 0x8000) << 16

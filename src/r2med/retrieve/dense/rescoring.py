@@ -13,8 +13,8 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
 
-TOGETHER = 1 << 17
-"""Numbers converted to float64 at once: 1 MiB stays in a core's cache."""
+TOGETHER = 1 << 14
+"""Numbers converted to float64 at once: they stay in a core's cache, and need no fresh pages of memory."""
 
 
 class BlockAddresses(NamedTuple):
@@ -41,8 +41,8 @@ class Rescorer:
         self.held = 0
         """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
 
-    def hold(self, first: int, block: npt.NDArray[Any]) -> None:
-        """Keep a block in reach. Raises ValueError if it does not fit the queries."""
+    def hold(self, first: int, block: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Keep a block in reach; return it, row after row. Raises ValueError if it does not fit the queries."""
         if block.dtype not in (np.float32, np.float16):
             raise ValueError(f"documents must be float32 or float16, not {block.dtype}")
         dimension = self.queries.shape[1]
@@ -51,6 +51,7 @@ class Rescorer:
         block = np.ascontiguousarray(block)
         self._blocks.append((first, block))
         self.held += 0 if _is_mapped(block) else block.nbytes
+        return block
 
     def release(self) -> None:
         """Let go of all blocks that are not mapped files. None of their rows may be asked for again."""

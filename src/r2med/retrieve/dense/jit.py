@@ -1,0 +1,85 @@
+"""Functions that numba compiles for this machine, and the few instructions that it has no words for.
+
+What is compiled runs without the interpreter's lock. It is kept beside its file, or in the user's cache, and read by
+the next process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_functions: list[Any] = []
+
+
+def compiled(function: Function, **settings: Any) -> Function:
+    """Return a function compiled on its first call, and kept if there is a folder for that."""
+    with contextlib.suppress(RuntimeError):
+        _functions.append(numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
+        return cast(Function, _functions[-1])
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
+
+
+def summing(function: Function) -> Function:
+    """Return a function compiled so that it adds up in the order that is fastest here."""
+    return compiled(function, fastmath={"reassoc", "contract"})
+
+
+def forget() -> None:
+    """Forget what was kept: of another version of its file it may not be readable."""
+    for function in _functions:
+        with contextlib.suppress(Exception):
+            function._cache.flush()
+
+
+def _pointer(typing: Any, address: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), code
+
+
+pointer: Any = intrinsic(_pointer)
+"""The pointer to an address."""
+
+
+def _take(typing: Any, counter: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "seq_cst")
+
+    return types.int64(counter), code
+
+
+take: Any = intrinsic(_take)
+"""The number in an array of one, which grows by one for the next thread that takes it."""
+
+
+def _sgemm(typing: Any, function: Any, left: Any, right: Any, out: Any, sizes: Any) -> Any:
+    """Call cblas_sgemm of an OpenBLAS with sizes of 64 bits: out = left · rightᵀ, all row by row."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, *arrays, lengths = arguments
+        rows, columns, inner, apart = (builder.extract_value(lengths, at) for at in range(4))
+        choice, number = ir.IntType(32), ir.FloatType()
+        by_rows, as_is, transposed = (ir.Constant(choice, value) for value in (101, 111, 112))
+        one, zero = ir.Constant(number, 1), ir.Constant(number, 0)
+        a, b, c = (builder.inttoptr(array, cgutils.voidptr_t) for array in arrays)
+        values = (by_rows, as_is, transposed, rows, columns, inner, one, a, inner, b, inner, zero, c, apart)
+        kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+        builder.call(builder.inttoptr(address, kind.as_pointer()), values)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4, sizes), code
+
+
+sgemm: Any = intrinsic(_sgemm)

@@ -1,0 +1,99 @@
+"""Products of queries and documents, piece by piece: compiled, with the BLAS called from there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.np.numpy_support import carray
+
+from r2med.encoders.encoder import Vectors
+from r2med.retrieve.dense.arithmetic import Positions
+from r2med.retrieve.dense.jit import compiled, pointer, sgemm, summing, take
+
+SAFE = (2.0**-80, 2.0**100)
+"""Squares of lengths between which float32 is precise."""
+INFINITE = 0x7C00
+"""The bits of a number of half precision, without its sign, from which on it is infinite or NaN."""
+
+
+class Pieces(NamedTuple):
+    """Documents of products: where their vectors lie, how many they are, of half precision or not, their column."""
+
+    addresses: Positions
+    counts: Positions
+    halves: npt.NDArray[np.bool_]
+    columns: Positions
+
+
+@compiled
+def multiply(
+    blas: int,
+    queries: Vectors,
+    pieces: Pieces,
+    cosine: bool,
+    scores: Vectors,
+    taken: Positions,
+    most: int,
+    odd: npt.NDArray[np.bool_],
+) -> tuple[int, float]:
+    """Write the scores of pieces that no other thread has taken, of so many at most.
+
+    Says which of them are odd: NumPy must do those again. Returns the next piece, and the largest length of a vector,
+    as far as that matters.
+    """
+    (lines, dimension), apart = queries.shape, scores.shape[1]
+    size, half = 0, False
+    for number in range(len(pieces.counts)):
+        size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
+    widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
+    longest, number = np.float64(cosine), 0
+    for _ in range(most):
+        number = take(taken)
+        if number >= len(pieces.counts):
+            break
+        count, column, address = pieces.counts[number], pieces.columns[number], pieces.addresses[number]
+        if pieces.halves[number]:
+            documents = widened[: count * dimension]
+            odd[number] = widen(carray(pointer(address), count * dimension, np.uint16), documents) >= INFINITE
+        else:
+            documents = carray(pointer(address), count * dimension, np.float32)
+        where = scores.ctypes.data + 4 * column
+        sgemm(blas, queries.ctypes.data, documents.ctypes.data, where, (lines, count, dimension, apart))
+        if cosine:
+            for document in range(count):
+                square = _square(documents[document * dimension : (document + 1) * dimension])
+                odd[number] |= square != 0 and not SAFE[0] < square < SAFE[1]
+                factors[document] = 1 / np.sqrt(square) if square else 1
+            for line in range(lines):
+                for document in range(count):
+                    scores[line, column + document] *= factors[document]
+        else:
+            for document in range(0, count, max(1, min(64, count // 16))):
+                square = _square(documents[document * dimension : (document + 1) * dimension])
+                longest = max(longest, np.sqrt(square))
+    return number, longest
+
+
+@summing
+def _square(vector: Vectors) -> float:
+    square = 0.0
+    for at in range(len(vector)):
+        square += np.float64(vector[at]) * np.float64(vector[at])
+    return square
+
+
+@compiled
+def widen(halves: npt.NDArray[np.uint16], floats: Vectors) -> int:
+    """Write numbers of half precision in single precision, if they are finite; return the bits of the largest."""
+    bits, largest = floats.view(np.uint32), np.uint16(0)
+    for at in range(len(halves)):
+        size = np.uint16(halves[at] & np.uint16(0x7FFF))
+        largest = max(largest, size)
+        bits[at] = np.uint32(size) << np.uint32(13)  # exponents are 112 too small
+    for at in range(len(halves)):
+        floats[at] *= np.float32(2.0**112)
+    for at in range(len(halves)):
+        bits[at] |= np.uint32(halves[at] & np.uint16(0x8000)) << np.uint32(16)
+    return int(largest)
