@@ -32,11 +32,13 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
+def share(
+    work: Callable[[Item], object], items: Iterable[Item], threads: int, done: Callable[[], bool] = lambda: False
+) -> None:
     """Do work on all items, in no order, on this thread and on others that are kept for such work.
 
     For work of milliseconds, in which starting threads, or Python's pools of them, would count. It must not share work
-    itself: those that help would wait for each other.
+    itself: those that help would wait for each other. `done` may know that all is done before the threads have said so.
     """
     rest, coming, came = deque(items), threading.Lock(), 0
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
@@ -75,7 +77,7 @@ def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -
     finally:
         with coming:  # whoever comes later finds nothing to do, and is not waited for
             rest.clear()
-        errors = [error for _ in range(came) if (error := ended.get()) is not None]
+        errors = [error for _ in range(came) if not done() and (error := ended.get()) is not None]
     for error in errors:
         raise error
 

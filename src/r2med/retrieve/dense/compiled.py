@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense import kernels, product_kernels
-from r2med.retrieve.dense.arithmetic import Positions, Rows, check_scores, sgemm_address
+from r2med.retrieve.dense.arithmetic import Rows, check_scores, sgemm_address
 from r2med.retrieve.dense.gpu_loader import Block
-from r2med.retrieve.dense.products import Products
+from r2med.retrieve.dense.products import MOST, Piece, Products
 from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
 from r2med.retrieve.dense.shortlist import SAMPLED, SPARE, Shortlists, parts
@@ -26,38 +28,35 @@ PARTS = 4
 class CompiledProducts(Products):
     """Products of which a thread takes one after the other without the interpreter's lock."""
 
-    def _multiply(self, batch: list[Block], panel: int, scores: Vectors) -> None:
+    def _multiply(self, batch: list[Block], pieces: list[Piece], scores: Vectors) -> None:
         if not self._queries.size:
-            return super()._multiply(batch, panel, scores)
-        pieces, blas = _pieces(batch, panel), sgemm_address()
-        count = len(pieces.counts)
-        taken, odd = np.zeros(1, np.int64), np.zeros(count, np.bool_)
-        most = max(1, CALL // max(1, self._queries.size * panel))
+            return super()._multiply(batch, pieces, scores)
+        table, blas, here = _table(batch, pieces), sgemm_address(), threading.get_ident()
+        progress = product_kernels.Progress(
+            np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(len(pieces)), np.zeros(len(pieces), np.bool_)
+        )
+        most = max(1, CALL // (self._queries.size * MOST))
 
         def multiply(_: int) -> None:
-            number = 0
-            while number < count:
-                number, longest = product_kernels.multiply(
-                    blas, self._queries, pieces, self._cosine, scores, taken, most, odd
+            number, waits = 0, threading.get_ident() == here
+            while number < len(pieces):
+                number = product_kernels.multiply(
+                    blas, self._queries, table, self._cosine, scores, most, waits, progress
                 )
-                self._rounding.saw(longest)
 
-        share(multiply, range(self._threads), self._threads)
-        if odd.any():  # lengths that float32 cannot square, or vectors that are not finite
-            super()._multiply(batch, panel, scores)
-        return None
+        share(multiply, range(self._threads), self._threads, lambda: bool(progress.done[0] == len(pieces)))
+        self._rounding.saw(progress.longest.max())
+        return super()._multiply(batch, [pieces[number] for number in np.flatnonzero(progress.odd)], scores)
 
 
-def _pieces(batch: list[Block], panel: int) -> product_kernels.Pieces:
-    """Return where the documents of a batch lie, of so many at a time."""
-    found, column = [], 0
-    for _, block in batch:
-        starts = np.arange(0, len(block), panel)
-        counts = np.minimum(panel, len(block) - starts)
-        halves = np.full(len(starts), block.dtype == np.float16)
-        found.append((block.ctypes.data + starts * block.strides[0], counts, halves, column + starts))
-        column += len(block)
-    return product_kernels.Pieces(*map(np.concatenate, zip(*found, strict=True)))
+def _table(batch: list[Block], pieces: list[Piece]) -> product_kernels.Pieces:
+    """Return where the documents of pieces lie in memory."""
+    addresses = np.array([block.ctypes.data for _, block in batch], np.int64)
+    sizes = np.array([block.strides[0] for _, block in batch], np.int64)
+    halves = np.array([block.dtype == np.float16 for _, block in batch], np.bool_)
+    blocks, starts, ends, columns = np.array(pieces, np.int64).reshape(-1, 4).T
+    at = addresses[blocks] + starts * sizes[blocks]
+    return product_kernels.Pieces(at, ends - starts, halves[blocks], columns.copy())
 
 
 class CompiledShortlists(Shortlists):
@@ -96,31 +95,30 @@ class CompiledShortlists(Shortlists):
         blocks, sampled = rescorer.addresses(), max(8, SAMPLED * len(self._parts) // len(self.lengths))
         shape = (len(self.lengths), self._k)
         found = kernels.Found(np.zeros(shape, np.int32), np.zeros(shape, np.float32), np.empty(shape[0], np.bool_))
-        doubtful: list[list[Positions]] = []
 
         def finish(part: tuple[int, int]) -> None:
             (line, end), position = part, 0
+            lines, columns = np.empty(0, np.int64), np.empty(0, np.int64)
             while line < end:
-                line, position, *doubts = kernels.finish(
+                line, position, lines, columns = kernels.finish(
                     scores, rows, self._k, margins, lists, side, blocks, sampled, part[0], line, position, end, found
                 )
                 if line < end:
                     self.settle_line(line)
-            doubtful.append(doubts)
+            if len(lines):
+                self._rescore(lines, columns)
+            mixed = part[0] + np.flatnonzero(found.mixed[slice(*part)])
+            for line in mixed.tolist():
+                self._cut_line(line)
+            for line in {*lines.tolist(), *mixed.tolist()}:
+                end = min(self.lengths[line], self._k)
+                found.rows[line, :end], found.scores[line, :end] = self.rows[line, :end], self.scores[line, :end]
 
         share(finish, self._parts, self._threads)
-        lines, columns = map(np.concatenate, zip(*doubtful, strict=True))
-        if len(lines):
-            self._rescore(lines, columns)
-        mixed = np.flatnonzero(found.mixed).tolist()
-        for line in mixed:
-            self._cut_line(line)
         ends = np.minimum(self.lengths, self._k).tolist()
-        for line in {*lines.tolist(), *mixed}:
-            end = ends[line]
-            found.rows[line, :end], found.scores[line, :end] = self.rows[line, :end], self.scores[line, :end]
+        results = [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
         check_scores(found.rows, found.scores)
-        return [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
+        return results
 
     def _arrays(self) -> kernels.CandidateArrays:
         return kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best)

@@ -52,16 +52,16 @@ pointer: Any = intrinsic(_pointer)
 """The pointer to an address."""
 
 
-def _take(typing: Any, counter: Any) -> Any:
+def _advance(typing: Any, counter: Any, by: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "seq_cst")
+        return builder.atomic_rmw("add", array.data, arguments[1], "seq_cst")
 
-    return types.int64(counter), code
+    return types.int64(counter, types.int64), code
 
 
-take: Any = intrinsic(_take)
-"""The number in an array of one, which grows by one for the next thread that takes it."""
+advance: Any = intrinsic(_advance)
+"""The number in an array of one, which then grows by another; of several threads, one after the other."""
 
 
 def _sgemm(typing: Any, function: Any, left: Any, right: Any, out: Any, sizes: Any) -> Any:

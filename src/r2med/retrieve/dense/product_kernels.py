@@ -9,13 +9,16 @@ import numpy.typing as npt
 from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Positions
-from r2med.retrieve.dense.jit import compiled, pointer, sgemm, summing, take
+from r2med.retrieve.dense.arithmetic import Exact, Positions
+from r2med.retrieve.dense.jit import advance, compiled, pointer, sgemm, summing
 
 SAFE = (2.0**-80, 2.0**100)
 """Squares of lengths between which float32 is precise."""
 INFINITE = 0x7C00
 """The bits of a number of half precision, without its sign, from which on it is infinite or NaN."""
+
+WAIT = 1 << 15
+"""Times that a thread asks whether the others are done: about a millisecond."""
 
 
 class Pieces(NamedTuple):
@@ -27,6 +30,15 @@ class Pieces(NamedTuple):
     columns: Positions
 
 
+class Progress(NamedTuple):
+    """How many pieces are taken and done; the largest length of a vector in each, and which NumPy must do again."""
+
+    taken: Positions
+    done: Positions
+    longest: Exact
+    odd: npt.NDArray[np.bool_]
+
+
 @compiled
 def multiply(
     blas: int,
@@ -34,46 +46,59 @@ def multiply(
     pieces: Pieces,
     cosine: bool,
     scores: Vectors,
-    taken: Positions,
     most: int,
-    odd: npt.NDArray[np.bool_],
-) -> tuple[int, float]:
-    """Write the scores of pieces that no other thread has taken, of so many at most.
+    waits: bool,
+    progress: Progress,
+) -> int:
+    """Write the scores of pieces that no other thread has taken, of so many at most; return the next piece.
 
-    Says which of them are odd: NumPy must do those again. Returns the next piece, and the largest length of a vector,
-    as far as that matters.
+    If it waits, it does so for those that others have, but not for long: they may have no core.
     """
     (lines, dimension), apart = queries.shape, scores.shape[1]
     size, half = 0, False
     for number in range(len(pieces.counts)):
         size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
     widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
-    longest, number = np.float64(cosine), 0
+    number = 0
     for _ in range(most):
-        number = take(taken)
+        number = advance(progress.taken, 1)
         if number >= len(pieces.counts):
             break
         count, column, address = pieces.counts[number], pieces.columns[number], pieces.addresses[number]
         if pieces.halves[number]:
             documents = widened[: count * dimension]
-            odd[number] = widen(carray(pointer(address), count * dimension, np.uint16), documents) >= INFINITE
+            largest = widen(carray(pointer(address), count * dimension, np.uint16), documents)
+            progress.odd[number] = largest >= INFINITE
         else:
             documents = carray(pointer(address), count * dimension, np.float32)
         where = scores.ctypes.data + 4 * column
         sgemm(blas, queries.ctypes.data, documents.ctypes.data, where, (lines, count, dimension, apart))
         if cosine:
-            for document in range(count):
-                square = _square(documents[document * dimension : (document + 1) * dimension])
-                odd[number] |= square != 0 and not SAFE[0] < square < SAFE[1]
-                factors[document] = 1 / np.sqrt(square) if square else 1
+            progress.odd[number] |= not _factors(documents, factors[:count])
             for line in range(lines):
                 for document in range(count):
                     scores[line, column + document] *= factors[document]
         else:
             for document in range(0, count, max(1, min(64, count // 16))):
                 square = _square(documents[document * dimension : (document + 1) * dimension])
-                longest = max(longest, np.sqrt(square))
-    return number, longest
+                progress.longest[number] = max(progress.longest[number], np.sqrt(square))
+        advance(progress.done, 1)
+    if waits and number >= len(pieces.counts):
+        for _ in range(WAIT):
+            if advance(progress.done, 0) == len(pieces.counts):
+                break
+    return number
+
+
+@compiled
+def _factors(documents: Vectors, factors: Vectors) -> bool:
+    """Write what makes scores cosines; return whether all documents have lengths that float32 can take."""
+    dimension, fine = len(documents) // max(1, len(factors)), True
+    for document in range(len(factors)):
+        square = _square(documents[document * dimension : (document + 1) * dimension])
+        fine &= square == 0 or SAFE[0] < square < SAFE[1]
+        factors[document] = 1 / np.sqrt(square) if square else 1
+    return fine
 
 
 @summing

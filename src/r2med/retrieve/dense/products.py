@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +12,19 @@ from r2med.engine.threads import share
 from r2med.retrieve.dense.gpu_loader import Block
 from r2med.retrieve.dense.rounding import Rounding
 
-PANEL = 1 << 12
+MOST = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
-SMALLEST_PANEL = 1 << 8
-"""Documents a product at least, if there are so many."""
-PANELS = 8
-"""Products of each thread, at least: one that falls behind makes fewer of them."""
+FEWEST = 1 << 7
+"""Documents a product at least: of fewer, a BLAS takes longer for each."""
+
+
+class Piece(NamedTuple):
+    """Documents from `start` to `end` of a block of a batch, and the first column of their scores."""
+
+    block: int
+    start: int
+    end: int
+    column: int
 
 
 class Products:
@@ -29,21 +35,29 @@ class Products:
 
     def write(self, batch: list[Block], scores: Vectors) -> None:
         """Write the scores of documents; there may be room behind them. Raises ValueError if a vector is not finite."""
-        count = sum(len(block) for _, block in batch)
-        # As many products for each thread, if the batch is of one block: a lone one at the end would be waited for.
-        panels = self._threads * max(PANELS, -(-count // (self._threads * PANEL)))
-        self._multiply(batch, max(SMALLEST_PANEL, -(-count // panels)), scores)
+        self._multiply(batch, self._pieces(batch), scores)
         _check_documents(batch, scores[0])
 
-    def _multiply(self, batch: list[Block], panel: int, scores: Vectors) -> None:
-        """Write the scores of documents, of so many at a time."""
-        starts = accumulate((len(block) for _, block in batch), initial=0)
-        pieces = [
-            (first + at, block[at : at + panel], scores[:, start + at : start + min(at + panel, len(block))])
-            for (first, block), start in zip(batch, starts, strict=False)
-            for at in range(0, len(block), panel)
-        ]
-        share(lambda piece: self._product(*piece), pieces, self._threads)
+    def _pieces(self, batch: list[Block]) -> list[Piece]:
+        """Return the documents of single products: fewer and fewer, so that all threads end at about the same time."""
+        pieces, column, left = [], 0, sum(len(block) for _, block in batch)
+        for number, (_, block) in enumerate(batch):
+            at = 0
+            while at < len(block):
+                end = min(at + max(FEWEST, min(MOST, left // (2 * self._threads))), len(block))
+                pieces.append(Piece(number, at, end, column))
+                column, left, at = column + end - at, left - (end - at), end
+        return pieces
+
+    def _multiply(self, batch: list[Block], pieces: list[Piece], scores: Vectors) -> None:
+        """Write the scores of the documents of a batch, piece by piece."""
+
+        def multiply(piece: Piece) -> None:
+            first, block = batch[piece.block]
+            out = scores[:, piece.column : piece.column + piece.end - piece.start]
+            self._product(first + piece.start, block[piece.start : piece.end], out)
+
+        share(multiply, pieces, self._threads)
 
     def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> None:
         documents = np.ascontiguousarray(block, dtype=np.float32)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
 
-TOGETHER = 1 << 14
-"""Numbers converted to float64 at once: they stay in a core's cache, and need no fresh pages of memory."""
+TOGETHER = 1 << 16
+"""Numbers converted to float64 at once: half a MiB stays in a core's cache."""
 
 
 class BlockAddresses(NamedTuple):
