@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+import threading
 
+import numpy as np
 import pytest
 
 from r2med.retrieve.dense import exact
 
 pytest.importorskip("numba")
+
+from r2med.retrieve.dense import compiled, jit
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -19,6 +23,53 @@ def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
         "GroupedShortlists",
         "CompiledShortlists",
     ]
+
+
+def test_everything_is_compiled_before_a_search_and_serves_all_of_them(monkeypatch):
+    # A thread that compiles when the process ends aborts it; and a search would take ten seconds.
+    monkeypatch.setattr(exact, "WORTHWHILE", 0)
+    monkeypatch.setenv("R2MED_THREADS", "3")
+    functions = exact._compiled() and jit._functions
+    before = [len(function.signatures) for function in functions]
+    random = np.random.default_rng(1)
+    for kind, count, dimension, k, cosine in [
+        (np.float32, 3000, 16, 10, False),
+        (np.float16, 3000, 16, 2000, True),
+        (np.float32, 1, 1, 1, True),
+        (np.float16, 40, 3, 5, False),
+    ]:
+        documents = random.standard_normal((count, dimension)).astype(kind)
+        queries = random.standard_normal((40 if count > 1 else 1, dimension)).astype(np.float32)
+        ranks = np.arange(count, dtype=np.int32)
+        for array in (queries, documents, ranks):
+            array.flags.writeable = False
+        blocks = [(at, documents[at : at + 700]) for at in range(0, count, 700)]
+        exact.search_exact(queries, blocks, k, ranks, cosine=cosine, device="cpu")
+        exact.search_exact(np.asfortranarray(queries)[::2], blocks[:-1], k, ranks, cosine=cosine, device="cpu")
+    assert any(before)
+    assert [len(function.signatures) for function in functions] == before
+
+
+def test_what_fails_on_a_thread_that_went_on_by_itself_fails_the_search(monkeypatch):
+    came = threading.Event()
+
+    def failing(product, work):
+        came.set()
+        raise MemoryError("no room")
+
+    def patient(product):
+        came.wait(30)
+        return real(product)
+
+    monkeypatch.setattr(exact, "WORTHWHILE", 0)
+    monkeypatch.setenv("R2MED_THREADS", "2")
+    exact._compiled()
+    real = compiled.product_kernels.multiply
+    monkeypatch.setattr(compiled.product_kernels, "multiply", patient)
+    monkeypatch.setattr(compiled.kernels, "multiply_and_finish", failing)
+    documents = np.eye(600, dtype=np.float32)
+    with pytest.raises(MemoryError, match="no room"):
+        exact.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
 
 
 COMPILED = """

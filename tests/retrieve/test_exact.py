@@ -315,8 +315,8 @@ def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(m
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
     real = Products.write
 
-    def careless(self, batch, scores):
-        real(self, batch, scores)
+    def careless(self, batch, scores, then=None):
+        real(self, batch, scores, then)
         scores[:, 5::40] += np.float32(2e-6)
 
     monkeypatch.setattr(Products, "write", careless)

@@ -70,7 +70,7 @@ def search_exact(
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
-    queries = np.ascontiguousarray(queries, dtype=np.float32)
+    queries = np.require(queries, np.float32, ("C", "A", "W"))  # for arrays of another kind all would be compiled again
     if queries.ndim != 2:
         raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
     if not len(queries):
@@ -162,8 +162,8 @@ class _Search:
             buffer = np.empty(size, np.float32)
         left = len(self._ranks)
         for batch in self._batches(blocks):
-            scores, rows = self._score(batch, buffer)
-            left -= len(rows)
+            left -= sum(len(block) for _, block in batch)
+            scores, rows = self._score(batch, buffer, last=not left)
             if not left:
                 break
             self._shortlists.choose(scores, rows)
@@ -195,12 +195,12 @@ class _Search:
         if batch:
             yield batch
 
-    def _score(self, batch: list[Block], buffer: Vectors) -> tuple[Vectors, Rows]:
+    def _score(self, batch: list[Block], buffer: Vectors, last: bool) -> tuple[Vectors, Rows]:
         """Return the scores of some documents, with room behind them, and their rows."""
         rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
         scores = buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1)
-        self._products.write(batch, scores)
+        self._products.write(batch, scores, self._shortlists.expect(scores, rows) if last else None)
         if self._rounding.may_overflow():
             check_scores(rows, scores[:, : len(rows)])
         return scores, rows

@@ -33,6 +33,9 @@ class GroupedShortlists:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
         share(lambda group: group[1].settle(), self._groups, GROUPS)
 
+    def expect(self, scores: Vectors, rows: Rows) -> None:
+        """Do nothing: there is nothing that can be made ready for the last scores."""
+
     def finish(self, scores: Vectors, rows: Rows) -> list[tuple[Rows, Vectors]]:
         """Choose for the last time; return the k best of each query as (rows, scores), in no particular order."""
 

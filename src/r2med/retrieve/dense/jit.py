@@ -11,12 +11,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+WAIT = 1 << 20
+"""Times that a thread looks for a number before it does something else: about a millisecond."""
 
 _functions: list[Any] = []
 
@@ -62,6 +67,33 @@ def _advance(typing: Any, counter: Any, by: Any) -> Any:
 
 advance: Any = intrinsic(_advance)
 """The number in an array of one, which then grows by another; of several threads, one after the other."""
+
+
+def _look(typing: Any, counter: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.load_atomic(array.data, "acquire", 8)
+
+    return types.int64(counter), code
+
+
+look: Any = intrinsic(_look)
+"""The number in such an array now. Whatever was written before others advanced it to that is seen from here on."""
+
+
+@compiled
+def wait(counter: npt.NDArray[np.int64], number: int) -> bool:
+    """Return whether a counter comes to a number within about a millisecond; whoever counts may have no core."""
+    asked = 0
+    while look(counter) < number and asked < WAIT:
+        asked += 1
+    return asked < WAIT
+
+
+@compiled
+def release(counter: npt.NDArray[np.int64]) -> None:
+    """Let those go on that wait for a counter to be 1; they then see what was written before."""
+    advance(counter, 1)
 
 
 def _sgemm(typing: Any, function: Any, left: Any, right: Any, out: Any, sizes: Any) -> Any:

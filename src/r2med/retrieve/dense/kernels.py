@@ -10,8 +10,8 @@ from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
-from r2med.retrieve.dense.jit import compiled, pointer, summing
-from r2med.retrieve.dense.product_kernels import widen
+from r2med.retrieve.dense.jit import advance, compiled, pointer, summing, wait
+from r2med.retrieve.dense.product_kernels import Product, multiply, widen
 from r2med.retrieve.dense.rescoring import BlockAddresses
 from r2med.retrieve.dense.rounding import LEAST
 from r2med.retrieve.dense.shortlist import BUNDLE
@@ -33,11 +33,16 @@ class CandidateArrays(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Rows and scores that are found, a line a query, and which lines' first k may not be their best."""
+    """Rows and scores that are found, a line a query; lines whose first k may not be their best, or that are unsure.
+
+    Those have doubtful candidates, whose exact score may round to another float32 if it is added up in another order.
+    """
 
     rows: Rows
     scores: Vectors
     mixed: npt.NDArray[np.bool_]
+    unsure: npt.NDArray[np.bool_]
+    doubtful: npt.NDArray[np.bool_]
 
 
 class QuerySide(NamedTuple):
@@ -47,6 +52,60 @@ class QuerySide(NamedTuple):
     norms: Exact
     unrelated: Exact
     cosine: bool
+
+
+class Finishing(NamedTuple):
+    """What is left to do with the last scores, in parts of the lines: those before each of `ends`.
+
+    `line` and `position` are where each part is. `ready` is 1 once there are scores and margins; `taken` and `done`
+    count parts.
+    """
+
+    scores: Vectors
+    rows: Rows
+    k: int
+    margins: Exact
+    lists: CandidateArrays
+    side: QuerySide
+    blocks: BlockAddresses
+    sampled: int
+    ends: Positions
+    line: Positions
+    position: Positions
+    ready: Positions
+    taken: Positions
+    done: Positions
+    found: Found
+
+
+@compiled
+def multiply_and_finish(product: Product, work: Finishing) -> int:
+    """Multiply; then finish, if all is ready soon: a thread that sleeps meanwhile takes as long to wake up."""
+    number = multiply(product)
+    if number >= len(product.odd) and wait(work.ready, 1):
+        finish(work)
+    return number
+
+
+@compiled
+def finish(work: Finishing) -> None:
+    """Finish parts that no other thread has taken."""
+    part = advance(work.taken, 1)
+    while part < len(work.ends):
+        finish_part(work, part)
+        advance(work.done, 1)
+        part = advance(work.taken, 1)
+
+
+@compiled
+def finish_part(work: Finishing, part: int) -> None:
+    """Choose and refine, from where the part is; it stays at a list that is full of what only exact scores can thin."""
+    start, end = work.ends[part - 1] if part else 0, work.ends[part]
+    work.line[part], work.position[part] = choose(
+        work.scores, work.rows, work.k, work.margins, work.lists, work.line[part], work.position[part], end
+    )
+    if work.line[part] == end:
+        _refine(work.k, work.margins, work.lists, work.side, work.blocks, work.sampled, start, end, work.found)
 
 
 @compiled
@@ -96,31 +155,7 @@ def choose(
 
 
 @compiled
-def finish(
-    scores: Vectors,
-    rows: Rows,
-    k: int,
-    margins: Exact,
-    lists: CandidateArrays,
-    side: QuerySide,
-    blocks: BlockAddresses,
-    sampled: int,
-    start: int,
-    line: int,
-    position: int,
-    end: int,
-    found: Found,
-) -> tuple[int, int, Positions, Positions]:
-    """Choose and refine; return what both do. A list that is full ends it before anything is refined."""
-    line, position = choose(scores, rows, k, margins, lists, line, position, end)
-    if line < end:
-        return line, position, np.empty(0, np.int64), np.empty(0, np.int64)
-    lines, columns = refine(k, margins, lists, side, blocks, sampled, start, end, found)
-    return line, position, lines, columns
-
-
-@compiled
-def refine(
+def _refine(
     k: int,
     margins: Exact,
     lists: CandidateArrays,
@@ -130,11 +165,8 @@ def refine(
     start: int,
     end: int,
     found: Found,
-) -> tuple[Positions, Positions]:
-    """Put the candidates of lines in order, best first, score near ties exactly, and write down what is found.
-
-    Returns (lines, columns) of those whose exact score may round to another float32 if it is added up in another order.
-    """
+) -> None:
+    """Put the candidates of lines in order, best first, score near ties exactly, and write down what is found."""
     room = lists.lengths[start:end].max()
     buffer, tied = np.empty(side.vectors.shape[1], np.float32), np.empty(room, np.bool_)
     order, doubts = np.empty((4, room), np.uint32), np.zeros((end - start, room), np.float32)
@@ -171,8 +203,9 @@ def refine(
         found.mixed[line] = _mixed(lists, line, k, doubts[line - start])
         for column in range(min(k, lists.lengths[line])):
             found.rows[line, column], found.scores[line, column] = lists.rows[line, column], lists.scores[line, column]
-    lines, columns = np.nonzero(doubts)
-    return lines + start, columns
+        for column in range(lists.lengths[line]):
+            if doubts[line - start, column] != 0:
+                found.unsure[line] = found.doubtful[line, column] = True
 
 
 @compiled

@@ -17,9 +17,6 @@ SAFE = (2.0**-80, 2.0**100)
 INFINITE = 0x7C00
 """The bits of a number of half precision, without its sign, from which on it is infinite or NaN."""
 
-WAIT = 1 << 15
-"""Times that a thread asks whether the others are done: about a millisecond."""
-
 
 class Pieces(NamedTuple):
     """Documents of products: where their vectors lie, how many they are, of half precision or not, their column."""
@@ -30,9 +27,19 @@ class Pieces(NamedTuple):
     columns: Positions
 
 
-class Progress(NamedTuple):
-    """How many pieces are taken and done; the largest length of a vector in each, and which NumPy must do again."""
+class Product(NamedTuple):
+    """Pieces that threads multiply, and where their scores go.
 
+    `taken` and `done` count pieces, `longest` has the largest length of a vector in each, and `odd` says which ones
+    NumPy must do again. A call takes `most` at most.
+    """
+
+    blas: int
+    queries: Vectors
+    cosine: bool
+    pieces: Pieces
+    scores: Vectors
+    most: int
     taken: Positions
     done: Positions
     longest: Exact
@@ -40,53 +47,37 @@ class Progress(NamedTuple):
 
 
 @compiled
-def multiply(
-    blas: int,
-    queries: Vectors,
-    pieces: Pieces,
-    cosine: bool,
-    scores: Vectors,
-    most: int,
-    waits: bool,
-    progress: Progress,
-) -> int:
-    """Write the scores of pieces that no other thread has taken, of so many at most; return the next piece.
-
-    If it waits, it does so for those that others have, but not for long: they may have no core.
-    """
-    (lines, dimension), apart = queries.shape, scores.shape[1]
+def multiply(product: Product) -> int:
+    """Write the scores of pieces that no other thread has taken; return the next piece."""
+    (lines, dimension), apart, pieces = product.queries.shape, product.scores.shape[1], product.pieces
     size, half = 0, False
     for number in range(len(pieces.counts)):
         size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
     widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
     number = 0
-    for _ in range(most):
-        number = advance(progress.taken, 1)
+    for _ in range(product.most):
+        number = advance(product.taken, 1)
         if number >= len(pieces.counts):
             break
         count, column, address = pieces.counts[number], pieces.columns[number], pieces.addresses[number]
         if pieces.halves[number]:
             documents = widened[: count * dimension]
             largest = widen(carray(pointer(address), count * dimension, np.uint16), documents)
-            progress.odd[number] = largest >= INFINITE
+            product.odd[number] = largest >= INFINITE
         else:
             documents = carray(pointer(address), count * dimension, np.float32)
-        where = scores.ctypes.data + 4 * column
-        sgemm(blas, queries.ctypes.data, documents.ctypes.data, where, (lines, count, dimension, apart))
-        if cosine:
-            progress.odd[number] |= not _factors(documents, factors[:count])
+        queries, out = product.queries.ctypes.data, product.scores.ctypes.data + 4 * column
+        sgemm(product.blas, queries, documents.ctypes.data, out, (lines, count, dimension, apart))
+        if product.cosine:
+            product.odd[number] |= not _factors(documents, factors[:count])
             for line in range(lines):
                 for document in range(count):
-                    scores[line, column + document] *= factors[document]
+                    product.scores[line, column + document] *= factors[document]
         else:
             for document in range(0, count, max(1, min(64, count // 16))):
                 square = _square(documents[document * dimension : (document + 1) * dimension])
-                progress.longest[number] = max(progress.longest[number], np.sqrt(square))
-        advance(progress.done, 1)
-    if waits and number >= len(pieces.counts):
-        for _ in range(WAIT):
-            if advance(progress.done, 0) == len(pieces.counts):
-                break
+                product.longest[number] = max(product.longest[number], np.sqrt(square))
+        advance(product.done, 1)
     return number
 
 

@@ -33,9 +33,12 @@ class Products:
     def __init__(self, queries: Vectors, cosine: bool, rounding: Rounding, threads: int) -> None:
         self._queries, self._cosine, self._rounding, self._threads = queries, cosine, rounding, threads
 
-    def write(self, batch: list[Block], scores: Vectors) -> None:
-        """Write the scores of documents; there may be room behind them. Raises ValueError if a vector is not finite."""
-        self._multiply(batch, self._pieces(batch), scores)
+    def write(self, batch: list[Block], scores: Vectors, then: Any = None) -> None:
+        """Write the scores of documents; there may be room behind them. Raises ValueError if a vector is not finite.
+
+        `then` is what shortlists expect after that, if threads can go on with it by themselves.
+        """
+        self._multiply(batch, self._pieces(batch), scores, then)
         _check_documents(batch, scores[0])
 
     def _pieces(self, batch: list[Block]) -> list[Piece]:
@@ -49,7 +52,7 @@ class Products:
                 column, left, at = column + end - at, left - (end - at), end
         return pieces
 
-    def _multiply(self, batch: list[Block], pieces: list[Piece], scores: Vectors) -> None:
+    def _multiply(self, batch: list[Block], pieces: list[Piece], scores: Vectors, then: Any = None) -> None:
         """Write the scores of the documents of a batch, piece by piece."""
 
         def multiply(piece: Piece) -> None:
