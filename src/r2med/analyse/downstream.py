@@ -86,7 +86,8 @@ def downstream(material: Material) -> Section:
         mine = [item for item in items if (item.condition, item.depth) == (condition, depth)]
         tokens = float(np.mean([approximate_tokens(f"{item.query.text} {item.passages}") for item in mine]))
         known = [each.get((condition, depth)) for each in figures.values()]
-        rows.append([condition, depth, len(mine), *(None if k is None else mean_interval(k) for k in known), tokens])
+        passages = None if condition == GOLD else depth  # as many as a question has
+        rows.append([condition, passages, len(mine), *(None if k is None else mean_interval(k) for k in known), tokens])
     heads = ("read before answering", "passages", "questions", *figures, "tokens")
     note = (
         "Choice: the right one of up to four options, the others being answers of other queries. Open: the answer in "

@@ -209,7 +209,7 @@ def _print_item(title: str, fields: dict[str, Any]) -> None:
     from r2med.cli.console import console, plain
 
     output = console()
-    output.print(plain(title, "bold"))
+    output.print(plain(title.replace("\t", ", "), "bold"))  # keys of several parts
     for name, value in fields.items():
         text = (
             value if isinstance(value, str) else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
