@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from r2med.retrieve.dense import exact
 
 pytest.importorskip("numba")
 
-from r2med.retrieve.dense import compiled, jit
+from r2med.retrieve.dense import compiled_products, compiled_shortlists, jit
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -50,26 +51,74 @@ def test_everything_is_compiled_before_a_search_and_serves_all_of_them(monkeypat
     assert [len(function.signatures) for function in functions] == before
 
 
-def test_what_fails_on_a_thread_that_went_on_by_itself_fails_the_search(monkeypatch):
-    came = threading.Event()
+@pytest.mark.parametrize("where", ["multiply_and_finish", "finish"])
+def test_what_fails_on_another_thread_fails_the_search(monkeypatch, where):
+    here, came, kernels = threading.get_ident(), threading.Event(), compiled_shortlists.kernels
 
-    def failing(product, work):
-        came.set()
-        raise MemoryError("no room")
-
-    def patient(product):
+    def failing(*args):
+        if threading.get_ident() != here:
+            came.set()
+            raise MemoryError("no room")
         came.wait(30)
-        return real(product)
+        return real(*args)
 
     monkeypatch.setattr(exact, "WORTHWHILE", 0)
     monkeypatch.setenv("R2MED_THREADS", "2")
     exact._compiled()
-    real = compiled.product_kernels.multiply
-    monkeypatch.setattr(compiled.product_kernels, "multiply", patient)
-    monkeypatch.setattr(compiled.kernels, "multiply_and_finish", failing)
+    real = getattr(kernels, where)
+    if where == "multiply_and_finish":
+        patient = compiled_products.product_kernels.multiply
+        monkeypatch.setattr(
+            compiled_products.product_kernels, "multiply", lambda product: [came.wait(30), patient(product)][1]
+        )
+    else:  # the other thread comes when it is asked
+        monkeypatch.setattr(kernels, "multiply_and_finish", lambda product, _: len(product.odd))
+    monkeypatch.setattr(kernels, where, failing)
     documents = np.eye(600, dtype=np.float32)
     with pytest.raises(MemoryError, match="no room"):
         exact.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
+
+
+def test_a_thread_that_goes_on_by_itself_is_waited_for(monkeypatch):
+    # It has a part while helpers, and not the thread that searches, get all of what is shared after that.
+    kernels, last, joined = compiled_shortlists.kernels, threading.Event(), []
+
+    def join(product, work):
+        number = compiled_products.product_kernels.multiply(product)
+        while not jit.wait(work.ready, 1):
+            pass
+        part = work.parts_taken[0]
+        work.parts_taken[0] += 1
+        joined.append(work)
+        last.set()
+        time.sleep(0.2)
+        kernels.finish_part(work, part)
+        jit.count_up(work.parts_done)
+        return number
+
+    def share(work, items, threads, done=None):
+        if not items:
+            return
+        if isinstance(items[0], int):  # the last step
+            last.wait(30)
+            helper = threading.Thread(target=lambda: [work(item) for item in items])
+            helper.start()
+            helper.join()
+        else:
+            helper = threading.Thread(target=work, args=(items[0],))
+            helper.start()
+            work(items[0])
+
+    monkeypatch.setattr(exact, "WORTHWHILE", 0)
+    monkeypatch.setenv("R2MED_THREADS", "2")
+    exact._compiled()
+    monkeypatch.setattr(kernels, "multiply_and_finish", join)
+    for room in (compiled_products, compiled_shortlists):
+        monkeypatch.setattr(room, "share", share)
+    documents = np.eye(600, dtype=np.float32)
+    found = exact.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
+    assert [rows.tolist() for rows, _ in found] == [[row] for row in range(600)]
+    assert joined[0].parts_done[0] == len(joined[0].ends)
 
 
 COMPILED = """

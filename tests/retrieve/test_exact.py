@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense import compiled, exact, grouped
+from r2med.retrieve.dense import compiled_shortlists, exact, grouped
 from r2med.retrieve.dense.exact import search_exact
 from r2med.retrieve.dense.products import Products
 
@@ -50,7 +50,7 @@ def brute_force(queries, documents, k, ranks, cosine=False):
 
 
 def check(queries, documents, k, *, cosine=False, blocks=None, seed=0, **settings):
-    """Compare both backends with brute force; rankings must be equal, scores as near as float32 gets."""
+    """Compare all backends with brute force; rankings must be equal, scores as near as float32 gets."""
     ranks = np.random.default_rng(seed).permutation(len(documents)).astype(np.int32)
     expected = brute_force(queries, documents, k, ranks, cosine)
     lengths = [np.linalg.norm(side.astype(np.float64), axis=1).max(initial=0) for side in (queries, documents)]
@@ -114,7 +114,7 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "BATCH_DOCUMENTS", batch)
         patch.setattr(exact, "BATCH_SCORES", 1)
-        patch.setattr(compiled, "SPARE", 32)
+        patch.setattr(compiled_shortlists, "SPARE", 32)
         patch.setattr(grouped, "SPARE", 32)
         check(queries, documents, k, cosine=cosine, seed=seed)
 
@@ -235,7 +235,6 @@ import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
 from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.products import Products
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -315,8 +314,8 @@ def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(m
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
     real = Products.write
 
-    def careless(self, batch, scores, then=None):
-        real(self, batch, scores, then)
+    def careless(self, batch, scores, after=None):
+        real(self, batch, scores, after)
         scores[:, 5::40] += np.float32(2e-6)
 
     monkeypatch.setattr(Products, "write", careless)
@@ -355,7 +354,6 @@ importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real
 import numpy as np
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.products import Products
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found

@@ -38,7 +38,8 @@ def share(
     """Do work on all items, in no order, on this thread and on others that are kept for such work.
 
     For work of milliseconds, in which starting threads, or Python's pools of them, would count. It must not share work
-    itself: those that help would wait for each other. `done` may know that all is done before the threads have said so.
+    itself: those that help would wait for each other. If `done()` says so, threads are not waited for: they may still
+    be at work that does not matter, and what it raises is lost.
     """
     rest, coming, came = deque(items), threading.Lock(), 0
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
@@ -49,12 +50,7 @@ def share(
                 item = rest.popleft()
             except IndexError:  # another was faster
                 return
-            try:
-                work(item)
-            except SystemError as error:
-                if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C in what numba compiled
-                    raise KeyboardInterrupt from None
-                raise
+            work(item)
 
     def help_out() -> None:
         nonlocal came
@@ -71,8 +67,9 @@ def share(
             ended.put(None)
 
     try:
-        for others in range(min(threads, len(rest), MOST) - 1):
-            _helpers().ask(help_out, others)
+        with contextlib.suppress(RuntimeError):  # no more threads can be started: those that are there do it
+            for others in range(min(threads, len(rest), MOST) - 1):
+                _helpers().ask(help_out, others)
         take()
     finally:
         with coming:  # whoever comes later finds nothing to do, and is not waited for

@@ -4,8 +4,8 @@ Products in float32 differ in their last bits between libraries. The fast scores
 candidates, down to a rounding bound below the k-th best, and order those that are clearly apart.
 Where two are so near that rounding may have swapped them, and at the cut, float64 decides.
 
-Threads share the work twice: each multiplies some of the documents with all queries, and each chooses for some of the
-queries among all those documents.
+Threads multiply some of the documents each with all queries, and then choose for some of the queries each among all
+those documents.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ from r2med.retrieve.dense.rescoring import Rescorer
 from r2med.retrieve.dense.rounding import Rounding
 
 if TYPE_CHECKING:
-    from r2med.retrieve.dense.compiled import CompiledShortlists
+    from r2med.retrieve.dense.compiled_shortlists import CompiledShortlists
 
 log = logging.getLogger("r2med")
 
@@ -43,8 +43,8 @@ BATCH_DOCUMENTS = 1 << 15
 APART = 32
 """Scores left free between those of two queries."""
 WORTHWHILE = 1 << 37
-"""Multiplications after which a process compiles the choosing. That takes seconds for the first time on a machine, and
-one second after that; two cores do so many multiplications in seven."""
+"""Multiplications after which a process compiles what it searches with. That takes some ten seconds for the first time
+on a machine, and one second after that; two cores do so many multiplications in seven."""
 
 
 def search_exact(
@@ -79,7 +79,12 @@ def search_exact(
     if (gpu := _gpu(device)) is not None:
         return GpuSearch(queries, k, ranks, cosine, memory, gpu).run(blocks, kept)
     with own_threads() as (multiplying, choosing):
-        return _Search(queries, k, ranks, cosine, memory, multiplying, choosing).run(blocks)
+        try:
+            return _Search(queries, k, ranks, cosine, memory, multiplying, choosing).run(blocks)
+        except SystemError as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C in what numba compiled
+                raise KeyboardInterrupt from None
+            raise
 
 
 def _gpu(device: str) -> str | None:
@@ -114,10 +119,10 @@ def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
         from r2med.retrieve.dense import compiled, jit
 
         try:
-            return compiled.tried_out()
+            return compiled.compile_all()
         except Exception:
             jit.forget()
-            return compiled.tried_out()
+            return compiled.compile_all()
     except Exception as error:
         log.info("dense search is not compiled here: %s: %s", type(error).__name__, str(error).partition("\n")[0])
         return None
@@ -163,14 +168,17 @@ class _Search:
         left = len(self._ranks)
         for batch in self._batches(blocks):
             left -= sum(len(block) for _, block in batch)
-            scores, rows = self._score(batch, buffer, last=not left)
+            scores, rows = self._place(batch, buffer)
             if not left:
+                finish = self._shortlists.last(scores, rows)
+                self._score(batch, scores, rows, finish)
                 break
+            self._score(batch, scores, rows)
             self._shortlists.choose(scores, rows)
         else:  # fewer documents than ranks
-            scores, rows = np.empty((len(self._queries), 0), np.float32), np.empty(0, np.int32)
-        found = self._shortlists.finish(scores, rows)
-        _spare[:] = [buffer]
+            finish = self._shortlists.last(np.empty((len(self._queries), 0), np.float32), np.empty(0, np.int32))
+        found = finish()
+        _spare[:] = [buffer]  # not if anything failed: a thread may still write to it
         return found
 
     def _batches(self, blocks: Iterable[Block]) -> Iterator[list[Block]]:
@@ -179,6 +187,8 @@ class _Search:
         left = self._documents_at_once
         for first, given in blocks:
             block, at = self._rescorer.hold(first, given), 0
+            if first + len(block) > len(self._ranks):
+                raise ValueError(f"row {first + len(block) - 1} has no rank: there are {len(self._ranks)}")
             while at < len(block):
                 piece = block[at : at + left]
                 batch.append((first + at, piece))
@@ -195,12 +205,16 @@ class _Search:
         if batch:
             yield batch
 
-    def _score(self, batch: list[Block], buffer: Vectors, last: bool) -> tuple[Vectors, Rows]:
-        """Return the scores of some documents, with room behind them, and their rows."""
+    def _place(self, batch: list[Block], buffer: Vectors) -> tuple[Vectors, Rows]:
+        """Return where the scores of some documents go, with room behind them, and their rows."""
         rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
-        scores = buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1)
-        self._products.write(batch, scores, self._shortlists.expect(scores, rows) if last else None)
+        return buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1), rows
+
+    def _score(
+        self, batch: list[Block], scores: Vectors, rows: Rows, after: Callable[[], object] | None = None
+    ) -> None:
+        """Write the scores of some documents."""
+        self._products.write(batch, scores, after)
         if self._rounding.may_overflow():
             check_scores(rows, scores[:, : len(rows)])
-        return scores, rows

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,10 +36,11 @@ class GroupedShortlists:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
         share(lambda group: group[1].settle(), self._groups, GROUPS)
 
-    def expect(self, scores: Vectors, rows: Rows) -> None:
-        """Do nothing: there is nothing that can be made ready for the last scores."""
+    def last(self, scores: Vectors, rows: Rows) -> Callable[[], list[tuple[Rows, Vectors]]]:
+        """Return what is to be done when the last scores are there; they may be written after this."""
+        return partial(self._finish, scores, rows)
 
-    def finish(self, scores: Vectors, rows: Rows) -> list[tuple[Rows, Vectors]]:
+    def _finish(self, scores: Vectors, rows: Rows) -> list[tuple[Rows, Vectors]]:
         """Choose for the last time; return the k best of each query as (rows, scores), in no particular order."""
 
         def finish(group: tuple[slice, Group]) -> None:

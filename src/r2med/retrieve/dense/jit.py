@@ -34,7 +34,7 @@ def compiled(function: Function, **settings: Any) -> Function:
     return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
 
 
-def summing(function: Function) -> Function:
+def compiled_sum(function: Function) -> Function:
     """Return a function compiled so that it adds up in the order that is fastest here."""
     return compiled(function, fastmath={"reassoc", "contract"})
 
@@ -57,7 +57,7 @@ pointer: Any = intrinsic(_pointer)
 """The pointer to an address."""
 
 
-def _advance(typing: Any, counter: Any, by: Any) -> Any:
+def _fetch_add(typing: Any, counter: Any, by: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         return builder.atomic_rmw("add", array.data, arguments[1], "seq_cst")
@@ -65,11 +65,11 @@ def _advance(typing: Any, counter: Any, by: Any) -> Any:
     return types.int64(counter, types.int64), code
 
 
-advance: Any = intrinsic(_advance)
+fetch_add: Any = intrinsic(_fetch_add)
 """The number in an array of one, which then grows by another; of several threads, one after the other."""
 
 
-def _look(typing: Any, counter: Any) -> Any:
+def _load_acquire(typing: Any, counter: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         return builder.load_atomic(array.data, "acquire", 8)
@@ -77,7 +77,7 @@ def _look(typing: Any, counter: Any) -> Any:
     return types.int64(counter), code
 
 
-look: Any = intrinsic(_look)
+load_acquire: Any = intrinsic(_load_acquire)
 """The number in such an array now. Whatever was written before others advanced it to that is seen from here on."""
 
 
@@ -85,15 +85,21 @@ look: Any = intrinsic(_look)
 def wait(counter: npt.NDArray[np.int64], number: int) -> bool:
     """Return whether a counter comes to a number within about a millisecond; whoever counts may have no core."""
     asked = 0
-    while look(counter) < number and asked < WAIT:
+    while load_acquire(counter) < number and asked < WAIT:
         asked += 1
-    return asked < WAIT
+    return reached(counter, number)
 
 
 @compiled
-def release(counter: npt.NDArray[np.int64]) -> None:
-    """Let those go on that wait for a counter to be 1; they then see what was written before."""
-    advance(counter, 1)
+def reached(counter: npt.NDArray[np.int64], number: int) -> bool:
+    """Return whether a counter has come to a number; what was written before it did is seen from here on."""
+    return bool(load_acquire(counter) >= number)
+
+
+@compiled
+def count_up(counter: npt.NDArray[np.int64]) -> None:
+    """Add one to a counter; who then reads it sees what was written before."""
+    fetch_add(counter, 1)
 
 
 def _sgemm(typing: Any, function: Any, left: Any, right: Any, out: Any, sizes: Any) -> Any:

@@ -10,7 +10,7 @@ from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
-from r2med.retrieve.dense.jit import advance, compiled, pointer, summing, wait
+from r2med.retrieve.dense.jit import compiled, compiled_sum, fetch_add, pointer, wait
 from r2med.retrieve.dense.product_kernels import Product, multiply, widen
 from r2med.retrieve.dense.rescoring import BlockAddresses
 from r2med.retrieve.dense.rounding import LEAST
@@ -57,8 +57,7 @@ class QuerySide(NamedTuple):
 class Finishing(NamedTuple):
     """What is left to do with the last scores, in parts of the lines: those before each of `ends`.
 
-    `line` and `position` are where each part is. `ready` is 1 once there are scores and margins; `taken` and `done`
-    count parts.
+    `line` and `position` are where each part is. `ready` is 1 once there are scores and margins.
     """
 
     scores: Vectors
@@ -73,8 +72,8 @@ class Finishing(NamedTuple):
     line: Positions
     position: Positions
     ready: Positions
-    taken: Positions
-    done: Positions
+    parts_taken: Positions
+    parts_done: Positions
     found: Found
 
 
@@ -90,11 +89,11 @@ def multiply_and_finish(product: Product, work: Finishing) -> int:
 @compiled
 def finish(work: Finishing) -> None:
     """Finish parts that no other thread has taken."""
-    part = advance(work.taken, 1)
+    part = fetch_add(work.parts_taken, 1)
     while part < len(work.ends):
         finish_part(work, part)
-        advance(work.done, 1)
-        part = advance(work.taken, 1)
+        fetch_add(work.parts_done, 1)
+        part = fetch_add(work.parts_taken, 1)
 
 
 @compiled
@@ -105,7 +104,7 @@ def finish_part(work: Finishing, part: int) -> None:
         work.scores, work.rows, work.k, work.margins, work.lists, work.line[part], work.position[part], end
     )
     if work.line[part] == end:
-        _refine(work.k, work.margins, work.lists, work.side, work.blocks, work.sampled, start, end, work.found)
+        _refine(work, start, end)
 
 
 @compiled
@@ -155,18 +154,9 @@ def choose(
 
 
 @compiled
-def _refine(
-    k: int,
-    margins: Exact,
-    lists: CandidateArrays,
-    side: QuerySide,
-    blocks: BlockAddresses,
-    sampled: int,
-    start: int,
-    end: int,
-    found: Found,
-) -> None:
+def _refine(work: Finishing, start: int, end: int) -> None:
     """Put the candidates of lines in order, best first, score near ties exactly, and write down what is found."""
+    k, margins, sampled, lists, side, found = work.k, work.margins, work.sampled, work.lists, work.side, work.found
     room = lists.lengths[start:end].max()
     buffer, tied = np.empty(side.vectors.shape[1], np.float32), np.empty(room, np.bool_)
     order, doubts = np.empty((4, room), np.uint32), np.zeros((end - start, room), np.float32)
@@ -180,7 +170,7 @@ def _refine(
         for number in range(sampled if depth else 0):
             column = number * (depth - 1) // max(1, sampled - 1)
             if not lists.exact[line, column]:
-                off, doubts[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
+                off, doubts[line - start, column] = _decide(lists, line, column, side, work.blocks, buffer)
                 worst = max(worst, off)
     while max(LEAST, 3 * worst) > bound:
         bound = 4 / 3 * max(LEAST, 3 * worst)
@@ -197,7 +187,7 @@ def _refine(
                     tied[column + 1] = True
             for column in range(length):
                 if tied[column] and not lists.exact[line, column]:
-                    off, doubts[line - start, column] = _decide(lists, line, column, side, blocks, buffer)
+                    off, doubts[line - start, column] = _decide(lists, line, column, side, work.blocks, buffer)
                     worst = max(worst, off)
     for line in range(start, end):
         found.mixed[line] = _mixed(lists, line, k, doubts[line - start])
@@ -345,7 +335,9 @@ def _decide(
         floats = carray(pointer(blocks.addresses[block] + 4 * dimension * offset), dimension, np.float32)
         score, size = _score(side.vectors[line], floats)
     size *= side.norms[line]
-    # Two sums of d products in whatever order are that far apart at most; cosines have the roundings of both lengths.
+    # Products of float32 are exact in float64, so two sums of d of them, in whatever order, are 2 (d - 1) u |q||d|
+    # apart at most, with u = 2^-53. In cosines each side has d / 2 more for the document's length, and three for the
+    # root, the product of lengths and the division: 3 (d + 1) u. Eight more for d are for what is rounded here.
     doubt = 2 * (dimension + 8) * 2.0**-53 * size
     if side.cosine:
         score, doubt = (score / size if size > 0 else 0.0), 4 * (dimension + 8) * 2.0**-53
@@ -356,7 +348,7 @@ def _decide(
     return abs(fast - score) / (abs(score) + side.unrelated[line] + 2.0**-1000), 2 * np.float64(most - least)
 
 
-@summing
+@compiled_sum
 def _score(query: Vectors, document: Vectors) -> tuple[float, float]:
     """Return the product of two vectors, and the length of the second."""
     product = square = 0.0

@@ -10,10 +10,9 @@ from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.arithmetic import Exact, Positions
-from r2med.retrieve.dense.jit import advance, compiled, pointer, sgemm, summing
+from r2med.retrieve.dense.jit import compiled, compiled_sum, fetch_add, pointer, sgemm
+from r2med.retrieve.dense.rounding import SAFE_SQUARES
 
-SAFE = (2.0**-80, 2.0**100)
-"""Squares of lengths between which float32 is precise."""
 INFINITE = 0x7C00
 """The bits of a number of half precision, without its sign, from which on it is infinite or NaN."""
 
@@ -30,8 +29,8 @@ class Pieces(NamedTuple):
 class Product(NamedTuple):
     """Pieces that threads multiply, and where their scores go.
 
-    `taken` and `done` count pieces, `longest` has the largest length of a vector in each, and `odd` says which ones
-    NumPy must do again. A call takes `most` at most.
+    `longest` has the largest length of a vector in each, and `odd` says which ones NumPy must do again. A call takes
+    `most` at most.
     """
 
     blas: int
@@ -40,8 +39,8 @@ class Product(NamedTuple):
     pieces: Pieces
     scores: Vectors
     most: int
-    taken: Positions
-    done: Positions
+    pieces_taken: Positions
+    pieces_done: Positions
     longest: Exact
     odd: npt.NDArray[np.bool_]
 
@@ -56,7 +55,7 @@ def multiply(product: Product) -> int:
     widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
     number = 0
     for _ in range(product.most):
-        number = advance(product.taken, 1)
+        number = fetch_add(product.pieces_taken, 1)
         if number >= len(pieces.counts):
             break
         count, column, address = pieces.counts[number], pieces.columns[number], pieces.addresses[number]
@@ -77,7 +76,7 @@ def multiply(product: Product) -> int:
             for document in range(0, count, max(1, min(64, count // 16))):
                 square = _square(documents[document * dimension : (document + 1) * dimension])
                 product.longest[number] = max(product.longest[number], np.sqrt(square))
-        advance(product.done, 1)
+        fetch_add(product.pieces_done, 1)
     return number
 
 
@@ -87,12 +86,12 @@ def _factors(documents: Vectors, factors: Vectors) -> bool:
     dimension, fine = len(documents) // max(1, len(factors)), True
     for document in range(len(factors)):
         square = _square(documents[document * dimension : (document + 1) * dimension])
-        fine &= square == 0 or SAFE[0] < square < SAFE[1]
+        fine &= square == 0 or SAFE_SQUARES[0] < square < SAFE_SQUARES[1]
         factors[document] = 1 / np.sqrt(square) if square else 1
     return fine
 
 
-@summing
+@compiled_sum
 def _square(vector: Vectors) -> float:
     square = 0.0
     for at in range(len(vector)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.gpu_loader import Block
-from r2med.retrieve.dense.rounding import Rounding
+from r2med.retrieve.dense.rounding import SAFE_SQUARES, Rounding
 
 MOST = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
@@ -33,12 +34,12 @@ class Products:
     def __init__(self, queries: Vectors, cosine: bool, rounding: Rounding, threads: int) -> None:
         self._queries, self._cosine, self._rounding, self._threads = queries, cosine, rounding, threads
 
-    def write(self, batch: list[Block], scores: Vectors, then: Any = None) -> None:
+    def write(self, batch: list[Block], scores: Vectors, after: Callable[[], object] | None = None) -> None:
         """Write the scores of documents; there may be room behind them. Raises ValueError if a vector is not finite.
 
-        `then` is what shortlists expect after that, if threads can go on with it by themselves.
+        `after` is what will be done with them: threads may make themselves ready for it.
         """
-        self._multiply(batch, self._pieces(batch), scores, then)
+        self._multiply(batch, self._pieces(batch), scores, after)
         _check_documents(batch, scores[0])
 
     def _pieces(self, batch: list[Block]) -> list[Piece]:
@@ -52,7 +53,9 @@ class Products:
                 column, left, at = column + end - at, left - (end - at), end
         return pieces
 
-    def _multiply(self, batch: list[Block], pieces: list[Piece], scores: Vectors, then: Any = None) -> None:
+    def _multiply(
+        self, batch: list[Block], pieces: list[Piece], scores: Vectors, after: Callable[[], object] | None = None
+    ) -> None:
         """Write the scores of the documents of a batch, piece by piece."""
 
         def multiply(piece: Piece) -> None:
@@ -93,7 +96,7 @@ def _longest(documents: Vectors) -> float:
     """Return the largest length of every n-th document: reading all once more would cost a sixth of the product."""
     some = documents[:: max(1, min(64, len(documents) // 16))]
     squares = np.einsum("ij,ij->i", some, some).max(initial=0)
-    if not 2.0**-80 < squares < 2.0**100:
+    if not SAFE_SQUARES[0] < squares < SAFE_SQUARES[1]:
         squares = np.einsum("ij,ij->i", some, some, dtype=np.float64).max(initial=0)
     return float(np.sqrt(squares))
 
@@ -103,7 +106,7 @@ def _unit_length(first: int, documents: Vectors) -> tuple[Vectors, Vectors]:
     with np.errstate(all="ignore"):
         squares = np.einsum("ij,ij->i", documents, documents)
         factors = (1 / np.sqrt(squares)).astype(np.float32)
-    odd = np.flatnonzero(~((squares > 2.0**-80) & (squares < 2.0**100)))
+    odd = np.flatnonzero(~((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])))
     if len(odd):  # zero, not finite, or squares that float32 cannot hold
         if len(bad := odd[~np.isfinite(documents[odd]).all(axis=1)]):
             raise ValueError(f"row {first + bad[0]} has NaN or infinite values")

@@ -20,6 +20,9 @@ UNIT = 2.0**-24
 LEAST = 12 * UNIT
 """The working bound at least, if hardly any rounding is seen; with a thousand dimensions 45 UNIT are usual."""
 
+SAFE_SQUARES = (2.0**-80, 2.0**100)
+"""Squares of lengths between which float32 takes them precisely."""
+
 
 class Rounding:
     """What is known of the scores of some queries, and what deviations are relative to."""

@@ -1,0 +1,69 @@
+"""Products that threads take without the interpreter's lock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from r2med.encoders.encoder import Vectors
+from r2med.engine.threads import share
+from r2med.retrieve.dense import product_kernels
+from r2med.retrieve.dense.arithmetic import sgemm_address
+from r2med.retrieve.dense.compiled_shortlists import FinalStep
+from r2med.retrieve.dense.gpu_loader import Block
+from r2med.retrieve.dense.jit import reached, wait
+from r2med.retrieve.dense.products import MOST, Piece, Products
+
+CALL = 1 << 33
+"""Multiplications after which a call returns: Ctrl-C waits for it."""
+
+
+class CompiledProducts(Products):
+    """Products by compiled loops: one call for all that a thread takes."""
+
+    def _multiply(
+        self, batch: list[Block], pieces: list[Piece], scores: Vectors, after: Callable[[], object] | None = None
+    ) -> None:
+        if not self._queries.size:
+            return super()._multiply(batch, pieces, scores)
+        product, count, here = self.product(batch, pieces, scores), len(pieces), threading.get_ident()
+        final = after if isinstance(after, FinalStep) else None
+
+        def multiply(_: list[Block]) -> None:
+            number, helps = 0, threading.get_ident() != here
+            while number < count:
+                number = final.join(product) if final and helps else product_kernels.multiply(product)
+            if not helps:
+                wait(product.pieces_done, count)
+
+        # Each thread has the vectors as long as it may read them, though whoever asked may have given up.
+        share(multiply, [batch] * self._threads, self._threads, lambda: reached(product.pieces_done, count))
+        self._rounding.saw(product.longest.max())
+        return super()._multiply(batch, [pieces[number] for number in np.flatnonzero(product.odd)], scores)
+
+    def product(self, batch: list[Block], pieces: list[Piece], scores: Vectors) -> product_kernels.Product:
+        """Return what threads have to multiply."""
+        return product_kernels.Product(
+            blas=sgemm_address(),
+            queries=self._queries,
+            cosine=self._cosine,
+            pieces=_table(batch, pieces),
+            scores=scores,
+            most=max(1, CALL // (self._queries.size * MOST)),
+            pieces_taken=np.zeros(1, np.int64),
+            pieces_done=np.zeros(1, np.int64),
+            longest=np.zeros(len(pieces)),
+            odd=np.zeros(len(pieces), np.bool_),
+        )
+
+
+def _table(batch: list[Block], pieces: list[Piece]) -> product_kernels.Pieces:
+    """Return where the documents of pieces lie in memory."""
+    addresses = np.array([block.ctypes.data for _, block in batch], np.int64)
+    sizes = np.array([block.strides[0] for _, block in batch], np.int64)
+    halves = np.array([block.dtype == np.float16 for _, block in batch], np.bool_)
+    blocks, starts, ends, columns = np.array(pieces, np.int64).reshape(-1, 4).T
+    at = addresses[blocks] + starts * sizes[blocks]
+    return product_kernels.Pieces(at, ends - starts, halves[blocks], columns.copy())
