@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from r2med.retrieve.dense import exact
 
 pytest.importorskip("numba")
 
-from r2med.retrieve.dense import compiled_products, compiled_shortlists, jit
+from r2med.retrieve.dense import compiled_products, compiled_shortlists, jit, product_kernels
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -49,6 +50,34 @@ def test_everything_is_compiled_before_a_search_and_serves_all_of_them(monkeypat
         exact.search_exact(np.asfortranarray(queries)[::2], blocks[:-1], k, ranks, cosine=cosine, device="cpu")
     assert any(before)
     assert [len(function.signatures) for function in functions] == before
+
+
+def test_what_was_kept_of_other_code_is_forgotten(monkeypatch, tmp_path):
+    flushed = []
+    cache = SimpleNamespace(cache_path=str(tmp_path), flush=lambda: flushed.append(1))
+    monkeypatch.setattr(jit, "_functions", [SimpleNamespace(_cache=cache)])
+    for _ in range(3):
+        jit.forget_others()
+    assert len(flushed) == 1
+    [note] = tmp_path.iterdir()
+    note.write_text("of another version")
+    jit.forget_others()
+    assert len(flushed) == 2
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_half_precision_is_widened_bit_for_bit(flush):
+    halves = np.arange(1 << 16, dtype=np.uint16)
+    halves = halves[halves & 0x7FFF < 0x7C00]  # finite
+    floats = np.empty(len(halves), np.float32)
+    expected = halves.view(np.float16).astype(np.float32).view(np.uint32)
+    torch = pytest.importorskip("torch")
+    torch.set_flush_denormal(flush)
+    try:
+        product_kernels.widen(halves, floats)
+    finally:
+        torch.set_flush_denormal(False)
+    assert (floats.view(np.uint32) == expected).all()
 
 
 @pytest.mark.parametrize("where", ["multiply_and_finish", "finish"])

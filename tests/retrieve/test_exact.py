@@ -322,6 +322,22 @@ def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(m
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
+@pytest.mark.parametrize("device", ["cpu", "compiled"])
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_a_document_too_long_for_float32_is_refused_though_no_sample_has_it(device, k):
+    documents = np.ones((33, 2), np.float32) * np.arange(33, dtype=np.float32)[:, None]
+    documents[1] = 3e38, -3e38
+    queries = np.array([[2, 2], [1, 2]], np.float32)
+    with pytest.raises(ValueError, match="row 1: a score exceeds float32"):
+        search_exact(queries, [(0, documents)], k, np.arange(33, dtype=np.int32), device=device)
+
+
+def test_more_documents_than_ranks_are_refused():
+    documents = np.ones((5, 2), np.float32)
+    with pytest.raises(ValueError, match="row 4 has no rank: there are 4"):
+        search_exact(documents, [(0, documents)], 1, np.arange(4, dtype=np.int32), device="cpu")
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_memory_stays_bounded_whatever_the_size_of_the_corpus(device):
     rows, dimension, count, memory = 2000, 128, 40, 16 << 20

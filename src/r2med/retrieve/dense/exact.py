@@ -64,7 +64,7 @@ def search_exact(
     files stay open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
     Lengths of vectors are sampled: one document millions of times as long as its neighbours, whose sums cancel, may be
-    missed.
+    missed, unless they exceed float32: that is refused.
     `kept` is a list that stays between searches of the same blocks, which can then be read twice: it takes their
     vectors on the GPU, if they fit there.
     """
@@ -118,6 +118,7 @@ def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
     try:
         from r2med.retrieve.dense import compiled, jit
 
+        jit.forget_others()
         try:
             return compiled.compile_all()
         except Exception:

@@ -170,7 +170,8 @@ def reach(scores: Vectors, k: int) -> Vectors:
     size = max(1, min(BUNDLE, width // (4 * k)))
     count = width // size
     maxima = scores[:, : size * count].reshape(lines, size, count).max(axis=1) if size > 1 else scores
-    return np.asarray(np.partition(maxima, count - k, axis=1)[:, count - k])
+    kth = np.partition(maxima, count - k, axis=1)[:, count - k]
+    return np.where(np.isnan(kth), np.float32(-np.inf), kth)  # a sum that exceeds float32: no score is below it
 
 
 def _descending(scores: Vectors) -> Positions:

@@ -7,7 +7,9 @@ the next process.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -17,6 +19,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from r2med.store.files import write_atomically
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,6 +48,16 @@ def forget() -> None:
     for function in _functions:
         with contextlib.suppress(Exception):
             function._cache.flush()
+
+
+def forget_others() -> None:
+    """Forget what was kept of other code than this: numba itself looks only at the file that a function is in."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))
+    with contextlib.suppress(Exception):  # nothing is kept here
+        note = Path(_functions[0]._cache.cache_path) / f"{Path(__file__).parent.name}.digest"
+        if not note.exists() or note.read_text() != digest.hexdigest():
+            forget()
+            write_atomically(note, digest.hexdigest().encode())
 
 
 def _pointer(typing: Any, address: Any) -> Any:

@@ -130,6 +130,8 @@ def choose(
                 lists.kth_best[line] = _kth_largest(maxima, count, k, keys)
             else:  # so few that it would be far below the k-th largest of all
                 lists.kth_best[line] = _kth_largest(of_line, width, k, keys)
+            if np.isnan(lists.kth_best[line]):  # a sum that exceeds float32: no score is below it
+                lists.kth_best[line] = -np.inf
         floor = _floor(lists.kth_best[line], margins[line])
         while position < count:
             if maxima[position] >= floor:
@@ -342,6 +344,8 @@ def _decide(
     if side.cosine:
         score, doubt = (score / size if size > 0 else 0.0), 4 * (dimension + 8) * 2.0**-53
     fast = lists.scores[line, column]
+    if not np.isfinite(fast):  # it was chosen by a sum that exceeds float32, and others were not
+        score = np.inf
     lists.scores[line, column] = score
     lists.exact[line, column] = True
     least, most = np.float32(score - doubt), np.float32(score + doubt)

@@ -16,6 +16,9 @@ from r2med.retrieve.dense.rounding import SAFE_SQUARES
 INFINITE = 0x7C00
 """The bits of a number of half precision, without its sign, from which on it is infinite or NaN."""
 
+SMALLEST_NORMAL = 0x0400
+"""Those of 2^-14."""
+
 
 class Pieces(NamedTuple):
     """Documents of products: where their vectors lie, how many they are, of half precision or not, their column."""
@@ -101,14 +104,20 @@ def _square(vector: Vectors) -> float:
 
 @compiled
 def widen(halves: npt.NDArray[np.uint16], floats: Vectors) -> int:
-    """Write numbers of half precision in single precision, if they are finite; return the bits of the largest."""
+    """Write numbers of half precision in single precision, if they are finite; return the bits of the largest.
+
+    No step has a subnormal float32: a thread may be told to take those for 0.
+    """
     bits, largest = floats.view(np.uint32), np.uint16(0)
     for at in range(len(halves)):
         size = np.uint16(halves[at] & np.uint16(0x7FFF))
         largest = max(largest, size)
-        bits[at] = np.uint32(size) << np.uint32(13)  # exponents are 112 too small
+        # Exponents are 112 too small. Below 2^-14 there is no leading one: it is put there, and taken off below.
+        exponents = np.uint32(113 if size < SMALLEST_NORMAL else 112)
+        bits[at] = (np.uint32(size) << np.uint32(13)) + (exponents << np.uint32(23))
     for at in range(len(halves)):
-        floats[at] *= np.float32(2.0**112)
+        size = np.uint16(halves[at] & np.uint16(0x7FFF))
+        floats[at] -= np.float32(2.0**-14 if size < SMALLEST_NORMAL else 0.0)
     for at in range(len(halves)):
         bits[at] |= np.uint32(halves[at] & np.uint16(0x8000)) << np.uint32(16)
     return int(largest)

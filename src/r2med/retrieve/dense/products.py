@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
+from r2med.retrieve.dense.arithmetic import check_scores
 from r2med.retrieve.dense.gpu_loader import Block
 from r2med.retrieve.dense.rounding import SAFE_SQUARES, Rounding
 
@@ -77,12 +78,13 @@ class Products:
 
 
 def _check_documents(batch: list[Block], scores: Vectors) -> None:
-    """Raise ValueError if a vector is not finite: its score with any one query is not, either."""
+    """Raise ValueError if a score with one query is not finite: its vector is not, or too long."""
     at = 0
     for first, block in batch:
         for index in np.flatnonzero(~np.isfinite(scores[at : at + len(block)])):
             if not np.isfinite(block[index]).all():
                 raise ValueError(f"row {first + index} has NaN or infinite values")
+            check_scores(np.array([first + index], np.int32), scores[at + index : at + index + 1])
         at += len(block)
 
 

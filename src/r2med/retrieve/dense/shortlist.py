@@ -56,7 +56,10 @@ class Shortlists:
     def _rescore(self, lines: Positions, columns: Positions) -> float:
         """Replace scores by exact ones; return the largest deviation seen, relative to the sums on the way to them."""
         exact = self._rescorer.score(lines + self._lines.start, self.rows[lines, columns])
-        deviations = np.abs(self.scores[lines, columns] - exact)
+        # What was chosen by a sum that exceeds float32 is told at the end: others were not chosen because of it.
+        exact[~np.isfinite(self.scores[lines, columns])] = np.inf
+        with np.errstate(invalid="ignore"):
+            deviations = np.abs(self.scores[lines, columns] - exact)
         self.scores[lines, columns] = exact
         self.exact[lines, columns] = True
         off = deviations > 0
