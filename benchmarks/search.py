@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from r2med.retrieve.dense import exact
-from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.exact import exact_search
+from r2med.retrieve.dense.exact.exact_search import search_exact
 
 BEIR_CHUNK = 50_000
 Contenders = dict[str, Callable[[], Any]]
@@ -68,8 +68,8 @@ def contenders(queries: Any, documents: Any, blocks: list[tuple[int, Any]], k: i
     memory = 4 * documents.nbytes + (2 << 30)
 
     def search(worthwhile: int, cosine: bool = False) -> Any:
-        exact.WORTHWHILE = worthwhile
-        return exact.search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, cosine=cosine)
+        exact_search.WORTHWHILE = worthwhile
+        return exact_search.search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, cosine=cosine)
 
     found: Contenders = {
         "sgemm, numpy": lambda: np.matmul(queries, documents.T, out=out),
@@ -159,8 +159,8 @@ def on_gpu(args: argparse.Namespace) -> None:
     """Time searches that stream and that find the vectors on the GPU, and what bounds them."""
     import torch
 
-    from r2med.retrieve.dense.gpu_loader import Chunk
-    from r2med.retrieve.dense.rescoring import Rescorer
+    from r2med.retrieve.dense.exact.gpu_loader import Chunk
+    from r2med.retrieve.dense.exact.rescoring import Rescorer
 
     rescoring, real = [0.0], Rescorer.score
 

@@ -12,7 +12,7 @@ from r2med.errors import MissingExtraError
 from r2med.results.record import Record
 from r2med.retrieve.dense import approximate
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
-from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.recall import mean_recall, sampled
 from r2med.stages import retriever
 from r2med.store import Store

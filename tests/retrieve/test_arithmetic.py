@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from r2med.retrieve.dense import arithmetic
+from r2med.retrieve.dense.exact import arithmetic
 
 torch = pytest.importorskip("torch")
 

@@ -10,17 +10,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from r2med.retrieve.dense import exact
+from r2med.retrieve.dense.exact import exact_search
 
 pytest.importorskip("numba")
 
-from r2med.retrieve.dense import compiled_products, compiled_shortlists, jit, product_kernels
+from r2med.retrieve.dense.exact import compiled_products, compiled_shortlists, jit, product_kernels
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
-    monkeypatch.setattr(exact, "WORTHWHILE", 250)
-    monkeypatch.setattr(exact, "_done", 0)
-    assert [exact._way(100)[1].__name__ for _ in range(3)] == [
+    monkeypatch.setattr(exact_search, "WORTHWHILE", 250)
+    monkeypatch.setattr(exact_search, "_done", 0)
+    assert [exact_search._way(100)[1].__name__ for _ in range(3)] == [
         "GroupedShortlists",
         "GroupedShortlists",
         "CompiledShortlists",
@@ -29,9 +29,9 @@ def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
 
 def test_everything_is_compiled_before_a_search_and_serves_all_of_them(monkeypatch):
     # A thread that compiles when the process ends aborts it; and a search would take ten seconds.
-    monkeypatch.setattr(exact, "WORTHWHILE", 0)
+    monkeypatch.setattr(exact_search, "WORTHWHILE", 0)
     monkeypatch.setenv("R2MED_THREADS", "3")
-    functions = exact._compiled() and jit._functions
+    functions = exact_search._compiled() and jit._functions
     before = [len(function.signatures) for function in functions]
     random = np.random.default_rng(1)
     for kind, count, dimension, k, cosine in [
@@ -46,8 +46,8 @@ def test_everything_is_compiled_before_a_search_and_serves_all_of_them(monkeypat
         for array in (queries, documents, ranks):
             array.flags.writeable = False
         blocks = [(at, documents[at : at + 700]) for at in range(0, count, 700)]
-        exact.search_exact(queries, blocks, k, ranks, cosine=cosine, device="cpu")
-        exact.search_exact(np.asfortranarray(queries)[::2], blocks[:-1], k, ranks, cosine=cosine, device="cpu")
+        exact_search.search_exact(queries, blocks, k, ranks, cosine=cosine, device="cpu")
+        exact_search.search_exact(np.asfortranarray(queries)[::2], blocks[:-1], k, ranks, cosine=cosine, device="cpu")
     assert any(before)
     assert [len(function.signatures) for function in functions] == before
 
@@ -91,9 +91,9 @@ def test_what_fails_on_another_thread_fails_the_search(monkeypatch, where):
         came.wait(30)
         return real(*args)
 
-    monkeypatch.setattr(exact, "WORTHWHILE", 0)
+    monkeypatch.setattr(exact_search, "WORTHWHILE", 0)
     monkeypatch.setenv("R2MED_THREADS", "2")
-    exact._compiled()
+    exact_search._compiled()
     real = getattr(kernels, where)
     if where == "multiply_and_finish":
         patient = compiled_products.product_kernels.multiply
@@ -105,7 +105,7 @@ def test_what_fails_on_another_thread_fails_the_search(monkeypatch, where):
     monkeypatch.setattr(kernels, where, failing)
     documents = np.eye(600, dtype=np.float32)
     with pytest.raises(MemoryError, match="no room"):
-        exact.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
+        exact_search.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
 
 
 def test_a_thread_that_goes_on_by_itself_is_waited_for(monkeypatch):
@@ -138,14 +138,14 @@ def test_a_thread_that_goes_on_by_itself_is_waited_for(monkeypatch):
             helper.start()
             work(items[0])
 
-    monkeypatch.setattr(exact, "WORTHWHILE", 0)
+    monkeypatch.setattr(exact_search, "WORTHWHILE", 0)
     monkeypatch.setenv("R2MED_THREADS", "2")
-    exact._compiled()
+    exact_search._compiled()
     monkeypatch.setattr(kernels, "multiply_and_finish", join)
     for room in (compiled_products, compiled_shortlists):
         monkeypatch.setattr(room, "share", share)
     documents = np.eye(600, dtype=np.float32)
-    found = exact.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
+    found = exact_search.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
     assert [rows.tolist() for rows, _ in found] == [[row] for row in range(600)]
     assert joined[0].parts_done[0] == len(joined[0].ends)
 
@@ -154,11 +154,11 @@ COMPILED = """
 import logging
 logging.basicConfig(format="%(message)s", level=logging.INFO)
 import numpy as np
-from r2med.retrieve.dense import exact
-exact.WORTHWHILE = 0
+from r2med.retrieve.dense.exact import exact_search
+exact_search.WORTHWHILE = 0
 documents = np.eye(5, dtype=np.float32)
-found = exact.search_exact(documents, [(0, documents)], 1, np.arange(5, dtype=np.int32), device="cpu")
-print([rows.tolist() for rows, _ in found], exact._way(1)[1].__name__)
+found = exact_search.search_exact(documents, [(0, documents)], 1, np.arange(5, dtype=np.int32), device="cpu")
+print([rows.tolist() for rows, _ in found], exact_search._way(1)[1].__name__)
 """
 
 
@@ -176,7 +176,7 @@ def test_what_was_compiled_is_kept_and_made_again_where_it_cannot_be_read(tmp_pa
     assert kept
     for path in kept:  # of another version, in which other classes are named
         version = path.read_bytes()[: path.read_bytes().index(b".") + 1]
-        path.write_bytes(version + b"cr2med.retrieve.dense.kernels\nNoSuchClass\n.")
+        path.write_bytes(version + b"cr2med.retrieve.dense.exact.kernels\nNoSuchClass\n.")
     assert by_numba(NUMBA_CACHE_DIR=str(tmp_path)) == ("CompiledShortlists", "")
     assert all(b"NoSuchClass" not in path.read_bytes() for path in tmp_path.rglob("*.nbi"))
 

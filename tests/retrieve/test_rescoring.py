@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.retrieve.dense.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rescoring import Rescorer
 
 
 def test_blocks_that_come_while_others_are_scored_again_disturb_nothing():

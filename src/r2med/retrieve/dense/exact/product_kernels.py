@@ -9,9 +9,9 @@ import numpy.typing as npt
 from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Exact, Positions
-from r2med.retrieve.dense.jit import compiled, compiled_sum, fetch_add, pointer, sgemm
-from r2med.retrieve.dense.rounding import SAFE_SQUARES
+from r2med.retrieve.dense.exact.arithmetic import Exact, Positions
+from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer, sgemm
+from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES
 
 INFINITE = 0x7C00
 """The bits of a number of half precision, without its sign, from which on it is infinite or NaN."""

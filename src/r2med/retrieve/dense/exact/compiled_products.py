@@ -9,12 +9,12 @@ import numpy as np
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense import product_kernels
-from r2med.retrieve.dense.arithmetic import sgemm_address
-from r2med.retrieve.dense.compiled_shortlists import FinalStep
-from r2med.retrieve.dense.gpu_loader import Block
-from r2med.retrieve.dense.jit import reached, wait
-from r2med.retrieve.dense.products import MOST, Piece, Products
+from r2med.retrieve.dense.exact import product_kernels
+from r2med.retrieve.dense.exact.arithmetic import sgemm_address
+from r2med.retrieve.dense.exact.compiled_shortlists import FinalStep
+from r2med.retrieve.dense.exact.gpu_loader import Block
+from r2med.retrieve.dense.exact.jit import reached, wait
+from r2med.retrieve.dense.exact.products import MOST, Piece, Products
 
 CALL = 1 << 33
 """Multiplications after which a call returns: Ctrl-C waits for it."""

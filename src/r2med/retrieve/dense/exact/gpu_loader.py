@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.retrieve.dense.arithmetic import Exact, tensor
+from r2med.retrieve.dense.exact.arithmetic import Exact, tensor
 
 HALF = 2.0**-11
 """The relative rounding error of half precision at most, above what it calls subnormal."""

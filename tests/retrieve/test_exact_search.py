@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense import compiled_shortlists, exact, grouped
-from r2med.retrieve.dense.exact import search_exact
-from r2med.retrieve.dense.products import Products
+from r2med.retrieve.dense.exact import compiled_shortlists, exact_search, grouped
+from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact.products import Products
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
@@ -20,13 +20,13 @@ DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
 
 @pytest.fixture(autouse=True)
 def _code_of_gpus_and_of_large_searches_runs_here(monkeypatch):
-    real, worthwhile = exact._gpu, exact.WORTHWHILE
+    real, worthwhile = exact_search._gpu, exact_search.WORTHWHILE
 
     def gpu(device):
-        monkeypatch.setattr(exact, "WORTHWHILE", 0 if device == "compiled" else worthwhile)
+        monkeypatch.setattr(exact_search, "WORTHWHILE", 0 if device == "compiled" else worthwhile)
         return {"gpu": "cpu", "compiled": None}.get(device) or real("cpu" if device == "compiled" else device)
 
-    monkeypatch.setattr(exact, "_gpu", gpu)
+    monkeypatch.setattr(exact_search, "_gpu", gpu)
 
 
 def ranking(found, ranks):
@@ -112,8 +112,8 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
     elif kind == "ulps":
         documents = np.nextafter(documents, rng.choice(np.float32([-9, 9]), documents.shape))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "BATCH_DOCUMENTS", batch)
-        patch.setattr(exact, "BATCH_SCORES", 1)
+        patch.setattr(exact_search, "BATCH_DOCUMENTS", batch)
+        patch.setattr(exact_search, "BATCH_SCORES", 1)
         patch.setattr(compiled_shortlists, "SPARE", 32)
         patch.setattr(grouped, "SPARE", 32)
         check(queries, documents, k, cosine=cosine, seed=seed)
@@ -234,7 +234,7 @@ from pathlib import Path
 import numpy as np
 from r2med.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
-from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -369,7 +369,7 @@ real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
 import numpy as np
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.exact import search_exact
+from r2med.retrieve.dense.exact.exact_search import search_exact
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found

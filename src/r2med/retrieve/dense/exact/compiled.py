@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from r2med.retrieve.dense.arithmetic import sgemm_address
-from r2med.retrieve.dense.compiled_products import CompiledProducts
-from r2med.retrieve.dense.compiled_shortlists import CompiledShortlists
-from r2med.retrieve.dense.jit import reached
-from r2med.retrieve.dense.products import Piece, Products
-from r2med.retrieve.dense.rescoring import Rescorer
-from r2med.retrieve.dense.rounding import Rounding
+from r2med.retrieve.dense.exact.arithmetic import sgemm_address
+from r2med.retrieve.dense.exact.compiled_products import CompiledProducts
+from r2med.retrieve.dense.exact.compiled_shortlists import CompiledShortlists
+from r2med.retrieve.dense.exact.jit import reached
+from r2med.retrieve.dense.exact.products import Piece, Products
+from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rounding import Rounding
 
 
 def compile_all() -> tuple[type[Products], type[CompiledShortlists]]:

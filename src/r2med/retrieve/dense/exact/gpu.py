@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Rows, check_scores, full_precision
-from r2med.retrieve.dense.gpu_loader import BUNDLE, HALF, SMALLEST, Block, Chunk, Loader, loaded_ahead
-from r2med.retrieve.dense.rescoring import Rescorer
+from r2med.retrieve.dense.exact.arithmetic import Rows, check_scores, full_precision
+from r2med.retrieve.dense.exact.gpu_loader import BUNDLE, HALF, SMALLEST, Block, Chunk, Loader, loaded_ahead
+from r2med.retrieve.dense.exact.rescoring import Rescorer
 
 HITS = 1 << 18
 """Bundles with a candidate that are looked at together."""

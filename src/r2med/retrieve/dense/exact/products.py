@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.arithmetic import check_scores
-from r2med.retrieve.dense.gpu_loader import Block
-from r2med.retrieve.dense.rounding import SAFE_SQUARES, Rounding
+from r2med.retrieve.dense.exact.arithmetic import check_scores
+from r2med.retrieve.dense.exact.gpu_loader import Block
+from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES, Rounding
 
 MOST = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""

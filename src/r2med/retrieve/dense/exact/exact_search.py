@@ -23,16 +23,16 @@ import numpy.typing as npt
 from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.arithmetic import Rows, check_scores, own_threads
-from r2med.retrieve.dense.gpu import GpuSearch
-from r2med.retrieve.dense.gpu_loader import Block, Chunk
-from r2med.retrieve.dense.grouped import GroupedShortlists
-from r2med.retrieve.dense.products import Products
-from r2med.retrieve.dense.rescoring import Rescorer
-from r2med.retrieve.dense.rounding import Rounding
+from r2med.retrieve.dense.exact.arithmetic import Rows, check_scores, own_threads
+from r2med.retrieve.dense.exact.gpu import GpuSearch
+from r2med.retrieve.dense.exact.gpu_loader import Block, Chunk
+from r2med.retrieve.dense.exact.grouped import GroupedShortlists
+from r2med.retrieve.dense.exact.products import Products
+from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rounding import Rounding
 
 if TYPE_CHECKING:
-    from r2med.retrieve.dense.compiled_shortlists import CompiledShortlists
+    from r2med.retrieve.dense.exact.compiled_shortlists import CompiledShortlists
 
 log = logging.getLogger("r2med")
 
@@ -116,7 +116,7 @@ def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
     if not importlib.util.find_spec("numba"):
         return None
     try:
-        from r2med.retrieve.dense import compiled, jit
+        from r2med.retrieve.dense.exact import compiled, jit
 
         jit.forget_others()
         try:

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense import kernels
-from r2med.retrieve.dense.arithmetic import Rows, check_scores
-from r2med.retrieve.dense.jit import count_up, reached, wait
-from r2med.retrieve.dense.product_kernels import Product
-from r2med.retrieve.dense.rescoring import Rescorer
-from r2med.retrieve.dense.rounding import Rounding
-from r2med.retrieve.dense.shortlist import SAMPLED, SPARE, Shortlists, parts
+from r2med.retrieve.dense.exact import kernels
+from r2med.retrieve.dense.exact.arithmetic import Rows, check_scores
+from r2med.retrieve.dense.exact.jit import count_up, reached, wait
+from r2med.retrieve.dense.exact.product_kernels import Product
+from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rounding import Rounding
+from r2med.retrieve.dense.exact.shortlist import SAMPLED, SPARE, Shortlists, parts
 
 LINES = 8
 """Queries of a part at least, if each thread has so many."""

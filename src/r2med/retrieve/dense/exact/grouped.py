@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows, check_scores
-from r2med.retrieve.dense.rescoring import Rescorer
-from r2med.retrieve.dense.rounding import LEAST, Rounding
-from r2med.retrieve.dense.shortlist import BUNDLE, SAMPLED, SPARE, Shortlists, parts
+from r2med.retrieve.dense.exact.arithmetic import Exact, Positions, Rows, check_scores
+from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rounding import LEAST, Rounding
+from r2med.retrieve.dense.exact.shortlist import BUNDLE, SAMPLED, SPARE, Shortlists, parts
 
 GROUPS = 4
 """Threads that choose by NumPy: each of many short steps needs the interpreter's lock."""

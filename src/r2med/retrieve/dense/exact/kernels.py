@@ -9,12 +9,12 @@ import numpy.typing as npt
 from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.arithmetic import Exact, Positions, Rows
-from r2med.retrieve.dense.jit import compiled, compiled_sum, fetch_add, pointer, wait
-from r2med.retrieve.dense.product_kernels import Product, multiply, widen
-from r2med.retrieve.dense.rescoring import BlockAddresses
-from r2med.retrieve.dense.rounding import LEAST
-from r2med.retrieve.dense.shortlist import BUNDLE
+from r2med.retrieve.dense.exact.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer, wait
+from r2med.retrieve.dense.exact.product_kernels import Product, multiply, widen
+from r2med.retrieve.dense.exact.rescoring import BlockAddresses
+from r2med.retrieve.dense.exact.rounding import LEAST
+from r2med.retrieve.dense.exact.shortlist import BUNDLE
 
 LANES = 16
 """Bundles side by side, which the largest are found of at once."""
