@@ -14,7 +14,7 @@ from r2med.retrieve.dense.exact import exact_search
 
 pytest.importorskip("numba")
 
-from r2med.retrieve.dense.exact import compiled_products, compiled_shortlists, jit, product_kernels
+from r2med.retrieve.dense.exact import compiled, compiled_products, compiled_shortlists, jit, product_kernels
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -50,6 +50,18 @@ def test_everything_is_compiled_before_a_search_and_serves_all_of_them(monkeypat
         exact_search.search_exact(np.asfortranarray(queries)[::2], blocks[:-1], k, ranks, cosine=cosine, device="cpu")
     assert any(before)
     assert [len(function.signatures) for function in functions] == before
+
+
+def test_where_no_blas_can_be_called_numpy_multiplies_and_the_rest_is_compiled(monkeypatch):
+    monkeypatch.setattr(compiled, "sgemm_address", lambda: 0)
+    way = compiled.compile_all()
+    assert [each.__name__ for each in way] == ["Products", "CompiledShortlists"]
+    monkeypatch.setattr(exact_search, "_way", lambda _: way)
+    documents = np.random.default_rng(1).standard_normal((3000, 8)).astype(np.float32)
+    ranks = np.arange(3000, dtype=np.int32)
+    found = exact_search.search_exact(documents[:40], [(0, documents)], 5, ranks, device="cpu")
+    scores = (documents[:40].astype(np.float64) @ documents.T).astype(np.float32)
+    assert [set(rows.tolist()) for rows, _ in found] == [set(np.argsort(-line)[:5].tolist()) for line in scores]
 
 
 def test_what_was_kept_of_other_code_is_forgotten(monkeypatch, tmp_path):
