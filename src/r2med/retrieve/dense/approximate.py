@@ -28,7 +28,7 @@ from r2med.engine import cores, map_threads
 from r2med.engine.reporting import Reporter
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.embeddings import SHARD
-from r2med.retrieve.dense.exact.arithmetic import Rows
+from r2med.retrieve.dense.exact.arrays import Rows
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.run import NO_DOCUMENT, best
 from r2med.store import Artefact, Store, digest

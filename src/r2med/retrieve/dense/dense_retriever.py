@@ -23,7 +23,7 @@ from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
-from r2med.retrieve.dense.exact.arithmetic import Rows
+from r2med.retrieve.dense.exact.arrays import Rows
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.gpu_loader import Chunk
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes

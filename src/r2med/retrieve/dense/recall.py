@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arithmetic import Positions, Rows
+from r2med.retrieve.dense.exact.arrays import Positions, Rows
 from r2med.retrieve.run import best
 
 SAMPLE = 50

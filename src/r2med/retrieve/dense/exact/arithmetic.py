@@ -18,18 +18,8 @@ import numpy.typing as npt
 from r2med.engine import cores
 
 Value = TypeVar("Value")
-Rows = npt.NDArray[np.int32]
-Positions = npt.NDArray[np.int64]
-Exact = npt.NDArray[np.float64]
 _making = threading.Lock()
 """Of what is made once, by one of several searches at a time."""
-
-
-def check_scores(rows: Rows, scores: npt.NDArray[np.float32]) -> None:
-    """Raise ValueError if one of the scores of some rows, which may be the same in every line, is not finite."""
-    if not (finite := np.isfinite(scores)).all():
-        row = np.broadcast_to(rows, scores.shape)[~finite][0]
-        raise ValueError(f"row {row}: a score exceeds float32, or a sum on the way to it")
 
 
 def tensor(array: npt.NDArray[Any]) -> Any:

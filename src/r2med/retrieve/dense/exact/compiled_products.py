@@ -11,8 +11,8 @@ from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.exact import product_kernels
 from r2med.retrieve.dense.exact.arithmetic import sgemm_address
+from r2med.retrieve.dense.exact.arrays import Block
 from r2med.retrieve.dense.exact.compiled_shortlists import FinalStep
-from r2med.retrieve.dense.exact.gpu_loader import Block
 from r2med.retrieve.dense.exact.jit import reached, wait
 from r2med.retrieve.dense.exact.products import MOST, Piece, Products
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.exact import kernels
-from r2med.retrieve.dense.exact.arithmetic import Rows, check_scores
+from r2med.retrieve.dense.exact.arrays import Rows, check_scores
 from r2med.retrieve.dense.exact.jit import count_up, reached, wait
 from r2med.retrieve.dense.exact.product_kernels import Product
 from r2med.retrieve.dense.exact.rescoring import Rescorer

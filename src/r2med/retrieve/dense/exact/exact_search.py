@@ -23,9 +23,10 @@ import numpy.typing as npt
 from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
 from r2med.errors import MissingExtraError
-from r2med.retrieve.dense.exact.arithmetic import Rows, check_scores, own_threads
+from r2med.retrieve.dense.exact.arithmetic import own_threads
+from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, check_scores
 from r2med.retrieve.dense.exact.gpu import GpuSearch
-from r2med.retrieve.dense.exact.gpu_loader import Block, Chunk
+from r2med.retrieve.dense.exact.gpu_loader import Chunk
 from r2med.retrieve.dense.exact.grouped import GroupedShortlists
 from r2med.retrieve.dense.exact.products import Products
 from r2med.retrieve.dense.exact.rescoring import Rescorer
@@ -75,12 +76,12 @@ def search_exact(
         raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
     if not len(queries):
         return []
-    k = min(k, max(1, len(ranks)))
+    asked = Asked(queries, min(k, max(1, len(ranks))), ranks, cosine, memory)
     if (gpu := _gpu(device)) is not None:
-        return GpuSearch(queries, k, ranks, cosine, memory, gpu).run(blocks, kept)
+        return GpuSearch(asked, gpu).run(blocks, kept)
     with own_threads() as (multiplying, choosing):
         try:
-            return _Search(queries, k, ranks, cosine, memory, multiplying, choosing).run(blocks)
+            return _Search(asked, multiplying, choosing).run(blocks)
         except SystemError as error:
             if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C in what numba compiled
                 raise KeyboardInterrupt from None
@@ -134,16 +135,8 @@ _spare: list[Vectors] = []
 
 
 class _Search:
-    def __init__(
-        self,
-        queries: Vectors,
-        k: int,
-        ranks: npt.NDArray[np.int32],
-        cosine: bool,
-        memory: int,
-        multiplying: int,
-        choosing: int,
-    ) -> None:
+    def __init__(self, asked: Asked, multiplying: int, choosing: int) -> None:
+        queries, k, ranks, cosine, memory = asked
         self._ranks, self._memory = ranks, memory
         self._rescorer = Rescorer(queries, cosine)
         norms = self._rescorer.norms[:, None]

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arithmetic import Rows, check_scores, full_precision
-from r2med.retrieve.dense.exact.gpu_loader import BUNDLE, HALF, SMALLEST, Block, Chunk, Loader, loaded_ahead
+from r2med.retrieve.dense.exact.arithmetic import full_precision
+from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, check_scores
+from r2med.retrieve.dense.exact.gpu_loader import BUNDLE, HALF, SMALLEST, Chunk, Loader, loaded_ahead
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 
 HITS = 1 << 18
@@ -42,17 +42,10 @@ class ChunkCandidates(NamedTuple):
 class GpuSearch:
     """Searches with one set of queries."""
 
-    def __init__(
-        self,
-        queries: Vectors,
-        k: int,
-        ranks: npt.NDArray[np.int32],
-        cosine: bool,
-        memory: int,
-        device: str,
-    ) -> None:
+    def __init__(self, asked: Asked, device: str) -> None:
         import torch
 
+        queries, k, ranks, cosine, memory = asked
         self._k, self._cosine, self._memory = k, cosine, memory
         self._rescorer = Rescorer(queries, cosine)
         self._device = torch.device(device)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.retrieve.dense.exact.arithmetic import Exact, tensor
+from r2med.retrieve.dense.exact.arithmetic import tensor
+from r2med.retrieve.dense.exact.arrays import Block, Exact
 
 HALF = 2.0**-11
 """The relative rounding error of half precision at most, above what it calls subnormal."""
@@ -27,9 +28,6 @@ BUFFERS = 4
 """Pinned buffers: while one is sent, the next is filled."""
 CONVERTED = 1 << 16
 """Vectors that are converted together."""
-
-Block = tuple[int, npt.NDArray[Any]]
-"""The row of the first document, and vectors in float32 or float16."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.exact.arithmetic import Exact, Positions, Rows, check_scores
+from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows, check_scores
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import LEAST, Rounding
 from r2med.retrieve.dense.exact.shortlist import BUNDLE, SAMPLED, SPARE, Shortlists, parts

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows
 from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer, wait
 from r2med.retrieve.dense.exact.product_kernels import Product, multiply, widen
 from r2med.retrieve.dense.exact.rescoring import BlockAddresses

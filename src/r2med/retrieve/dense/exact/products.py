@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.exact.arithmetic import check_scores
-from r2med.retrieve.dense.exact.gpu_loader import Block
+from r2med.retrieve.dense.exact.arrays import Block, check_scores
 from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES, Rounding
 
 MOST = 1 << 12

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arithmetic import Exact, Positions, Rows
+from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows
 
 TOGETHER = 1 << 16
 """Numbers converted to float64 at once: half a MiB stays in a core's cache."""

@@ -13,7 +13,7 @@ import threading
 
 import numpy as np
 
-from r2med.retrieve.dense.exact.arithmetic import Exact
+from r2med.retrieve.dense.exact.arrays import Exact
 
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""
