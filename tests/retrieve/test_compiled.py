@@ -14,6 +14,8 @@ from r2med.retrieve.dense.exact import exact_search
 
 pytest.importorskip("numba")
 
+import numba
+
 from r2med.retrieve.dense.exact import compiled, compiled_products, compiled_shortlists, jit, product_kernels
 
 
@@ -107,13 +109,8 @@ def test_what_fails_on_another_thread_fails_the_search(monkeypatch, where):
     monkeypatch.setenv("R2MED_THREADS", "2")
     exact_search._compiled()
     real = getattr(kernels, where)
-    if where == "multiply_and_finish":
-        patient = compiled_products.product_kernels.multiply
-        monkeypatch.setattr(
-            compiled_products.product_kernels, "multiply", lambda product: [came.wait(30), patient(product)][1]
-        )
-    else:  # the other thread comes when it is asked
-        monkeypatch.setattr(kernels, "multiply_and_finish", lambda product, _: len(product.odd))
+    if where == "finish":  # threads do not go on by themselves
+        monkeypatch.setattr(kernels, "multiply_and_finish", lambda product, *_: product_kernels.multiply(product))
     monkeypatch.setattr(kernels, where, failing)
     documents = np.eye(600, dtype=np.float32)
     with pytest.raises(MemoryError, match="no room"):
@@ -123,25 +120,28 @@ def test_what_fails_on_another_thread_fails_the_search(monkeypatch, where):
 def test_a_thread_that_goes_on_by_itself_is_waited_for(monkeypatch):
     # It has a part while helpers, and not the thread that searches, get all of what is shared after that.
     kernels, last, joined = compiled_shortlists.kernels, threading.Event(), []
+    count_up = numba.njit(lambda counter: jit.fetch_add(counter, 1))
 
-    def join(product, work):
-        number = compiled_products.product_kernels.multiply(product)
-        while not jit.wait(work.ready, 1):
+    def join(product, work, patient):
+        number = product_kernels.multiply(product)
+        if patient:
+            last.wait(30)
+            return number
+        while not jit.wait(product.pieces_done, len(product.odd)):
             pass
         part = work.parts_taken[0]
         work.parts_taken[0] += 1
         joined.append(work)
         last.set()
         time.sleep(0.2)
-        kernels.finish_part(work, part)
-        jit.count_up(work.parts_done)
+        kernels.finish_part(work, part, 1.0)
+        count_up(work.parts_done)
         return number
 
     def share(work, items, threads, done=None):
         if not items:
             return
         if isinstance(items[0], int):  # the last step
-            last.wait(30)
             helper = threading.Thread(target=lambda: [work(item) for item in items])
             helper.start()
             helper.join()

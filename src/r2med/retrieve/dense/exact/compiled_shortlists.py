@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.exact import kernels
-from r2med.retrieve.dense.exact.arrays import Rows, check_scores
-from r2med.retrieve.dense.exact.jit import count_up, reached, wait
+from r2med.retrieve.dense.exact.arrays import Asked, Rows, check_scores
+from r2med.retrieve.dense.exact.jit import reached, wait
 from r2med.retrieve.dense.exact.product_kernels import Product
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
 from r2med.retrieve.dense.exact.shortlist import SAMPLED, SPARE, Shortlists, parts
+from r2med.retrieve.dense.exact.workspace import Workspace
 
 LINES = 8
 """Queries of a part at least, if each thread has so many."""
@@ -31,11 +31,15 @@ class CompiledShortlists(Shortlists):
     """Makes the decisions of GroupedShortlists; each thread for some of the queries, without the interpreter's lock."""
 
     def __init__(
-        self, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer, threads: int
+        self, asked: Asked, rounding: Rounding, rescorer: Rescorer, workspace: Workspace, threads: int
     ) -> None:
-        lines = slice(0, len(rescorer.queries))
-        super().__init__(lines, k, ranks, rounding, rescorer, room=4 * k + SPARE)
-        self.threads, self._parts = threads, parts(lines.stop, min(threads * PARTS, max(threads, lines.stop // LINES)))
+        lines = len(asked.queries)
+        super().__init__(slice(0, lines), asked, rounding, rescorer, workspace)
+        shape = (lines, 4 * asked.k + SPARE)
+        self.rows = workspace.take("rows of candidates", shape, np.int32)
+        self.scores = workspace.take("scores of candidates", shape, np.float32)
+        self.exact = workspace.take("exact candidates", shape, np.bool_)
+        self.threads, self._parts = threads, parts(lines, min(threads * PARTS, max(threads, lines // LINES)))
 
     def choose(self, scores: Vectors, rows: Rows) -> None:
         """Take the candidates out of the scores of some documents; there may be room behind them."""
@@ -63,12 +67,15 @@ class CompiledShortlists(Shortlists):
             scores=np.zeros((count, self._k), np.float32),
             mixed=np.zeros(count, np.bool_),
             unsure=np.zeros(count, np.bool_),
+            infinite=np.zeros(count, np.bool_),
             doubtful=np.zeros(self.rows.shape, np.bool_),
         )
         work = kernels.Finishing(
             scores=scores,
             rows=rows,
             k=self._k,
+            bounds=self._rounding.bounds,
+            longest=self.longest,
             margins=np.empty(count),
             lists=self._arrays(),
             side=kernels.QuerySide(rescorer.queries, rescorer.norms, np.empty(count), rescorer.cosine),
@@ -77,23 +84,22 @@ class CompiledShortlists(Shortlists):
             ends=ends.copy(),
             line=starts.copy(),
             position=np.zeros(len(ends), np.int64),
-            ready=np.zeros(1, np.int64),
             parts_taken=np.zeros(1, np.int64),
             parts_done=np.zeros(1, np.int64),
             found=found,
         )
         return FinalStep(self, work)
 
-    def bound(self, work: kernels.Finishing) -> None:
-        """Write how far scores may be off: that is known when all documents were seen."""
-        work.margins[:] = self._rounding.margins(self._lines)
-        work.side.unrelated[:] = self._rounding.unrelated(self._lines)
+    @property
+    def longest(self) -> float:
+        """The largest length of a document: how far scores may be off depends on it."""
+        return float(self._rounding.longest)
 
     def settle_part(self, work: kernels.Finishing, part: int) -> None:
         """Finish a part whose lists were full."""
         while work.line[part] < work.ends[part]:
             self.settle_line(work.line[part])
-            kernels.finish_part(work, part)
+            kernels.finish_part(work, part, self.longest)
 
     def results(self, found: kernels.Found) -> list[tuple[Rows, Vectors]]:
         """Return what is found, doubtful scores decided as on all devices. Raises ValueError if one is infinite."""
@@ -104,10 +110,10 @@ class CompiledShortlists(Shortlists):
         for line in mixed.tolist():
             self._cut_line(line)
         ends = np.minimum(self.lengths, self._k).tolist()
-        for line in {*unsure.tolist(), *mixed.tolist()}:
+        for line in {*unsure.tolist(), *mixed.tolist(), *np.flatnonzero(found.infinite).tolist()}:
             here = line, slice(ends[line])
             found.rows[here], found.scores[here] = self.rows[here], self.scores[here]
-        check_scores(found.rows, found.scores)
+            check_scores(found.rows[here], found.scores[here])
         return [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
 
     def _arrays(self) -> kernels.CandidateArrays:
@@ -126,21 +132,20 @@ class FinalStep:
         self._lists, self.work = lists, work
         self._errors: list[BaseException] = []
 
-    def join(self, product: Product) -> int:
+    def join(self, product: Product, patient: bool) -> int:
         """Multiply, and help if all is ready soon after; return the next piece to multiply."""
-        return self._caught(lambda: kernels.multiply_and_finish(product, self.work))
+        return self._caught(lambda: kernels.multiply_and_finish(product, self.work, patient))
 
     def __call__(self) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query as (rows, scores), in no particular order."""
-        lists, work, count = self._lists, self.work, len(self.work.ends)
-        lists.bound(work)
-        count_up(work.ready)
+        lists, work, count, longest = self._lists, self.work, len(self.work.ends), self._lists.longest
 
         def finish(_: int) -> None:
-            self._caught(lambda: kernels.finish(work))
+            self._caught(lambda: kernels.finish(work, longest))
 
-        share(finish, range(lists.threads), lists.threads, lambda: reached(work.parts_done, count))
-        while not self._errors and not wait(work.parts_done, count):
+        if work.parts_taken[0] < count:
+            share(finish, range(lists.threads), lists.threads, lambda: reached(work.parts_done, count))
+        while not (self._errors or reached(work.parts_done, count) or wait(work.parts_done, count)):
             time.sleep(0)  # a thread that joined by itself has no core
         for error in self._errors:
             raise error

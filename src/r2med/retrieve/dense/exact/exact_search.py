@@ -31,6 +31,7 @@ from r2med.retrieve.dense.exact.grouped import GroupedShortlists
 from r2med.retrieve.dense.exact.products import Products
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
+from r2med.retrieve.dense.exact.workspace import Workspace
 
 if TYPE_CHECKING:
     from r2med.retrieve.dense.exact.compiled_shortlists import CompiledShortlists
@@ -130,8 +131,8 @@ def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
         return None
 
 
-_spare: list[Vectors] = []
-"""A buffer for scores that the last search left: the system takes as long to give fresh memory as a product does."""
+_spare: list[Workspace] = []
+"""What the last search left."""
 
 
 class _Search:
@@ -146,23 +147,20 @@ class _Search:
         self._queries = queries
         products, shortlists = _way(queries.size * len(ranks))
         self._products = products(queries, cosine, self._rounding, multiplying)
-        self._shortlists = shortlists(k, ranks, self._rounding, self._rescorer, choosing)
+        try:
+            self._workspace = _spare.pop()
+        except IndexError:  # the first search, or another has it
+            self._workspace = Workspace()
+        self._shortlists = shortlists(asked, self._rounding, self._rescorer, self._workspace, choosing)
         wanted = min(max(choosing * BATCH_SCORES // len(queries), BATCH_DOCUMENTS, 8 * k), len(ranks))
         self._documents_at_once = max(1, min(wanted, memory // 8 // (4 * max(1, *queries.shape))))
 
     def run(self, blocks: Iterable[Block]) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query."""
-        size = len(self._queries) * (self._documents_at_once + APART)
-        try:
-            buffer = _spare.pop()
-        except IndexError:  # the first search, or another has it
-            buffer = np.empty(0, np.float32)
-        if len(buffer) < size:
-            buffer = np.empty(size, np.float32)
         left = len(self._ranks)
         for batch in self._batches(blocks):
             left -= sum(len(block) for _, block in batch)
-            scores, rows = self._place(batch, buffer)
+            scores, rows = self._place(batch)
             if not left:
                 finish = self._shortlists.last(scores, rows)
                 self._score(batch, scores, rows, finish)
@@ -172,7 +170,8 @@ class _Search:
         else:  # fewer documents than ranks
             finish = self._shortlists.last(np.empty((len(self._queries), 0), np.float32), np.empty(0, np.int32))
         found = finish()
-        _spare[:] = [buffer]  # not if anything failed: a thread may still write to it
+        if self._workspace.size <= self._memory // 4:
+            _spare[:] = [self._workspace]  # not if anything failed: a thread may still write to it
         return found
 
     def _batches(self, blocks: Iterable[Block]) -> Iterator[list[Block]]:
@@ -199,11 +198,11 @@ class _Search:
         if batch:
             yield batch
 
-    def _place(self, batch: list[Block], buffer: Vectors) -> tuple[Vectors, Rows]:
+    def _place(self, batch: list[Block]) -> tuple[Vectors, Rows]:
         """Return where the scores of some documents go, with room behind them, and their rows."""
         rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
-        return buffer[: len(self._queries) * (len(rows) + APART)].reshape(len(self._queries), -1), rows
+        return self._workspace.take("scores", (len(self._queries), len(rows) + APART), np.float32), rows
 
     def _score(
         self, batch: list[Block], scores: Vectors, rows: Rows, after: Callable[[], object] | None = None

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows, check_scores
+from r2med.retrieve.dense.exact.arrays import Asked, Exact, Positions, Rows, check_scores
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import LEAST, Rounding
 from r2med.retrieve.dense.exact.shortlist import BUNDLE, SAMPLED, SPARE, Shortlists, parts
+from r2med.retrieve.dense.exact.workspace import Workspace
 
 GROUPS = 4
 """Threads that choose by NumPy: each of many short steps needs the interpreter's lock."""
@@ -23,10 +23,10 @@ class GroupedShortlists:
     """Shortlists of all queries, of which each thread has some."""
 
     def __init__(
-        self, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer, threads: int
+        self, asked: Asked, rounding: Rounding, rescorer: Rescorer, workspace: Workspace, threads: int
     ) -> None:
-        lines = [slice(*part) for part in parts(len(rescorer.queries), min(threads, GROUPS))]
-        self._groups = [(each, Group(each, k, ranks, rounding, rescorer)) for each in lines]
+        lines = [slice(*part) for part in parts(len(asked.queries), min(threads, GROUPS))]
+        self._groups = [(each, Group(each, asked, rounding, rescorer, workspace)) for each in lines]
 
     def choose(self, scores: Vectors, rows: Rows) -> None:
         """Take the candidates out of the scores of some documents; there may be room behind them."""
@@ -54,16 +54,13 @@ class GroupedShortlists:
 class Group(Shortlists):
     """The shortlists of the queries that one thread has."""
 
-    _mask = np.empty(0, np.bool_)
-
     def choose(self, scores: Vectors, rows: Rows) -> None:
         """Take the candidates out of the scores of some documents."""
         if np.isneginf(self.kth_best).any():
             self.kth_best = np.maximum(self.kth_best, reach(scores, self._k))
         floors = _below(self.kth_best - self._rounding.margins(self._lines))
-        if len(self._mask) < scores.size:
-            self._mask = np.empty(scores.size, np.bool_)
-        flat = np.flatnonzero(np.greater_equal(scores, floors, out=self._mask[: scores.size].reshape(scores.shape)))
+        mask = self._workspace.take(f"mask of query {self._lines.start} on", scores.shape, np.bool_)
+        flat = np.flatnonzero(np.greater_equal(scores, floors, out=mask))
         lines, columns = np.divmod(flat, scores.shape[1])
         self._add(lines, rows[columns], scores[lines, columns])
         if self.lengths.max(initial=0) > 8 * self._k + 2 * SPARE:

@@ -32,15 +32,21 @@ _functions: list[Any] = []
 
 def compiled(function: Function, **settings: Any) -> Function:
     """Return a function compiled on its first call, and kept if there is a folder for that."""
+    settings = {"nogil": True, "error_model": "numpy", **settings}
     with contextlib.suppress(RuntimeError):
-        _functions.append(numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
+        _functions.append(numba.njit(cache=True, **settings)(function))
         return cast(Function, _functions[-1])
-    return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
+    return cast(Function, numba.njit(**settings)(function))
 
 
 def compiled_sum(function: Function) -> Function:
     """Return a function compiled so that it adds up in the order that is fastest here."""
     return compiled(function, fastmath={"reassoc", "contract"})
+
+
+def compiled_glance(function: Function) -> Function:
+    """Return a function compiled so that it keeps the interpreter's lock: who lets it go has to queue for it again."""
+    return compiled(function, nogil=False)
 
 
 def forget() -> None:
@@ -104,16 +110,10 @@ def wait(counter: npt.NDArray[np.int64], number: int) -> bool:
     return reached(counter, number)
 
 
-@compiled
+@compiled_glance
 def reached(counter: npt.NDArray[np.int64], number: int) -> bool:
     """Return whether a counter has come to a number; what was written before it did is seen from here on."""
     return bool(load_acquire(counter) >= number)
-
-
-@compiled
-def count_up(counter: npt.NDArray[np.int64]) -> None:
-    """Add one to a counter; who then reads it sees what was written before."""
-    fetch_add(counter, 1)
 
 
 def _sgemm(typing: Any, function: Any, left: Any, right: Any, out: Any, sizes: Any) -> Any:

@@ -13,7 +13,7 @@ from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows
 from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer, wait
 from r2med.retrieve.dense.exact.product_kernels import Product, multiply, widen
 from r2med.retrieve.dense.exact.rescoring import BlockAddresses
-from r2med.retrieve.dense.exact.rounding import LEAST
+from r2med.retrieve.dense.exact.rounding import LEAST, Bounds
 from r2med.retrieve.dense.exact.shortlist import BUNDLE
 
 LANES = 16
@@ -36,12 +36,14 @@ class Found(NamedTuple):
     """Rows and scores that are found, a line a query; lines whose first k may not be their best, or that are unsure.
 
     Those have doubtful candidates, whose exact score may round to another float32 if it is added up in another order.
+    A line may also have an infinite score.
     """
 
     rows: Rows
     scores: Vectors
     mixed: npt.NDArray[np.bool_]
     unsure: npt.NDArray[np.bool_]
+    infinite: npt.NDArray[np.bool_]
     doubtful: npt.NDArray[np.bool_]
 
 
@@ -57,12 +59,14 @@ class QuerySide(NamedTuple):
 class Finishing(NamedTuple):
     """What is left to do with the last scores, in parts of the lines: those before each of `ends`.
 
-    `line` and `position` are where each part is. `ready` is 1 once there are scores and margins.
+    `line` and `position` are where each part is. `longest` is the largest length of a document before the last ones.
     """
 
     scores: Vectors
     rows: Rows
     k: int
+    bounds: Bounds
+    longest: float
     margins: Exact
     lists: CandidateArrays
     side: QuerySide
@@ -71,35 +75,46 @@ class Finishing(NamedTuple):
     ends: Positions
     line: Positions
     position: Positions
-    ready: Positions
     parts_taken: Positions
     parts_done: Positions
     found: Found
 
 
 @compiled
-def multiply_and_finish(product: Product, work: Finishing) -> int:
-    """Multiply; then finish, if all is ready soon: a thread that sleeps meanwhile takes as long to wake up."""
-    number = multiply(product)
-    if number >= len(product.odd) and wait(work.ready, 1):
-        finish(work)
+def multiply_and_finish(product: Product, work: Finishing, patient: bool) -> int:
+    """Multiply; then finish, if all others have multiplied soon after and NumPy need not do some again.
+
+    A thread that sleeps meanwhile takes as long to wake up. One that is patient waits for the others again at the end.
+    """
+    number, pieces = multiply(product), len(product.odd)
+    if number >= pieces and wait(product.pieces_done, pieces):
+        longest, odd = work.longest, False
+        for piece in range(pieces):
+            longest, odd = max(longest, product.longest[piece]), odd or product.odd[piece]
+        if not odd and longest < work.bounds.too_long:
+            finish(work, longest)
+            if patient:
+                wait(work.parts_done, len(work.ends))
     return number
 
 
 @compiled
-def finish(work: Finishing) -> None:
+def finish(work: Finishing, longest: float) -> None:
     """Finish parts that no other thread has taken."""
     part = fetch_add(work.parts_taken, 1)
     while part < len(work.ends):
-        finish_part(work, part)
+        finish_part(work, part, longest)
         fetch_add(work.parts_done, 1)
         part = fetch_add(work.parts_taken, 1)
 
 
 @compiled
-def finish_part(work: Finishing, part: int) -> None:
+def finish_part(work: Finishing, part: int, longest: float) -> None:
     """Choose and refine, from where the part is; it stays at a list that is full of what only exact scores can thin."""
     start, end = work.ends[part - 1] if part else 0, work.ends[part]
+    for line in range(start, end):
+        work.margins[line] = work.bounds.margins[line] * longest + work.bounds.least
+        work.side.unrelated[line] = work.bounds.unrelated[line] * longest
     work.line[part], work.position[part] = choose(
         work.scores, work.rows, work.k, work.margins, work.lists, work.line[part], work.position[part], end
     )
@@ -195,6 +210,7 @@ def _refine(work: Finishing, start: int, end: int) -> None:
         found.mixed[line] = _mixed(lists, line, k, doubts[line - start])
         for column in range(min(k, lists.lengths[line])):
             found.rows[line, column], found.scores[line, column] = lists.rows[line, column], lists.scores[line, column]
+            found.infinite[line] |= not np.isfinite(lists.scores[line, column])
         for column in range(lists.lengths[line]):
             if doubts[line - start, column] != 0:
                 found.unsure[line] = found.doubtful[line, column] = True

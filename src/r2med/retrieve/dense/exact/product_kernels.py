@@ -20,7 +20,7 @@ SMALLEST_NORMAL = 0x0400
 """Those of 2^-14."""
 
 
-class Pieces(NamedTuple):
+class PieceTable(NamedTuple):
     """Documents of products: where their vectors lie, how many they are, of half precision or not, their column."""
 
     addresses: Positions
@@ -32,14 +32,14 @@ class Pieces(NamedTuple):
 class Product(NamedTuple):
     """Pieces that threads multiply, and where their scores go.
 
-    `longest` has the largest length of a vector in each, and `odd` says which ones NumPy must do again. A call takes
-    `most` at most.
+    `longest` has the largest length of a vector in each, and `odd` says which ones NumPy must do again: those with
+    numbers that are not finite, or that float32 does not take precisely. A call takes `most` at most.
     """
 
     blas: int
     queries: Vectors
     cosine: bool
-    pieces: Pieces
+    pieces: PieceTable
     scores: Vectors
     most: int
     pieces_taken: Positions
@@ -76,6 +76,7 @@ def multiply(product: Product) -> int:
                 for document in range(count):
                     product.scores[line, column + document] *= factors[document]
         else:
+            product.odd[number] |= not _finite(product.scores[0, column : column + count])
             for document in range(0, count, max(1, min(64, count // 16))):
                 square = _square(documents[document * dimension : (document + 1) * dimension])
                 product.longest[number] = max(product.longest[number], np.sqrt(square))
@@ -92,6 +93,14 @@ def _factors(documents: Vectors, factors: Vectors) -> bool:
         fine &= square == 0 or SAFE_SQUARES[0] < square < SAFE_SQUARES[1]
         factors[document] = 1 / np.sqrt(square) if square else 1
     return fine
+
+
+@compiled
+def _finite(scores: Vectors) -> bool:
+    finite = True
+    for at in range(len(scores)):
+        finite &= bool(np.isfinite(scores[at]))
+    return finite
 
 
 @compiled_sum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,9 @@ class Piece(NamedTuple):
     column: int
 
 
+Pieces = tuple[Piece, ...]
+
+
 class Products:
     """Multiplies one set of queries, of length 1 if cosines are asked for."""
 
@@ -39,24 +43,14 @@ class Products:
 
         `after` is what will be done with them: threads may make themselves ready for it.
         """
-        self._multiply(batch, self._pieces(batch), scores, after)
-        _check_documents(batch, scores[0])
-
-    def _pieces(self, batch: list[Block]) -> list[Piece]:
-        """Return the documents of single products: fewer and fewer, so that all threads end at about the same time."""
-        pieces, column, left = [], 0, sum(len(block) for _, block in batch)
-        for number, (_, block) in enumerate(batch):
-            at = 0
-            while at < len(block):
-                end = min(at + max(FEWEST, min(MOST, left // (2 * self._threads))), len(block))
-                pieces.append(Piece(number, at, end, column))
-                column, left, at = column + end - at, left - (end - at), end
-        return pieces
+        pieces = _pieces(tuple(len(block) for _, block in batch), self._threads)
+        for piece in self._multiply(batch, pieces, scores, after):
+            _check_documents(batch, piece, scores[0])
 
     def _multiply(
-        self, batch: list[Block], pieces: list[Piece], scores: Vectors, after: Callable[[], object] | None = None
-    ) -> None:
-        """Write the scores of the documents of a batch, piece by piece."""
+        self, batch: list[Block], pieces: Pieces, scores: Vectors, after: Callable[[], object] | None = None
+    ) -> Pieces:
+        """Write the scores of the documents of a batch, piece by piece; return those that may not be finite."""
 
         def multiply(piece: Piece) -> None:
             first, block = batch[piece.block]
@@ -64,6 +58,7 @@ class Products:
             self._product(first + piece.start, block[piece.start : piece.end], out)
 
         share(multiply, pieces, self._threads)
+        return pieces
 
     def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> None:
         documents = np.ascontiguousarray(block, dtype=np.float32)
@@ -76,15 +71,27 @@ class Products:
             self._rounding.saw(_longest(documents))
 
 
-def _check_documents(batch: list[Block], scores: Vectors) -> None:
+@lru_cache(maxsize=16)
+def _pieces(sizes: tuple[int, ...], threads: int) -> Pieces:
+    """Return the documents of single products: fewer and fewer, so that all threads end at about the same time."""
+    pieces, column, left = [], 0, sum(sizes)
+    for block, size in enumerate(sizes):
+        at = 0
+        while at < size:
+            end = min(at + max(FEWEST, min(MOST, left // (2 * threads))), size)
+            pieces.append(Piece(block, at, end, column))
+            column, left, at = column + end - at, left - (end - at), end
+    return tuple(pieces)
+
+
+def _check_documents(batch: list[Block], piece: Piece, scores: Vectors) -> None:
     """Raise ValueError if a score with one query is not finite: its vector is not, or too long."""
-    at = 0
-    for first, block in batch:
-        for index in np.flatnonzero(~np.isfinite(scores[at : at + len(block)])):
-            if not np.isfinite(block[index]).all():
-                raise ValueError(f"row {first + index} has NaN or infinite values")
-            check_scores(np.array([first + index], np.int32), scores[at + index : at + index + 1])
-        at += len(block)
+    first, block = batch[piece.block]
+    here = scores[piece.column : piece.column + piece.end - piece.start]
+    for index in piece.start + np.flatnonzero(~np.isfinite(here)):
+        if not np.isfinite(block[index]).all():
+            raise ValueError(f"row {first + index} has NaN or infinite values")
+        check_scores(np.array([first + index], np.int32), here[index - piece.start, None])
 
 
 def multiply(queries: Vectors, documents: Vectors, out: Vectors) -> None:

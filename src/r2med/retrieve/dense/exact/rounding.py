@@ -10,6 +10,7 @@ bound grows and the near ties are sought again.
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,35 +25,53 @@ SAFE_SQUARES = (2.0**-80, 2.0**100)
 """Squares of lengths between which float32 takes them precisely."""
 
 
+class Bounds(NamedTuple):
+    """What grows with the length of documents, a number a query.
+
+    `margins` and `unrelated` are for documents of length 1, and `least` is there whatever their length. Sums on the way
+    to a score may exceed float32 if documents have the length `too_long`.
+    """
+
+    margins: Exact
+    least: float
+    unrelated: Exact
+    too_long: float
+
+
 class Rounding:
     """What is known of the scores of some queries, and what deviations are relative to."""
 
     def __init__(self, norms: Exact, dimension: int, cosine: bool) -> None:
         # With cosine, both sides have length 1.
-        self._scale = np.ones(len(norms)) if cosine else norms
-        self._dimension, self._cosine = dimension, cosine
+        scale = np.ones(len(norms)) if cosine else norms
+        # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
+        roundings = 2 * dimension + 16 if cosine else dimension + 4
+        # Two scores may both be off. Once more as much for documents longer than those that were seen.
+        self.bounds = Bounds(
+            margins=2 * 2 * roundings * UNIT * scale,
+            least=2 * 2 * roundings * 2.0**-125,  # subnormals may be flushed to 0
+            unrelated=scale / max(1, dimension) ** 0.5,
+            too_long=2.0**125 / max(scale.max(initial=0), 2.0**-800),
+        )
         self._lock = threading.Lock()
-        self._longest = 1.0 if cosine else 0.0
+        self.longest = 1.0 if cosine else 0.0
+        """The largest length that was seen."""
 
     def saw(self, longest: float) -> None:
         """Take note of the largest length among some documents of which it was taken. Threads may do so together."""
         with self._lock:
-            self._longest = max(self._longest, longest)
+            self.longest = max(self.longest, longest)
 
     def margins(self, lines: slice) -> Exact:
         """Return how far below the k-th best a fast score may lie of a document that belongs above it.
 
         Proven for documents up to twice as long as the longest that was seen.
         """
-        # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
-        roundings = (2 * self._dimension + 16) if self._cosine else self._dimension + 4
-        bound = roundings * (UNIT * self._scale[lines] * self._longest + 2.0**-125)  # subnormals may be flushed to 0
-        # Two scores may both be off. Once more as much for documents longer than those that were seen.
-        return np.asarray(2 * 2 * bound)
+        return np.asarray(self.bounds.margins[lines] * self.longest + self.bounds.least)
 
     def may_overflow(self) -> bool:
         """Return whether a sum on the way to a score may exceed float32."""
-        return bool(self._scale.max(initial=0) * self._longest >= 2.0**125)
+        return self.longest >= self.bounds.too_long
 
     def unrelated(self, lines: slice) -> Exact:
         """Return how large the products of unrelated vectors are.
@@ -61,4 +80,4 @@ class Rounding:
         by about as much to either side as unrelated vectors' products add up to. A score of 1 among scores of 0.1 must
         not make all of them look near to each other.
         """
-        return np.asarray(self._scale[lines] * self._longest / max(1, self._dimension) ** 0.5)
+        return np.asarray(self.bounds.unrelated[lines] * self.longest)

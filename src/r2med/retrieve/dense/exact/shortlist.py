@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arrays import Positions, Rows
+from r2med.retrieve.dense.exact.arrays import Asked, Positions, Rows
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
+from r2med.retrieve.dense.exact.workspace import Workspace
 from r2med.retrieve.run import best
 
 BUNDLE = 8
@@ -25,11 +26,11 @@ class Shortlists:
     """Rows and scores, a line a query. `exact` says which scores decide and which are only fast."""
 
     def __init__(
-        self, lines: slice, k: int, ranks: npt.NDArray[np.int32], rounding: Rounding, rescorer: Rescorer, room: int = 0
+        self, lines: slice, asked: Asked, rounding: Rounding, rescorer: Rescorer, workspace: Workspace
     ) -> None:
-        self._lines, self._k, self._ranks = lines, k, ranks
-        self._rounding, self._rescorer = rounding, rescorer
-        shape = (lines.stop - lines.start, room)
+        self._lines, self._k, self._ranks = lines, asked.k, asked.ranks
+        self._rounding, self._rescorer, self._workspace = rounding, rescorer, workspace
+        shape = (lines.stop - lines.start, 0)
         self.rows: Rows = np.empty(shape, np.int32)
         self.scores: Vectors = np.empty(shape, np.float32)
         self.exact: npt.NDArray[np.bool_] = np.empty(shape, np.bool_)
