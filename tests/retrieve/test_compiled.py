@@ -14,9 +14,9 @@ from r2med.retrieve.dense.exact import exact_search
 
 pytest.importorskip("numba")
 
-import numba
-
-from r2med.retrieve.dense.exact import compiled, compiled_products, compiled_shortlists, jit, product_kernels
+from r2med.retrieve.dense.exact import compiled, jit, product_kernels
+from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.team import Team
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -94,73 +94,123 @@ def test_half_precision_is_widened_bit_for_bit(flush):
     assert (floats.view(np.uint32) == expected).all()
 
 
-@pytest.mark.parametrize("where", ["multiply_and_finish", "finish"])
-def test_what_fails_on_another_thread_fails_the_search(monkeypatch, where):
-    here, came, kernels = threading.get_ident(), threading.Event(), compiled_shortlists.kernels
+def search(documents, k=1, **settings):
+    found = exact_search.search_exact(
+        documents, [(0, documents)], k, np.arange(len(documents), dtype=np.int32), device="cpu", **settings
+    )
+    return [rows.tolist() for rows, _ in found]
 
-    def failing(*args):
-        if threading.get_ident() != here:
-            came.set()
-            raise MemoryError("no room")
-        came.wait(30)
-        return real(*args)
 
+@pytest.fixture
+def threads(monkeypatch):
+    """Three threads that search by what is compiled, and nothing left by other searches."""
     monkeypatch.setattr(exact_search, "WORTHWHILE", 0)
-    monkeypatch.setenv("R2MED_THREADS", "2")
+    monkeypatch.setenv("R2MED_THREADS", "3")
     exact_search._compiled()
-    real = getattr(kernels, where)
-    if where == "finish":  # threads do not go on by themselves
-        monkeypatch.setattr(kernels, "multiply_and_finish", lambda product, *_: product_kernels.multiply(product))
-    monkeypatch.setattr(kernels, where, failing)
+    exact_search._spare.clear()
+    yield
+    exact_search._spare.clear()
+
+
+def team_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "r2med team"]
+
+
+def test_what_fails_on_any_thread_fails_the_search(monkeypatch, threads):
     documents = np.eye(600, dtype=np.float32)
-    with pytest.raises(MemoryError, match="no room"):
-        exact_search.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
+    nowhere = Rescorer(documents, cosine=False).addresses()
+    with monkeypatch.context() as patch:
+        patch.setattr(Rescorer, "addresses", lambda _: nowhere)
+        with pytest.raises(LookupError, match="a block that was let go"):
+            search(documents)
+    assert search(documents) == [[row] for row in range(600)]
 
 
-def test_a_thread_that_goes_on_by_itself_is_waited_for(monkeypatch):
-    # It has a part while helpers, and not the thread that searches, get all of what is shared after that.
-    kernels, last, joined = compiled_shortlists.kernels, threading.Event(), []
-    count_up = numba.njit(lambda counter: jit.fetch_add(counter, 1))
+def test_a_part_that_failed_for_once_is_done_again(monkeypatch, threads):
+    def once(self, step, *args):
+        rest.append(real(self, step, *args))
+        step[1].failed[:] = True
+        step[1].found.rows[:] = -1
+        return rest[-1]
 
-    def join(product, work, patient):
-        number = product_kernels.multiply(product)
-        if patient:
-            last.wait(30)
-            return number
-        while not jit.wait(product.pieces_done, len(product.odd)):
-            pass
-        part = work.parts_taken[0]
-        work.parts_taken[0] += 1
-        joined.append(work)
-        last.set()
-        time.sleep(0.2)
-        kernels.finish_part(work, part, 1.0)
-        count_up(work.parts_done)
-        return number
-
-    def share(work, items, threads, done=None):
-        if not items:
-            return
-        if isinstance(items[0], int):  # the last step
-            helper = threading.Thread(target=lambda: [work(item) for item in items])
-            helper.start()
-            helper.join()
-        else:
-            helper = threading.Thread(target=work, args=(items[0],))
-            helper.start()
-            work(items[0])
-
-    monkeypatch.setattr(exact_search, "WORTHWHILE", 0)
-    monkeypatch.setenv("R2MED_THREADS", "2")
-    exact_search._compiled()
-    monkeypatch.setattr(kernels, "multiply_and_finish", join)
-    for room in (compiled_products, compiled_shortlists):
-        monkeypatch.setattr(room, "share", share)
+    real, rest = Team.do, []
+    monkeypatch.setattr(Team, "do", once)
     documents = np.eye(600, dtype=np.float32)
-    found = exact_search.search_exact(documents, [(0, documents)], 1, np.arange(600, dtype=np.int32), device="cpu")
-    assert [rows.tolist() for rows, _ in found] == [[row] for row in range(600)]
-    assert joined[0].parts_done[0] == len(joined[0].ends)
+    assert search(documents) == [[row] for row in range(600)]
+    assert rest
 
+
+def test_searches_are_right_whatever_the_threads_do_when(monkeypatch, threads):
+    documents = np.random.default_rng(1).standard_normal((700, 8)).astype(np.float32)
+    expected = sorted(map(sorted, search(documents, k=5)))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for count in ("2", "16") * 50:
+            monkeypatch.setenv("R2MED_THREADS", count)
+            assert sorted(map(sorted, search(documents, k=5))) == expected
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_step_waits_for_a_thread_that_is_still_at_the_last_one(threads):
+    documents = np.eye(40, dtype=np.float32)
+    search(documents)
+    [workspace] = exact_search._spare
+    desk, done = workspace.team._desk, threading.Event()
+    desk.inside[0] += 1
+    thread = threading.Thread(target=lambda: [search(documents), done.set()])
+    thread.start()
+    assert not done.wait(0.2)
+    desk.inside[0] -= 1
+    assert done.wait(30)
+    thread.join()
+
+
+def test_threads_of_a_team_end_with_it_and_hold_nothing_of_a_search(threads):
+    documents = np.eye(40, dtype=np.float32)
+    before = len(team_threads())
+    search(documents)
+    assert len(team_threads()) == before + 2
+    [workspace] = exact_search._spare
+    for _ in range(3000):  # the last of them may have no core
+        if not workspace.team._desk.inside[0]:
+            break
+        time.sleep(0.01)
+    search(documents)
+    exact_search._spare.clear()
+    del workspace
+    for _ in range(3000):
+        if len(team_threads()) == before:
+            break
+        time.sleep(0.01)
+    assert len(team_threads()) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")
+def test_a_forked_process_has_threads_of_its_own(threads):
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("2\n2\n", 0), done.stderr
+
+
+FORKED = """
+import os, threading
+os.environ["R2MED_THREADS"] = "3"
+import numpy as np
+from r2med.retrieve.dense.exact import exact_search
+exact_search.WORTHWHILE = 0
+documents = np.eye(40, dtype=np.float32)
+def search():
+    found = exact_search.search_exact(documents, [(0, documents)], 1, np.arange(40, dtype=np.int32), device="cpu")
+    assert [rows.tolist() for rows, _ in found] == [[row] for row in range(40)]
+    print(sum(thread.name == "r2med team" for thread in threading.enumerate()), flush=True)
+search()
+child = os.fork()
+if not child:
+    search()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
 
 COMPILED = """
 import logging

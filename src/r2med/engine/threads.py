@@ -32,14 +32,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def share(
-    work: Callable[[Item], object], items: Iterable[Item], threads: int, done: Callable[[], bool] = lambda: False
-) -> None:
+def share(work: Callable[[Item], object], items: Iterable[Item], threads: int) -> None:
     """Do work on all items, in no order, on this thread and on others that are kept for such work.
 
     For work of milliseconds, in which starting threads, or Python's pools of them, would count. It must not share work
-    itself: those that help would wait for each other. If `done()` says so, threads are not waited for: they may still
-    be at work that does not matter, and what it raises is lost.
+    itself: those that help would wait for each other.
     """
     rest, coming, came = deque(items), threading.Lock(), 0
     ended: SimpleQueue[BaseException | None] = SimpleQueue()
@@ -74,7 +71,7 @@ def share(
     finally:
         with coming:  # whoever comes later finds nothing to do, and is not waited for
             rest.clear()
-        errors = [error for _ in range(came) if not done() and (error := ended.get()) is not None]
+        errors = [error for _ in range(came) if (error := ended.get()) is not None]
     for error in errors:
         raise error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,10 @@ Positions = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
 Block = tuple[int, npt.NDArray[Any]]
 """The row of the first document, and vectors in float32 or float16."""
+
+
+Step = Callable[[], list[tuple[Rows, Vectors]]]
+"""What is to be done once the scores of some documents are there; it returns what is found after the last ones."""
 
 
 class Asked(NamedTuple):

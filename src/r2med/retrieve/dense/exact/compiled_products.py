@@ -2,47 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from r2med.encoders.encoder import Vectors
-from r2med.engine.threads import share
 from r2med.retrieve.dense.exact import product_kernels
 from r2med.retrieve.dense.exact.arithmetic import sgemm_address
-from r2med.retrieve.dense.exact.arrays import Block, Positions
-from r2med.retrieve.dense.exact.compiled_shortlists import FinalStep
-from r2med.retrieve.dense.exact.jit import reached, wait
-from r2med.retrieve.dense.exact.products import MOST, Pieces, Products
-
-CALL = 1 << 33
-"""Multiplications after which a call returns: Ctrl-C waits for it."""
+from r2med.retrieve.dense.exact.arrays import Block, Positions, Step
+from r2med.retrieve.dense.exact.compiled_shortlists import CompiledStep
+from r2med.retrieve.dense.exact.products import Pieces, Products
 
 
 class CompiledProducts(Products):
-    """Products by compiled loops: one call for all that a thread takes."""
+    """Products by compiled loops, which go on to the next step."""
 
-    def _multiply(
-        self, batch: list[Block], pieces: Pieces, scores: Vectors, after: Callable[[], object] | None = None
-    ) -> Pieces:
+    def _multiply(self, batch: list[Block], pieces: Pieces, scores: Vectors, step: Step) -> Pieces:
         if not self._queries.size:
-            return super()._multiply(batch, pieces, scores)
-        product, count, here = self.product(batch, pieces, scores), len(pieces), threading.get_ident()
-        final = after if isinstance(after, FinalStep) else None
-
-        def multiply(_: list[Block]) -> None:
-            number, patient = 0, threading.get_ident() == here
-            while number < count:
-                number = final.join(product, patient) if final else product_kernels.multiply(product)
-            if patient and not final:
-                wait(product.pieces_done, count)
-
-        # Each thread has the vectors as long as it may read them, though whoever asked may have given up.
-        share(multiply, [batch] * self._threads, self._threads, lambda: reached(product.pieces_done, count))
+            return super()._multiply(batch, pieces, scores, step)
+        assert isinstance(step, CompiledStep)
+        product = self.product(batch, pieces, scores)
+        step.multiply(product, batch)
         self._rounding.saw(product.longest.max())
-        return super()._multiply(batch, tuple(pieces[number] for number in np.flatnonzero(product.odd)), scores)
+        odd = tuple(pieces[number] for number in np.flatnonzero(product.odd))
+        return super()._multiply(batch, odd, scores, step)
 
     def product(self, batch: list[Block], pieces: Pieces, scores: Vectors) -> product_kernels.Product:
         """Return what threads have to multiply."""
@@ -52,7 +35,6 @@ class CompiledProducts(Products):
             cosine=self._cosine,
             pieces=_table(batch, pieces),
             scores=scores,
-            most=max(1, CALL // (self._queries.size * MOST)),
             pieces_taken=np.zeros(1, np.int64),
             pieces_done=np.zeros(1, np.int64),
             longest=np.zeros(len(pieces)),

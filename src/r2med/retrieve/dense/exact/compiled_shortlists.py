@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.exact import kernels
 from r2med.retrieve.dense.exact.arrays import Asked, Rows, check_scores
-from r2med.retrieve.dense.exact.jit import reached, wait
-from r2med.retrieve.dense.exact.product_kernels import Product
+from r2med.retrieve.dense.exact.product_kernels import Product, nothing
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
 from r2med.retrieve.dense.exact.shortlist import SAMPLED, SPARE, Shortlists, parts
+from r2med.retrieve.dense.exact.team import Team
 from r2med.retrieve.dense.exact.workspace import Workspace
 
 LINES = 8
 """Queries of a part at least, if each thread has so many."""
 PARTS = 4
 """Parts for each thread at most: one that falls behind has fewer of them."""
-
-Result = TypeVar("Result")
 
 
 class CompiledShortlists(Shortlists):
@@ -39,45 +33,35 @@ class CompiledShortlists(Shortlists):
         self.rows = workspace.take("rows of candidates", shape, np.int32)
         self.scores = workspace.take("scores of candidates", shape, np.float32)
         self.exact = workspace.take("exact candidates", shape, np.bool_)
+        self._team = workspace.team = workspace.team or Team()
         self.threads, self._parts = threads, parts(lines, min(threads * PARTS, max(threads, lines // LINES)))
-
-    def choose(self, scores: Vectors, rows: Rows) -> None:
-        """Take the candidates out of the scores of some documents; there may be room behind them."""
-        margins, lists = self._rounding.margins(self._lines), self._arrays()
-
-        def choose(part: tuple[int, int]) -> None:
-            (line, end), position = part, 0
-            while line < end:
-                line, position = kernels.choose(scores, rows, self._k, margins, lists, line, position, end)
-                if line < end:
-                    self.settle_line(line)
-
-        share(choose, self._parts, self.threads)
 
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
         share(self.settle_line, range(len(self.lengths)), self.threads)
 
-    def last(self, scores: Vectors, rows: Rows) -> FinalStep:
-        """Return what is to be done when the last scores are there; they may be written after this."""
+    def step(self, scores: Vectors, rows: Rows, last: bool) -> CompiledStep:
+        """Return what is to be done when the scores of some documents are there; they may be written after this."""
         count, rescorer = len(self.lengths), self._rescorer
         starts, ends = np.array(self._parts, np.int64).T
+        lines, room = (count, self.rows.shape[1]) if last else (0, 0)
         found = kernels.Found(
-            rows=np.zeros((count, self._k), np.int32),
-            scores=np.zeros((count, self._k), np.float32),
-            mixed=np.zeros(count, np.bool_),
-            unsure=np.zeros(count, np.bool_),
-            infinite=np.zeros(count, np.bool_),
-            doubtful=np.zeros(self.rows.shape, np.bool_),
+            rows=np.zeros((lines, self._k), np.int32),
+            scores=np.zeros((lines, self._k), np.float32),
+            mixed=np.zeros(lines, np.bool_),
+            unsure=np.zeros(lines, np.bool_),
+            infinite=np.zeros(lines, np.bool_),
+            doubtful=np.zeros((lines, room), np.bool_),
         )
-        work = kernels.Finishing(
+        work = kernels.Choosing(
+            last=last,
             scores=scores,
             rows=rows,
             k=self._k,
             bounds=self._rounding.bounds,
-            longest=self.longest,
+            longest=float(self._rounding.longest),
             margins=np.empty(count),
-            lists=self._arrays(),
+            lists=kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best),
             side=kernels.QuerySide(rescorer.queries, rescorer.norms, np.empty(count), rescorer.cosine),
             blocks=rescorer.addresses(),
             sampled=max(8, SAMPLED * len(ends) // count),
@@ -86,20 +70,28 @@ class CompiledShortlists(Shortlists):
             position=np.zeros(len(ends), np.int64),
             parts_taken=np.zeros(1, np.int64),
             parts_done=np.zeros(1, np.int64),
+            failed=np.zeros(len(ends), np.bool_),
             found=found,
         )
-        return FinalStep(self, work)
+        return CompiledStep(self, work)
 
-    @property
-    def longest(self) -> float:
-        """The largest length of a document: how far scores may be off depends on it."""
-        return float(self._rounding.longest)
+    def do(self, product: Product, work: kernels.Choosing, vectors: object) -> int:
+        """Multiply and choose; return what is done. The vectors are those that are multiplied."""
+        return self._team.do((product, work), self.threads, (vectors, self._rescorer))
 
-    def settle_part(self, work: kernels.Finishing, part: int) -> None:
-        """Finish a part whose lists were full."""
-        while work.line[part] < work.ends[part]:
+    def choose_rest(self, work: kernels.Choosing) -> None:
+        """Do what is left to do, now that all scores are there, and right."""
+        bounds = self._rounding.bounds._replace(too_long=np.inf)
+        longest = float(self._rounding.longest)
+        self.do(nothing(), work._replace(bounds=bounds, longest=longest, parts_taken=np.zeros(1, np.int64)), None)
+
+    def settle_part(self, work: kernels.Choosing, part: int) -> None:
+        """Do the rest of a part whose lists were full, or which failed."""
+        while True:
+            kernels.do_part(work, part, float(self._rounding.longest))
+            if work.line[part] == work.ends[part]:
+                return
             self.settle_line(work.line[part])
-            kernels.finish_part(work, part, self.longest)
 
     def results(self, found: kernels.Found) -> list[tuple[Rows, Vectors]]:
         """Return what is found, doubtful scores decided as on all devices. Raises ValueError if one is infinite."""
@@ -116,47 +108,22 @@ class CompiledShortlists(Shortlists):
             check_scores(found.rows[here], found.scores[here])
         return [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
 
-    def _arrays(self) -> kernels.CandidateArrays:
-        return kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best)
 
+class CompiledStep:
+    """What is done with the scores of some documents: threads that multiply these go on to it by themselves."""
 
-class FinalStep:
-    """The last choice, and all that follows it.
+    def __init__(self, lists: CompiledShortlists, work: kernels.Choosing) -> None:
+        self._lists, self.work, self._done = lists, work, False
 
-    Threads that multiply the last documents join it by themselves when they have no more to multiply; others are asked.
-    All of them take parts from one counter, so it does not matter who comes. The lists are held as long as a thread may
-    write to them.
-    """
-
-    def __init__(self, lists: CompiledShortlists, work: kernels.Finishing) -> None:
-        self._lists, self.work = lists, work
-        self._errors: list[BaseException] = []
-
-    def join(self, product: Product, patient: bool) -> int:
-        """Multiply, and help if all is ready soon after; return the next piece to multiply."""
-        return self._caught(lambda: kernels.multiply_and_finish(product, self.work, patient))
+    def multiply(self, product: Product, vectors: object) -> None:
+        """Multiply, and choose if all scores are right."""
+        self._done = self._lists.do(product, self.work, vectors) == kernels.DONE
 
     def __call__(self) -> list[tuple[Rows, Vectors]]:
-        """Return the k best of each query as (rows, scores), in no particular order."""
-        lists, work, count, longest = self._lists, self.work, len(self.work.ends), self._lists.longest
-
-        def finish(_: int) -> None:
-            self._caught(lambda: kernels.finish(work, longest))
-
-        if work.parts_taken[0] < count:
-            share(finish, range(lists.threads), lists.threads, lambda: reached(work.parts_done, count))
-        while not (self._errors or reached(work.parts_done, count) or wait(work.parts_done, count)):
-            time.sleep(0)  # a thread that joined by itself has no core
-        for error in self._errors:
-            raise error
-        full = np.flatnonzero(work.line < work.ends).tolist()
-        share(lambda part: lists.settle_part(work, part), full, lists.threads)
-        return lists.results(work.found)
-
-    def _caught(self, call: Callable[[], Result]) -> Result:
-        """Return what a call returns; whoever waits for its part is told if it fails."""
-        try:
-            return call()
-        except BaseException as error:
-            self._errors.append(error)
-            raise
+        """Return the k best of each query as (rows, scores), in no particular order, after the last documents."""
+        lists, work = self._lists, self.work
+        if not self._done:
+            lists.choose_rest(work)
+        left = np.flatnonzero(work.failed | (work.line < work.ends)).tolist()
+        share(lambda part: lists.settle_part(work, part), left, lists.threads)
+        return lists.results(work.found) if work.last else []

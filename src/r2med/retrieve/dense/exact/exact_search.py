@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
 from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact.arithmetic import own_threads
-from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, check_scores
+from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, Step, check_scores
 from r2med.retrieve.dense.exact.gpu import GpuSearch
 from r2med.retrieve.dense.exact.gpu_loader import Chunk
 from r2med.retrieve.dense.exact.grouped import GroupedShortlists
@@ -134,6 +135,9 @@ def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
 _spare: list[Workspace] = []
 """What the last search left."""
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_spare.clear)  # threads do not come along
+
 
 class _Search:
     def __init__(self, asked: Asked, multiplying: int, choosing: int) -> None:
@@ -157,19 +161,16 @@ class _Search:
 
     def run(self, blocks: Iterable[Block]) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query."""
-        left = len(self._ranks)
+        left, found = len(self._ranks), []
         for batch in self._batches(blocks):
             left -= sum(len(block) for _, block in batch)
             scores, rows = self._place(batch)
-            if not left:
-                finish = self._shortlists.last(scores, rows)
-                self._score(batch, scores, rows, finish)
-                break
-            self._score(batch, scores, rows)
-            self._shortlists.choose(scores, rows)
-        else:  # fewer documents than ranks
-            finish = self._shortlists.last(np.empty((len(self._queries), 0), np.float32), np.empty(0, np.int32))
-        found = finish()
+            step = self._shortlists.step(scores, rows, last=not left)
+            self._score(batch, scores, rows, step)
+            found = step()
+        if not found:  # there are fewer documents than ranks
+            none = np.empty((len(self._queries), 0), np.float32)
+            found = self._shortlists.step(none, np.empty(0, np.int32), last=True)()
         if self._workspace.size <= self._memory // 4:
             _spare[:] = [self._workspace]  # not if anything failed: a thread may still write to it
         return found
@@ -204,10 +205,8 @@ class _Search:
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
         return self._workspace.take("scores", (len(self._queries), len(rows) + APART), np.float32), rows
 
-    def _score(
-        self, batch: list[Block], scores: Vectors, rows: Rows, after: Callable[[], object] | None = None
-    ) -> None:
+    def _score(self, batch: list[Block], scores: Vectors, rows: Rows, step: Step) -> None:
         """Write the scores of some documents."""
-        self._products.write(batch, scores, after)
+        self._products.write(batch, scores, step)
         if self._rounding.may_overflow():
             check_scores(rows, scores[:, : len(rows)])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.exact.arrays import Asked, Exact, Positions, Rows, check_scores
+from r2med.retrieve.dense.exact.arrays import Asked, Exact, Positions, Rows, Step, check_scores
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import LEAST, Rounding
 from r2med.retrieve.dense.exact.shortlist import BUNDLE, SAMPLED, SPARE, Shortlists, parts
@@ -28,27 +27,27 @@ class GroupedShortlists:
         lines = [slice(*part) for part in parts(len(asked.queries), min(threads, GROUPS))]
         self._groups = [(each, Group(each, asked, rounding, rescorer, workspace)) for each in lines]
 
-    def choose(self, scores: Vectors, rows: Rows) -> None:
-        """Take the candidates out of the scores of some documents; there may be room behind them."""
-        share(lambda group: group[1].choose(scores[group[0], : len(rows)], rows), self._groups, GROUPS)
-
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
         share(lambda group: group[1].settle(), self._groups, GROUPS)
 
-    def last(self, scores: Vectors, rows: Rows) -> Callable[[], list[tuple[Rows, Vectors]]]:
-        """Return what is to be done when the last scores are there; they may be written after this."""
-        return partial(self._finish, scores, rows)
+    def step(self, scores: Vectors, rows: Rows, last: bool) -> Step:
+        """Return what is to be done when the scores of some documents are there; they may be written after this."""
+        return partial(self._choose, scores, rows, last)
 
-    def _finish(self, scores: Vectors, rows: Rows) -> list[tuple[Rows, Vectors]]:
-        """Choose for the last time; return the k best of each query as (rows, scores), in no particular order."""
+    def _choose(self, scores: Vectors, rows: Rows, last: bool) -> list[tuple[Rows, Vectors]]:
+        """Take the candidates out of scores, which may have room behind them.
 
-        def finish(group: tuple[slice, Group]) -> None:
+        Returns the k best of each query as (rows, scores), in no particular order, after the last ones.
+        """
+
+        def choose(group: tuple[slice, Group]) -> None:
             group[1].choose(scores[group[0], : len(rows)], rows)
-            group[1].finish()
+            if last:
+                group[1].finish()
 
-        share(finish, self._groups, GROUPS)
-        return [result for _, group in self._groups for result in group.results()]
+        share(choose, self._groups, GROUPS)
+        return [result for _, group in self._groups for result in group.results()] if last else []
 
 
 class Group(Shortlists):

@@ -24,7 +24,7 @@ from r2med.store.files import write_atomically
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-WAIT = 1 << 20
+WAIT = 1 << 21
 """Times that a thread looks for a number before it does something else: about a millisecond."""
 
 _functions: list[Any] = []
@@ -32,21 +32,15 @@ _functions: list[Any] = []
 
 def compiled(function: Function, **settings: Any) -> Function:
     """Return a function compiled on its first call, and kept if there is a folder for that."""
-    settings = {"nogil": True, "error_model": "numpy", **settings}
     with contextlib.suppress(RuntimeError):
-        _functions.append(numba.njit(cache=True, **settings)(function))
+        _functions.append(numba.njit(nogil=True, cache=True, error_model="numpy", **settings)(function))
         return cast(Function, _functions[-1])
-    return cast(Function, numba.njit(**settings)(function))
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", **settings)(function))
 
 
 def compiled_sum(function: Function) -> Function:
     """Return a function compiled so that it adds up in the order that is fastest here."""
     return compiled(function, fastmath={"reassoc", "contract"})
-
-
-def compiled_glance(function: Function) -> Function:
-    """Return a function compiled so that it keeps the interpreter's lock: who lets it go has to queue for it again."""
-    return compiled(function, nogil=False)
 
 
 def forget() -> None:
@@ -101,18 +95,64 @@ load_acquire: Any = intrinsic(_load_acquire)
 """The number in such an array now. Whatever was written before others advanced it to that is seen from here on."""
 
 
+def _put(typing: Any, place: Any, value: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        stored = _borrowed(context, builder, signature.args[1], arguments[1])
+        builder.store(stored, builder.inttoptr(arguments[0], stored.type.as_pointer()))
+        return context.get_constant(types.int64, context.get_abi_sizeof(stored.type))
+
+    return types.int64(types.int64, value), code
+
+
+put: Any = intrinsic(_put)
+"""Write a value, with where its arrays lie, to a place in memory; the bytes it takes. The arrays must be kept."""
+
+
+def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return a value whose arrays are not counted as used by whoever has it."""
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo, array.parent = (ir.Constant(each.type, None) for each in (array.meminfo, array.parent))
+        return array._getvalue()
+    if hasattr(kind, "types"):  # a tuple
+        for at, each in enumerate(kind.types):
+            part = _borrowed(context, builder, each, builder.extract_value(value, at))
+            value = builder.insert_value(value, part, at)
+    return value
+
+
+def _get(typing: Any, place: Any, like: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = context.get_value_type(signature.return_type)
+        return builder.load(builder.inttoptr(arguments[0], kind.as_pointer()))
+
+    return like(types.int64, like), code
+
+
+get: Any = intrinsic(_get)
+"""What was written to a place in memory, of the same types as another value."""
+
+
+def _call(typing: Any, function: Any, first: Any, second: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, *given = arguments
+        kind = ir.FunctionType(ir.IntType(32), [cgutils.voidptr_t] * 2)
+        pointers = [builder.inttoptr(each, cgutils.voidptr_t) for each in given]
+        return builder.call(builder.inttoptr(address, kind.as_pointer()), pointers)
+
+    return types.int32(*[types.int64] * 3), code
+
+
+call: Any = intrinsic(_call)
+"""What a function at an address returns for two pointers; one that takes a single pointer does not see the second."""
+
+
 @compiled
 def wait(counter: npt.NDArray[np.int64], number: int) -> bool:
     """Return whether a counter comes to a number within about a millisecond; whoever counts may have no core."""
     asked = 0
     while load_acquire(counter) < number and asked < WAIT:
         asked += 1
-    return reached(counter, number)
-
-
-@compiled_glance
-def reached(counter: npt.NDArray[np.int64], number: int) -> bool:
-    """Return whether a counter has come to a number; what was written before it did is seen from here on."""
     return bool(load_acquire(counter) >= number)
 
 

@@ -56,12 +56,14 @@ class QuerySide(NamedTuple):
     cosine: bool
 
 
-class Finishing(NamedTuple):
-    """What is left to do with the last scores, in parts of the lines: those before each of `ends`.
+class Choosing(NamedTuple):
+    """What is to be done with the scores of some documents, in parts of the lines: those before each of `ends`.
 
-    `line` and `position` are where each part is. `longest` is the largest length of a document before the last ones.
+    `line` and `position` are where each part is. `longest` is the largest length of a document before these. If they
+    are the last ones, near ties are decided and what is found is written down.
     """
 
+    last: bool
     scores: Vectors
     rows: Rows
     k: int
@@ -77,53 +79,58 @@ class Finishing(NamedTuple):
     position: Positions
     parts_taken: Positions
     parts_done: Positions
+    failed: npt.NDArray[np.bool_]
     found: Found
 
 
-@compiled
-def multiply_and_finish(product: Product, work: Finishing, patient: bool) -> int:
-    """Multiply; then finish, if all others have multiplied soon after and NumPy need not do some again.
+DONE, UNDONE, ODD = 0, 1, 2
+"""Of a step: there is nothing left to do; there is, or others are not ready; NumPy must do some products again."""
 
-    A thread that sleeps meanwhile takes as long to wake up. One that is patient waits for the others again at the end.
+
+@compiled
+def do_step(product: Product, work: Choosing, most: int) -> int:
+    """Multiply some pieces at most; if none is left, choose as soon as all others have multiplied. Return what is done.
+
+    Threads look for each other for a while: one that sleeps meanwhile takes as long to wake up.
     """
-    number, pieces = multiply(product), len(product.odd)
-    if number >= pieces and wait(product.pieces_done, pieces):
-        longest, odd = work.longest, False
-        for piece in range(pieces):
-            longest, odd = max(longest, product.longest[piece]), odd or product.odd[piece]
-        if not odd and longest < work.bounds.too_long:
-            finish(work, longest)
-            if patient:
-                wait(work.parts_done, len(work.ends))
-    return number
-
-
-@compiled
-def finish(work: Finishing, longest: float) -> None:
-    """Finish parts that no other thread has taken."""
+    pieces = len(product.odd)
+    if multiply(product, most) < pieces or not wait(product.pieces_done, pieces):
+        return UNDONE
+    longest, odd = work.longest, False
+    for piece in range(pieces):
+        longest, odd = max(longest, product.longest[piece]), odd or product.odd[piece]
+    if odd or longest >= work.bounds.too_long:
+        return ODD
     part = fetch_add(work.parts_taken, 1)
     while part < len(work.ends):
-        finish_part(work, part, longest)
+        try:
+            do_part(work, part, longest)
+        except Exception:  # it is done again by whoever asked, who then sees why it fails
+            work.failed[part] = True
         fetch_add(work.parts_done, 1)
         part = fetch_add(work.parts_taken, 1)
+    return DONE
 
 
 @compiled
-def finish_part(work: Finishing, part: int, longest: float) -> None:
-    """Choose and refine, from where the part is; it stays at a list that is full of what only exact scores can thin."""
+def do_part(work: Choosing, part: int, longest: float) -> None:
+    """Choose, and refine if it is the last step, from where the part is.
+
+    It stays at a list that is full of what only exact scores can thin.
+    """
     start, end = work.ends[part - 1] if part else 0, work.ends[part]
     for line in range(start, end):
         work.margins[line] = work.bounds.margins[line] * longest + work.bounds.least
         work.side.unrelated[line] = work.bounds.unrelated[line] * longest
-    work.line[part], work.position[part] = choose(
+    work.line[part], work.position[part] = _choose(
         work.scores, work.rows, work.k, work.margins, work.lists, work.line[part], work.position[part], end
     )
-    if work.line[part] == end:
+    if work.last and work.line[part] == end:
         _refine(work, start, end)
 
 
 @compiled
-def choose(
+def _choose(
     scores: Vectors, rows: Rows, k: int, margins: Exact, lists: CandidateArrays, line: int, position: int, end: int
 ) -> tuple[int, int]:
     """Add the candidates of lines, from a position of the first of them on.
@@ -171,7 +178,7 @@ def choose(
 
 
 @compiled
-def _refine(work: Finishing, start: int, end: int) -> None:
+def _refine(work: Choosing, start: int, end: int) -> None:
     """Put the candidates of lines in order, best first, score near ties exactly, and write down what is found."""
     k, margins, sampled, lists, side, found = work.k, work.margins, work.sampled, work.lists, work.side, work.found
     room = lists.lengths[start:end].max()

@@ -33,7 +33,7 @@ class Product(NamedTuple):
     """Pieces that threads multiply, and where their scores go.
 
     `longest` has the largest length of a vector in each, and `odd` says which ones NumPy must do again: those with
-    numbers that are not finite, or that float32 does not take precisely. A call takes `most` at most.
+    numbers that are not finite, or that float32 does not take precisely.
     """
 
     blas: int
@@ -41,23 +41,30 @@ class Product(NamedTuple):
     cosine: bool
     pieces: PieceTable
     scores: Vectors
-    most: int
     pieces_taken: Positions
     pieces_done: Positions
     longest: Exact
     odd: npt.NDArray[np.bool_]
 
 
+def nothing() -> Product:
+    """Return a product of nothing."""
+    numbers, flags, vectors = np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros((0, 0), np.float32)
+    taken, done = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    pieces = PieceTable(numbers, numbers, flags, numbers)
+    return Product(0, vectors, False, pieces, vectors, taken, done, np.zeros(0), flags)
+
+
 @compiled
-def multiply(product: Product) -> int:
-    """Write the scores of pieces that no other thread has taken; return the next piece."""
+def multiply(product: Product, most: int) -> int:
+    """Write the scores of some pieces at most that no other thread has taken; return the next piece."""
     (lines, dimension), apart, pieces = product.queries.shape, product.scores.shape[1], product.pieces
     size, half = 0, False
     for number in range(len(pieces.counts)):
         size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
     widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
     number = 0
-    for _ in range(product.most):
+    for _ in range(most):
         number = fetch_add(product.pieces_taken, 1)
         if number >= len(pieces.counts):
             break
@@ -89,9 +96,13 @@ def _factors(documents: Vectors, factors: Vectors) -> bool:
     """Write what makes scores cosines; return whether all documents have lengths that float32 can take."""
     dimension, fine = len(documents) // max(1, len(factors)), True
     for document in range(len(factors)):
-        square = _square(documents[document * dimension : (document + 1) * dimension])
-        fine &= square == 0 or SAFE_SQUARES[0] < square < SAFE_SQUARES[1]
-        factors[document] = 1 / np.sqrt(square) if square else 1
+        vector = documents[document * dimension : (document + 1) * dimension]
+        square = _fast_square(vector)
+        if SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
+            factors[document] = 1 / np.sqrt(square)
+        else:
+            factors[document] = 1
+            fine &= _square(vector) == 0
     return fine
 
 
@@ -108,6 +119,14 @@ def _square(vector: Vectors) -> float:
     square = 0.0
     for at in range(len(vector)):
         square += np.float64(vector[at]) * np.float64(vector[at])
+    return square
+
+
+@compiled_sum
+def _fast_square(vector: Vectors) -> np.float32:
+    square = np.float32(0)
+    for at in range(len(vector)):
+        square += vector[at] * vector[at]
     return square
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.exact.arrays import Block, check_scores
+from r2med.retrieve.dense.exact.arrays import Block, Step, check_scores
 from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES, Rounding
 
 MOST = 1 << 12
@@ -38,18 +37,16 @@ class Products:
     def __init__(self, queries: Vectors, cosine: bool, rounding: Rounding, threads: int) -> None:
         self._queries, self._cosine, self._rounding, self._threads = queries, cosine, rounding, threads
 
-    def write(self, batch: list[Block], scores: Vectors, after: Callable[[], object] | None = None) -> None:
+    def write(self, batch: list[Block], scores: Vectors, step: Step) -> None:
         """Write the scores of documents; there may be room behind them. Raises ValueError if a vector is not finite.
 
-        `after` is what will be done with them: threads may make themselves ready for it.
+        The step is what will be done with them: threads may begin it.
         """
         pieces = _pieces(tuple(len(block) for _, block in batch), self._threads)
-        for piece in self._multiply(batch, pieces, scores, after):
+        for piece in self._multiply(batch, pieces, scores, step):
             _check_documents(batch, piece, scores[0])
 
-    def _multiply(
-        self, batch: list[Block], pieces: Pieces, scores: Vectors, after: Callable[[], object] | None = None
-    ) -> Pieces:
+    def _multiply(self, batch: list[Block], pieces: Pieces, scores: Vectors, step: Step) -> Pieces:
         """Write the scores of the documents of a batch, piece by piece; return those that may not be finite."""
 
         def multiply(piece: Piece) -> None:
