@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,9 +15,8 @@ from r2med.retrieve.dense.exact import exact_search
 
 pytest.importorskip("numba")
 
-from r2med.retrieve.dense.exact import compiled, jit, product_kernels
+from r2med.retrieve.dense.exact import compiled, compiled_shortlists, jit, product_kernels, team, team_kernels
 from r2med.retrieve.dense.exact.rescoring import Rescorer
-from r2med.retrieve.dense.exact.team import Team
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -94,13 +94,6 @@ def test_half_precision_is_widened_bit_for_bit(flush):
     assert (floats.view(np.uint32) == expected).all()
 
 
-def search(documents, k=1, **settings):
-    found = exact_search.search_exact(
-        documents, [(0, documents)], k, np.arange(len(documents), dtype=np.int32), device="cpu", **settings
-    )
-    return [rows.tolist() for rows, _ in found]
-
-
 @pytest.fixture
 def threads(monkeypatch):
     """Three threads that search by what is compiled, and nothing left by other searches."""
@@ -108,83 +101,149 @@ def threads(monkeypatch):
     monkeypatch.setenv("R2MED_THREADS", "3")
     exact_search._compiled()
     exact_search._spare.clear()
+    team._idle.clear()
     yield
-    exact_search._spare.clear()
+    team._idle.clear()
+
+
+DOCUMENTS = np.random.default_rng(1).standard_normal((700, 8)).astype(np.float32)
+NEAREST = [set(line[:5].tolist()) for line in np.argsort(-(DOCUMENTS.astype(np.float64) @ DOCUMENTS.T))]
+
+
+def search(documents=DOCUMENTS, k=5, blocks=None, **settings):
+    ranks = np.arange(len(documents), dtype=np.int32)
+    blocks = [(0, documents)] if blocks is None else blocks
+    found = exact_search.search_exact(documents, blocks, k, ranks, device="cpu", **settings)
+    return [set(rows.tolist()) for rows, _ in found]
 
 
 def team_threads():
     return [thread for thread in threading.enumerate() if thread.name == "r2med team"]
 
 
+def soon(is_so):
+    """Whether something is so within half a minute: a thread may have no core."""
+    return any(is_so() or time.sleep(0.01) for _ in range(3000))
+
+
 def test_what_fails_on_any_thread_fails_the_search(monkeypatch, threads):
-    documents = np.eye(600, dtype=np.float32)
-    nowhere = Rescorer(documents, cosine=False).addresses()
+    nowhere = Rescorer(DOCUMENTS, cosine=False).addresses()
     with monkeypatch.context() as patch:
         patch.setattr(Rescorer, "addresses", lambda _: nowhere)
-        with pytest.raises(LookupError, match="a block that was let go"):
-            search(documents)
-    assert search(documents) == [[row] for row in range(600)]
+        patch.setattr(Rescorer, "_by_block", lambda *_: [][0])
+        with pytest.raises(IndexError):
+            search()
+    assert search() == NEAREST
 
 
 def test_a_part_that_failed_for_once_is_done_again(monkeypatch, threads):
-    def once(self, step, *args):
-        rest.append(real(self, step, *args))
-        step[1].failed[:] = True
-        step[1].found.rows[:] = -1
-        return rest[-1]
+    def once(product, make_work, *args):
+        done.append(real(product, make_work, *args))
+        make_work().failed[:] = True
+        make_work().found.rows[:] = -1
+        make_work().lists.scores[:, :3] += 1  # what was decided is not believed
+        return done[-1]
 
-    real, rest = Team.do, []
-    monkeypatch.setattr(Team, "do", once)
-    documents = np.eye(600, dtype=np.float32)
-    assert search(documents) == [[row] for row in range(600)]
-    assert rest
+    real, done = compiled_shortlists.multiply_and_choose, []
+    monkeypatch.setattr(compiled_shortlists, "multiply_and_choose", once)
+    assert search() == NEAREST
+    assert done == [True]
 
 
-def test_searches_are_right_whatever_the_threads_do_when(monkeypatch, threads):
-    documents = np.random.default_rng(1).standard_normal((700, 8)).astype(np.float32)
-    expected = sorted(map(sorted, search(documents, k=5)))
+@pytest.mark.parametrize("call", [1, 1 << 33])
+def test_searches_are_right_whatever_the_threads_do_when(monkeypatch, threads, call):
+    monkeypatch.setattr(team, "CALL", call)  # Ctrl-C after each piece
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        for count in ("2", "16") * 50:
+        for count in ("2", "16", "1") * 30:
             monkeypatch.setenv("R2MED_THREADS", count)
-            assert sorted(map(sorted, search(documents, k=5))) == expected
+            assert search() == NEAREST
+            assert search(memory=1 << 14) == NEAREST  # in many batches
     finally:
         sys.setswitchinterval(interval)
 
 
-def test_a_step_waits_for_a_thread_that_is_still_at_the_last_one(threads):
-    documents = np.eye(40, dtype=np.float32)
-    search(documents)
-    [workspace] = exact_search._spare
-    desk, done = workspace.team._desk, threading.Event()
-    desk.inside[0] += 1
-    thread = threading.Thread(target=lambda: [search(documents), done.set()])
-    thread.start()
-    assert not done.wait(0.2)
-    desk.inside[0] -= 1
-    assert done.wait(30)
-    thread.join()
+def test_searches_at_the_same_time_have_teams_of_their_own(threads):
+    found = []
+    searches = [threading.Thread(target=lambda: found.extend(search() for _ in range(20))) for _ in range(4)]
+    for each in searches:
+        each.start()
+    for each in searches:
+        each.join()
+    assert found == [NEAREST] * 80
+    assert 1 <= len(team._idle) <= 4
 
 
-def test_threads_of_a_team_end_with_it_and_hold_nothing_of_a_search(threads):
-    documents = np.eye(40, dtype=np.float32)
-    before = len(team_threads())
-    search(documents)
+def test_a_search_that_is_stopped_stops_its_threads(monkeypatch, threads):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    search()
+    [only] = team._idle
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled_shortlists.CompiledShortlists, "work", stop)
+        with pytest.raises(KeyboardInterrupt):
+            search(np.eye(3000, dtype=np.float32))
+    assert soon(lambda: not only._desk.idle[0])
+    assert only._desk.open[0] == 0
+    assert search() == NEAREST
+
+
+def test_threads_end_with_their_team_and_hold_nothing_of_a_search(threads):
+    before, vectors = len(team_threads()), DOCUMENTS.copy()
+    gone = weakref.ref(vectors)
+    search(blocks=[(0, vectors)])
     assert len(team_threads()) == before + 2
-    [workspace] = exact_search._spare
-    for _ in range(3000):  # the last of them may have no core
-        if not workspace.team._desk.inside[0]:
-            break
-        time.sleep(0.01)
-    search(documents)
-    exact_search._spare.clear()
-    del workspace
-    for _ in range(3000):
-        if len(team_threads()) == before:
-            break
-        time.sleep(0.01)
+    search()
+    assert len(team_threads()) <= before + 4  # one may have been late
+    del vectors
+    assert soon(lambda: gone() is None)
+    team._idle.clear()
+    assert soon(lambda: len(team_threads()) == before)
+
+
+def test_a_team_is_as_large_as_there_is_work_and_as_the_system_allows(monkeypatch, threads):
+    before = len(team_threads())
+    monkeypatch.setenv("R2MED_THREADS", "900")
+    one = np.eye(1, dtype=np.float32)
+    assert search(one) == [{0}]
     assert len(team_threads()) == before
+
+    def refuse(_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(team.threading.Thread, "start", refuse)
+        assert search() == NEAREST
+    assert len(team_threads()) == before
+
+
+def test_threads_of_another_process_are_not_told_anything():
+    cell = team._cell()
+    team._dismiss([cell], os.getpid() + 1)
+    assert cell[team_kernels.TOLD] == 0
+    team._dismiss([cell], os.getpid())
+    assert cell[team_kernels.TOLD] < 0
+
+
+def test_memory_is_left_to_the_next_search_unless_it_is_much_or_the_search_failed(threads):
+    search(memory=1 << 30)
+    [left] = exact_search._spare
+    search(memory=1 << 30)
+    assert exact_search._spare == [left]
+    broken = DOCUMENTS.copy()
+    broken[3] = np.nan
+    with pytest.raises(ValueError, match="row 3 has NaN"):
+        search(blocks=[(0, broken)])
+    assert not exact_search._spare
+    search(memory=1 << 14)
+    assert not exact_search._spare
+
+
+def test_what_was_found_is_not_settled_again(monkeypatch, threads):
+    monkeypatch.setattr(compiled_shortlists.CompiledShortlists, "settle", lambda _: [][0])
+    assert search(memory=40_000) == NEAREST  # more than half of it are held
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")

@@ -8,7 +8,7 @@ from r2med.retrieve.dense.exact.arithmetic import sgemm_address
 from r2med.retrieve.dense.exact.arrays import Asked
 from r2med.retrieve.dense.exact.compiled_products import CompiledProducts
 from r2med.retrieve.dense.exact.compiled_shortlists import CompiledShortlists
-from r2med.retrieve.dense.exact.product_kernels import nothing
+from r2med.retrieve.dense.exact.product_kernels import empty_product
 from r2med.retrieve.dense.exact.products import Products
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
@@ -25,7 +25,7 @@ def compile_all() -> tuple[type[Products], type[CompiledShortlists]]:
     asked = Asked(queries, 1, rows, cosine=False, memory=1 << 20)
     rescorer = Rescorer(queries, cosine=False)
     batch = [(0, rescorer.hold(0, queries))]
-    rounding, scores = Rounding(rescorer.norms, 2, cosine=False), np.empty((2, 4), np.float32)
+    rounding, scores = Rounding(rescorer), np.empty((2, 4), np.float32)
     multiplies = CompiledProducts if sgemm_address() else Products
     products = multiplies(queries, False, rounding, threads=1)
     lists = CompiledShortlists(asked, rounding, rescorer, Workspace(), threads=1)
@@ -35,5 +35,5 @@ def compile_all() -> tuple[type[Products], type[CompiledShortlists]]:
     if [best.tolist() for best, _ in found] != [[0], [1]]:
         raise RuntimeError(f"two documents were found as {found}")
     lists.settle_part(step.work, 0)
-    compile_team(nothing(), step.work)
+    compile_team(empty_product(), step.work)
     return multiplies, CompiledShortlists

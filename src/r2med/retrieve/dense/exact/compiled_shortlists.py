@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.exact import kernels
 from r2med.retrieve.dense.exact.arrays import Asked, Rows, check_scores
-from r2med.retrieve.dense.exact.product_kernels import Product, nothing
+from r2med.retrieve.dense.exact.product_kernels import Product, empty_product
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
 from r2med.retrieve.dense.exact.shortlist import SAMPLED, SPARE, Shortlists, parts
-from r2med.retrieve.dense.exact.team import Team
+from r2med.retrieve.dense.exact.team import multiply_and_choose
 from r2med.retrieve.dense.exact.workspace import Workspace
 
 LINES = 8
@@ -28,13 +31,12 @@ class CompiledShortlists(Shortlists):
         self, asked: Asked, rounding: Rounding, rescorer: Rescorer, workspace: Workspace, threads: int
     ) -> None:
         lines = len(asked.queries)
-        super().__init__(slice(0, lines), asked, rounding, rescorer, workspace)
+        super().__init__(slice(0, lines), asked, rounding, rescorer)
         shape = (lines, 4 * asked.k + SPARE)
         self.rows = workspace.take("rows of candidates", shape, np.int32)
         self.scores = workspace.take("scores of candidates", shape, np.float32)
         self.exact = workspace.take("exact candidates", shape, np.bool_)
-        self._team = workspace.team = workspace.team or Team()
-        self.threads, self._parts = threads, parts(lines, min(threads * PARTS, max(threads, lines // LINES)))
+        self.threads, self.parts = threads, parts(lines, min(threads * PARTS, max(threads, lines // LINES)))
 
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
@@ -42,8 +44,12 @@ class CompiledShortlists(Shortlists):
 
     def step(self, scores: Vectors, rows: Rows, last: bool) -> CompiledStep:
         """Return what is to be done when the scores of some documents are there; they may be written after this."""
-        count, rescorer = len(self.lengths), self._rescorer
-        starts, ends = np.array(self._parts, np.int64).T
+        return CompiledStep(self, scores, rows, last)
+
+    def work(self, scores: Vectors, rows: Rows, last: bool) -> kernels.Choosing:
+        """Return what threads do in such a step."""
+        count, rescorer = len(self.lengths), self.rescorer
+        starts, ends = np.array(self.parts, np.int64).T
         lines, room = (count, self.rows.shape[1]) if last else (0, 0)
         found = kernels.Found(
             rows=np.zeros((lines, self._k), np.int32),
@@ -53,13 +59,13 @@ class CompiledShortlists(Shortlists):
             infinite=np.zeros(lines, np.bool_),
             doubtful=np.zeros((lines, room), np.bool_),
         )
-        work = kernels.Choosing(
+        return kernels.Choosing(
             last=last,
             scores=scores,
             rows=rows,
             k=self._k,
-            bounds=self._rounding.bounds,
-            longest=float(self._rounding.longest),
+            bounds=self.rounding.bounds,
+            longest=float(self.rounding.longest),
             margins=np.empty(count),
             lists=kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best),
             side=kernels.QuerySide(rescorer.queries, rescorer.norms, np.empty(count), rescorer.cosine),
@@ -73,22 +79,15 @@ class CompiledShortlists(Shortlists):
             failed=np.zeros(len(ends), np.bool_),
             found=found,
         )
-        return CompiledStep(self, work)
-
-    def do(self, product: Product, work: kernels.Choosing, vectors: object) -> int:
-        """Multiply and choose; return what is done. The vectors are those that are multiplied."""
-        return self._team.do((product, work), self.threads, (vectors, self._rescorer))
-
-    def choose_rest(self, work: kernels.Choosing) -> None:
-        """Do what is left to do, now that all scores are there, and right."""
-        bounds = self._rounding.bounds._replace(too_long=np.inf)
-        longest = float(self._rounding.longest)
-        self.do(nothing(), work._replace(bounds=bounds, longest=longest, parts_taken=np.zeros(1, np.int64)), None)
 
     def settle_part(self, work: kernels.Choosing, part: int) -> None:
         """Do the rest of a part whose lists were full, or which failed."""
+        if work.failed[part]:
+            for line in range(work.ends[part - 1] if part else 0, work.ends[part]):
+                self.exact[line] = False
+                self.settle_line(line)
         while True:
-            kernels.do_part(work, part, float(self._rounding.longest))
+            kernels.choose_part(work, part, float(self.rounding.longest))
             if work.line[part] == work.ends[part]:
                 return
             self.settle_line(work.line[part])
@@ -112,18 +111,29 @@ class CompiledShortlists(Shortlists):
 class CompiledStep:
     """What is done with the scores of some documents: threads that multiply these go on to it by themselves."""
 
-    def __init__(self, lists: CompiledShortlists, work: kernels.Choosing) -> None:
-        self._lists, self.work, self._done = lists, work, False
+    def __init__(self, lists: CompiledShortlists, scores: Vectors, rows: Rows, last: bool) -> None:
+        self._lists, self._arguments, self._done = lists, (scores, rows, last), False
+
+    @cached_property
+    def work(self) -> kernels.Choosing:
+        """What threads do."""
+        return self._lists.work(*self._arguments)
 
     def multiply(self, product: Product, vectors: object) -> None:
-        """Multiply, and choose if all scores are right."""
-        self._done = self._lists.do(product, self.work, vectors) == kernels.DONE
+        """Multiply some vectors, and choose if all scores are right."""
+        self._done = self._do(product, lambda: self.work, vectors)
 
     def __call__(self) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query as (rows, scores), in no particular order, after the last documents."""
         lists, work = self._lists, self.work
-        if not self._done:
-            lists.choose_rest(work)
+        if not self._done:  # now that all scores are there, and right
+            bounds, longest = work.bounds._replace(too_long=np.inf), float(lists.rounding.longest)
+            again = work._replace(bounds=bounds, longest=longest, parts_taken=np.zeros(1, np.int64))
+            self._do(empty_product(), lambda: again, None)
         left = np.flatnonzero(work.failed | (work.line < work.ends)).tolist()
         share(lambda part: lists.settle_part(work, part), left, lists.threads)
         return lists.results(work.found) if work.last else []
+
+    def _do(self, product: Product, make_work: Callable[[], kernels.Choosing], vectors: object) -> bool:
+        lists, most = self._lists, max(len(product.odd), len(self._lists.parts))
+        return multiply_and_choose(product, make_work, min(lists.threads, most), (vectors, lists.rescorer))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -46,8 +45,8 @@ BATCH_DOCUMENTS = 1 << 15
 APART = 32
 """Scores left free between those of two queries."""
 WORTHWHILE = 1 << 37
-"""Multiplications after which a process compiles what it searches with. That takes some ten seconds for the first time
-on a machine, and one second after that; two cores do so many multiplications in seven."""
+"""Multiplications after which a process compiles what it searches with. That takes some twenty seconds for the first
+time on a machine, and one second after that; two cores do so many multiplications in seven."""
 
 
 def search_exact(
@@ -78,7 +77,7 @@ def search_exact(
         raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
     if not len(queries):
         return []
-    asked = Asked(queries, min(k, max(1, len(ranks))), ranks, cosine, memory)
+    asked = Asked(queries, min(int(k), max(1, len(ranks))), ranks, bool(cosine), memory)
     if (gpu := _gpu(device)) is not None:
         return GpuSearch(asked, gpu).run(blocks, kept)
     with own_threads() as (multiplying, choosing):
@@ -135,18 +134,15 @@ def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
 _spare: list[Workspace] = []
 """What the last search left."""
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_spare.clear)  # threads do not come along
-
 
 class _Search:
     def __init__(self, asked: Asked, multiplying: int, choosing: int) -> None:
         queries, k, ranks, cosine, memory = asked
         self._ranks, self._memory = ranks, memory
         self._rescorer = Rescorer(queries, cosine)
-        norms = self._rescorer.norms[:, None]
-        self._rounding = Rounding(self._rescorer.norms, queries.shape[1], cosine)
+        self._rounding = Rounding(self._rescorer)
         if cosine:
+            norms = self._rescorer.norms[:, None]
             queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
         self._queries = queries
         products, shortlists = _way(queries.size * len(ranks))
@@ -168,6 +164,8 @@ class _Search:
             step = self._shortlists.step(scores, rows, last=not left)
             self._score(batch, scores, rows, step)
             found = step()
+            if not left:
+                break
         if not found:  # there are fewer documents than ranks
             none = np.empty((len(self._queries), 0), np.float32)
             found = self._shortlists.step(none, np.empty(0, np.int32), last=True)()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
@@ -25,7 +26,8 @@ class GroupedShortlists:
         self, asked: Asked, rounding: Rounding, rescorer: Rescorer, workspace: Workspace, threads: int
     ) -> None:
         lines = [slice(*part) for part in parts(len(asked.queries), min(threads, GROUPS))]
-        self._groups = [(each, Group(each, asked, rounding, rescorer, workspace)) for each in lines]
+        self._groups = [(each, Group(each, asked, rounding, rescorer)) for each in lines]
+        self._workspace = workspace
 
     def settle(self) -> None:
         """Score all candidates exactly and keep the k best: their vectors are not needed any more."""
@@ -41,8 +43,10 @@ class GroupedShortlists:
         Returns the k best of each query as (rows, scores), in no particular order, after the last ones.
         """
 
+        mask = self._workspace.take("mask", (len(scores), len(rows)), np.bool_)
+
         def choose(group: tuple[slice, Group]) -> None:
-            group[1].choose(scores[group[0], : len(rows)], rows)
+            group[1].choose(scores[group[0], : len(rows)], rows, mask[group[0]])
             if last:
                 group[1].finish()
 
@@ -53,12 +57,11 @@ class GroupedShortlists:
 class Group(Shortlists):
     """The shortlists of the queries that one thread has."""
 
-    def choose(self, scores: Vectors, rows: Rows) -> None:
-        """Take the candidates out of the scores of some documents."""
+    def choose(self, scores: Vectors, rows: Rows, mask: npt.NDArray[np.bool_]) -> None:
+        """Take the candidates out of the scores of some documents. The mask is of the shape of the scores."""
         if np.isneginf(self.kth_best).any():
             self.kth_best = np.maximum(self.kth_best, reach(scores, self._k))
-        floors = _below(self.kth_best - self._rounding.margins(self._lines))
-        mask = self._workspace.take(f"mask of query {self._lines.start} on", scores.shape, np.bool_)
+        floors = _below(self.kth_best - self.rounding.margins(self._lines))
         flat = np.flatnonzero(np.greater_equal(scores, floors, out=mask))
         lines, columns = np.divmod(flat, scores.shape[1])
         self._add(lines, rows[columns], scores[lines, columns])
@@ -108,7 +111,7 @@ class Group(Shortlists):
         order = _descending(scores)
         if width >= k:
             self.kth_best = np.maximum(self.kth_best, np.take_along_axis(scores, order[:, k - 1, None], axis=1)[:, 0])
-        above = scores >= _below(self.kth_best - self._rounding.margins(self._lines))
+        above = scores >= _below(self.kth_best - self.rounding.margins(self._lines))
         self.lengths = np.minimum(self.lengths, above.sum(axis=1))
         kept = int(self.lengths.max(initial=0))
         for array in (self.rows, self.scores, self.exact):
@@ -143,7 +146,7 @@ class Group(Shortlists):
         """Return (lines, columns) of candidates, not exact yet, that rounding may have swapped with a neighbour."""
         scores = self._padded().astype(np.float64)
         width = scores.shape[1]
-        sizes = np.abs(scores[:, :-1]) + self._rounding.unrelated(self._lines)[:, None]
+        sizes = np.abs(scores[:, :-1]) + self.rounding.unrelated(self._lines)[:, None]
         # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
         near = (2 * bound + 2.0**-22) * sizes + 2.0**-125
         with np.errstate(invalid="ignore"):  # behind the end of a shorter line

@@ -24,8 +24,12 @@ from r2med.store.files import write_atomically
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-WAIT = 1 << 21
-"""Times that a thread looks for a number before it does something else: about a millisecond."""
+LOOKS = 1 << 11
+"""Times that a thread looks for a number before it lets others have its core: some microseconds."""
+YIELDS = 1 << 9
+"""Times that it does so before it gives up: about a millisecond."""
+ROOM = 1 << 14
+"""Bytes that a value may take which is put down in memory."""
 
 _functions: list[Any] = []
 
@@ -98,14 +102,16 @@ load_acquire: Any = intrinsic(_load_acquire)
 def _put(typing: Any, place: Any, value: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         stored = _borrowed(context, builder, signature.args[1], arguments[1])
+        if context.get_abi_sizeof(stored.type) > ROOM:
+            raise TypeError(f"{value} takes more than {ROOM} bytes")
         builder.store(stored, builder.inttoptr(arguments[0], stored.type.as_pointer()))
-        return context.get_constant(types.int64, context.get_abi_sizeof(stored.type))
+        return context.get_dummy_value()
 
-    return types.int64(types.int64, value), code
+    return types.void(types.int64, value), code
 
 
 put: Any = intrinsic(_put)
-"""Write a value, with where its arrays lie, to a place in memory; the bytes it takes. The arrays must be kept."""
+"""Write a value, with where its arrays lie, to a place in memory. The arrays must be kept."""
 
 
 def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
@@ -133,27 +139,18 @@ get: Any = intrinsic(_get)
 """What was written to a place in memory, of the same types as another value."""
 
 
-def _call(typing: Any, function: Any, first: Any, second: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, *given = arguments
-        kind = ir.FunctionType(ir.IntType(32), [cgutils.voidptr_t] * 2)
-        pointers = [builder.inttoptr(each, cgutils.voidptr_t) for each in given]
-        return builder.call(builder.inttoptr(address, kind.as_pointer()), pointers)
-
-    return types.int32(*[types.int64] * 3), code
-
-
-call: Any = intrinsic(_call)
-"""What a function at an address returns for two pointers; one that takes a single pointer does not see the second."""
+_let_others = types.ExternalFunction("sched_yield", types.int32())
 
 
 @compiled
 def wait(counter: npt.NDArray[np.int64], number: int) -> bool:
     """Return whether a counter comes to a number within about a millisecond; whoever counts may have no core."""
-    asked = 0
-    while load_acquire(counter) < number and asked < WAIT:
-        asked += 1
-    return bool(load_acquire(counter) >= number)
+    for _ in range(YIELDS):
+        for _ in range(LOOKS):
+            if load_acquire(counter) >= number:
+                return True
+        _let_others()
+    return False
 
 
 def _sgemm(typing: Any, function: Any, left: Any, right: Any, out: Any, sizes: Any) -> Any:

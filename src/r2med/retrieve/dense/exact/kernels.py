@@ -10,8 +10,8 @@ from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows
-from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer, wait
-from r2med.retrieve.dense.exact.product_kernels import Product, multiply, widen
+from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer
+from r2med.retrieve.dense.exact.product_kernels import Product, widen
 from r2med.retrieve.dense.exact.rescoring import BlockAddresses
 from r2med.retrieve.dense.exact.rounding import LEAST, Bounds
 from r2med.retrieve.dense.exact.shortlist import BUNDLE
@@ -59,8 +59,9 @@ class QuerySide(NamedTuple):
 class Choosing(NamedTuple):
     """What is to be done with the scores of some documents, in parts of the lines: those before each of `ends`.
 
-    `line` and `position` are where each part is. `longest` is the largest length of a document before these. If they
-    are the last ones, near ties are decided and what is found is written down.
+    `line` and `position` are where each part is, and `failed` says which ones must be done again. `longest` is the
+    largest length of a document before these; margins follow from it, and are written when it is known of all. After
+    the last documents near ties are decided, and what is found is written down.
     """
 
     last: bool
@@ -83,38 +84,33 @@ class Choosing(NamedTuple):
     found: Found
 
 
-DONE, UNDONE, ODD = 0, 1, 2
-"""Of a step: there is nothing left to do; there is, or others are not ready; NumPy must do some products again."""
-
-
 @compiled
-def do_step(product: Product, work: Choosing, most: int) -> int:
-    """Multiply some pieces at most; if none is left, choose as soon as all others have multiplied. Return what is done.
+def choose(product: Product, work: Choosing) -> bool:
+    """Do parts that no other thread has taken, once all is multiplied; return False if NumPy must do some again first.
 
-    Threads look for each other for a while: one that sleeps meanwhile takes as long to wake up.
+    A part that fails is done again by whoever asked, who then sees why.
     """
-    pieces = len(product.odd)
-    if multiply(product, most) < pieces or not wait(product.pieces_done, pieces):
-        return UNDONE
-    longest, odd = work.longest, False
-    for piece in range(pieces):
-        longest, odd = max(longest, product.longest[piece]), odd or product.odd[piece]
-    if odd or longest >= work.bounds.too_long:
-        return ODD
+    longest = work.longest
+    for piece in range(len(product.odd)):
+        longest = max(longest, product.longest[piece])
+        if product.odd[piece]:
+            return False
+    if longest >= work.bounds.too_long:
+        return False
     part = fetch_add(work.parts_taken, 1)
     while part < len(work.ends):
         try:
-            do_part(work, part, longest)
-        except Exception:  # it is done again by whoever asked, who then sees why it fails
+            choose_part(work, part, longest)
+        except Exception:
             work.failed[part] = True
         fetch_add(work.parts_done, 1)
         part = fetch_add(work.parts_taken, 1)
-    return DONE
+    return True
 
 
 @compiled
-def do_part(work: Choosing, part: int, longest: float) -> None:
-    """Choose, and refine if it is the last step, from where the part is.
+def choose_part(work: Choosing, part: int, longest: float) -> None:
+    """Choose, from where the part is, and refine after the last documents.
 
     It stays at a list that is full of what only exact scores can thin.
     """
@@ -122,59 +118,52 @@ def do_part(work: Choosing, part: int, longest: float) -> None:
     for line in range(start, end):
         work.margins[line] = work.bounds.margins[line] * longest + work.bounds.least
         work.side.unrelated[line] = work.bounds.unrelated[line] * longest
-    work.line[part], work.position[part] = _choose(
-        work.scores, work.rows, work.k, work.margins, work.lists, work.line[part], work.position[part], end
-    )
+    _choose(work, part)
     if work.last and work.line[part] == end:
         _refine(work, start, end)
 
 
 @compiled
-def _choose(
-    scores: Vectors, rows: Rows, k: int, margins: Exact, lists: CandidateArrays, line: int, position: int, end: int
-) -> tuple[int, int]:
-    """Add the candidates of lines, from a position of the first of them on.
+def _choose(work: Choosing, part: int) -> None:
+    """Add the candidates of the lines of a part, from where it is, up to its end or to a list that is full.
 
-    Returns line and position of the first list that is full of what only exact scores can thin, or `end` and 0. The
-    largest of each bundle is compared with the floor: there are few that reach it, once it is known.
+    The largest of each bundle is compared with the floor: there are few that reach it, once it is known.
     """
-    width, room = len(rows), lists.rows.shape[1]
+    k, lists, rows, width, room = work.k, work.lists, work.rows, len(work.rows), work.lists.rows.shape[1]
     windows = width // WINDOW
     bundles, many = windows * LANES, width >= 4 * k * BUNDLE
     maxima = np.empty(width - windows * (WINDOW - LANES), np.float32)
     keys = np.empty(max(len(maxima) if many else width, room), np.uint32)
-    while line < end:
-        of_line, length = scores[line, :width], lists.lengths[line]
+    for line in range(work.line[part], work.ends[part]):
+        scores, length, margin = work.scores[line, :width], lists.lengths[line], work.margins[line]
         list_rows, list_scores, list_exact = lists.rows[line], lists.scores[line], lists.exact[line]
-        count = _maxima(of_line, windows, maxima)
+        count = _maxima(scores, windows, maxima)
         if lists.kth_best[line] == -np.inf and width >= k:
             if many:
                 lists.kth_best[line] = _kth_largest(maxima, count, k, keys)
             else:  # so few that it would be far below the k-th largest of all
-                lists.kth_best[line] = _kth_largest(of_line, width, k, keys)
+                lists.kth_best[line] = _kth_largest(scores, width, k, keys)
             if np.isnan(lists.kth_best[line]):  # a sum that exceeds float32: no score is below it
                 lists.kth_best[line] = -np.inf
-        floor = _floor(lists.kth_best[line], margins[line])
-        while position < count:
+        floor = _floor(lists.kth_best[line], margin)
+        for position in range(work.position[part], count):
             if maxima[position] >= floor:
                 if length + BUNDLE > room:
-                    lists.kth_best[line] = max(lists.kth_best[line], _kth_largest(lists.scores[line], length, k, keys))
-                    floor = _floor(lists.kth_best[line], margins[line])
+                    lists.kth_best[line] = max(lists.kth_best[line], _kth_largest(list_scores, length, k, keys))
+                    floor = _floor(lists.kth_best[line], margin)
                     length = _thin(lists, line, length, floor)
                     if 2 * length > room:
-                        lists.lengths[line] = length
-                        return line, position
+                        lists.lengths[line], work.position[part] = length, position
+                        return
                 if position < bundles:
                     first, after = position // LANES * WINDOW + position % LANES, position // LANES * WINDOW + WINDOW
                 else:
                     first, after = position + windows * (WINDOW - LANES), position + windows * (WINDOW - LANES) + 1
                 for column in range(first, after, LANES):
-                    list_rows[length], list_scores[length], list_exact[length] = rows[column], of_line[column], False
-                    length += of_line[column] >= floor
-            position += 1
+                    list_rows[length], list_scores[length], list_exact[length] = rows[column], scores[column], False
+                    length += scores[column] >= floor
         lists.lengths[line] = length
-        line, position = line + 1, 0
-    return line, position
+        work.line[part], work.position[part] = line + 1, 0
 
 
 @compiled

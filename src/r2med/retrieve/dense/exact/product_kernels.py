@@ -47,7 +47,7 @@ class Product(NamedTuple):
     odd: npt.NDArray[np.bool_]
 
 
-def nothing() -> Product:
+def empty_product() -> Product:
     """Return a product of nothing."""
     numbers, flags, vectors = np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros((0, 0), np.float32)
     taken, done = np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -56,18 +56,17 @@ def nothing() -> Product:
 
 
 @compiled
-def multiply(product: Product, most: int) -> int:
-    """Write the scores of some pieces at most that no other thread has taken; return the next piece."""
+def multiply(product: Product, most: int) -> bool:
+    """Write the scores of some pieces at most that no other thread has taken; return whether none is left to take."""
     (lines, dimension), apart, pieces = product.queries.shape, product.scores.shape[1], product.pieces
     size, half = 0, False
     for number in range(len(pieces.counts)):
         size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
     widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
-    number = 0
     for _ in range(most):
         number = fetch_add(product.pieces_taken, 1)
         if number >= len(pieces.counts):
-            break
+            return True
         count, column, address = pieces.counts[number], pieces.columns[number], pieces.addresses[number]
         if pieces.halves[number]:
             documents = widened[: count * dimension]
@@ -88,7 +87,7 @@ def multiply(product: Product, most: int) -> int:
                 square = _square(documents[document * dimension : (document + 1) * dimension])
                 product.longest[number] = max(product.longest[number], np.sqrt(square))
         fetch_add(product.pieces_done, 1)
-    return number
+    return False
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -33,13 +34,16 @@ class Rescorer:
         """Raise ValueError if a query is not finite."""
         self.queries, self.cosine = queries, cosine
         self._together = max(1, TOGETHER // max(1, queries.shape[1]))
-        self.norms: Exact = self._lengths(queries)
-        """The lengths of the queries."""
-        if len(bad := np.flatnonzero(~np.isfinite(self.norms))):
-            raise ValueError(f"query {bad[0]} has NaN or infinite values")
+        if not (finite := np.isfinite(queries)).all():
+            raise ValueError(f"query {np.flatnonzero(~finite.all(axis=1))[0]} has NaN or infinite values")
         self._blocks: list[tuple[int, npt.NDArray[Any]]] = []
         self.held = 0
         """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
+
+    @cached_property
+    def norms(self) -> Exact:
+        """The lengths of the queries."""
+        return self._lengths(self.queries)
 
     def hold(self, first: int, block: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Keep a block in reach; return it, row after row. Raises ValueError if it does not fit the queries."""

@@ -10,11 +10,13 @@ bound grows and the near ties are sought again.
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from r2med.retrieve.dense.exact.arrays import Exact
+from r2med.retrieve.dense.exact.rescoring import Rescorer
 
 UNIT = 2.0**-24
 """A float32 operation's relative rounding error at most."""
@@ -41,21 +43,26 @@ class Bounds(NamedTuple):
 class Rounding:
     """What is known of the scores of some queries, and what deviations are relative to."""
 
-    def __init__(self, norms: Exact, dimension: int, cosine: bool) -> None:
+    def __init__(self, rescorer: Rescorer) -> None:
+        self._rescorer, self._lock = rescorer, threading.Lock()
+        self.longest = 1.0 if rescorer.cosine else 0.0
+        """The largest length that was seen."""
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What grows with the length of documents."""
+        rescorer, dimension = self._rescorer, self._rescorer.queries.shape[1]
         # With cosine, both sides have length 1.
-        scale = np.ones(len(norms)) if cosine else norms
+        scale = np.ones(len(rescorer.queries)) if rescorer.cosine else rescorer.norms
         # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
-        roundings = 2 * dimension + 16 if cosine else dimension + 4
+        roundings = 2 * dimension + 16 if rescorer.cosine else dimension + 4
         # Two scores may both be off. Once more as much for documents longer than those that were seen.
-        self.bounds = Bounds(
+        return Bounds(
             margins=2 * 2 * roundings * UNIT * scale,
             least=2 * 2 * roundings * 2.0**-125,  # subnormals may be flushed to 0
             unrelated=scale / max(1, dimension) ** 0.5,
             too_long=2.0**125 / max(scale.max(initial=0), 2.0**-800),
         )
-        self._lock = threading.Lock()
-        self.longest = 1.0 if cosine else 0.0
-        """The largest length that was seen."""
 
     def saw(self, longest: float) -> None:
         """Take note of the largest length among some documents of which it was taken. Threads may do so together."""

@@ -11,7 +11,6 @@ from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact.arrays import Asked, Positions, Rows
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
-from r2med.retrieve.dense.exact.workspace import Workspace
 from r2med.retrieve.run import best
 
 BUNDLE = 8
@@ -25,11 +24,9 @@ SPARE = 1024
 class Shortlists:
     """Rows and scores, a line a query. `exact` says which scores decide and which are only fast."""
 
-    def __init__(
-        self, lines: slice, asked: Asked, rounding: Rounding, rescorer: Rescorer, workspace: Workspace
-    ) -> None:
+    def __init__(self, lines: slice, asked: Asked, rounding: Rounding, rescorer: Rescorer) -> None:
         self._lines, self._k, self._ranks = lines, asked.k, asked.ranks
-        self._rounding, self._rescorer, self._workspace = rounding, rescorer, workspace
+        self.rounding, self.rescorer = rounding, rescorer
         shape = (lines.stop - lines.start, 0)
         self.rows: Rows = np.empty(shape, np.int32)
         self.scores: Vectors = np.empty(shape, np.float32)
@@ -56,7 +53,7 @@ class Shortlists:
 
     def _rescore(self, lines: Positions, columns: Positions) -> float:
         """Replace scores by exact ones; return the largest deviation seen, relative to the sums on the way to them."""
-        exact = self._rescorer.score(lines + self._lines.start, self.rows[lines, columns])
+        exact = self.rescorer.score(lines + self._lines.start, self.rows[lines, columns])
         # What was chosen by a sum that exceeds float32 is told at the end: others were not chosen because of it.
         exact[~np.isfinite(self.scores[lines, columns])] = np.inf
         with np.errstate(invalid="ignore"):
@@ -64,7 +61,7 @@ class Shortlists:
         self.scores[lines, columns] = exact
         self.exact[lines, columns] = True
         off = deviations > 0
-        sizes = np.abs(exact[off]) + self._rounding.unrelated(self._lines)[lines[off]]
+        sizes = np.abs(exact[off]) + self.rounding.unrelated(self._lines)[lines[off]]
         return float((deviations[off] / sizes).max(initial=0))
 
 

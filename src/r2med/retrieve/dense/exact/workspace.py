@@ -1,22 +1,18 @@
-"""What one search leaves to the next: the system takes as long to give fresh memory as a product takes."""
+"""Memory that one search leaves to the next: the system takes as long to give fresh memory as a product takes."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from r2med.retrieve.dense.exact.team import Team
-
 
 class Workspace:
-    """Arrays by name, and threads, for one search at a time."""
+    """Arrays by name, for one search at a time."""
 
     def __init__(self) -> None:
-        self.team: Team | None = None
         self._arrays: dict[str, npt.NDArray[Any]] = {}
 
     def take(self, name: str, shape: tuple[int, ...], kind: type[np.generic]) -> npt.NDArray[Any]:
