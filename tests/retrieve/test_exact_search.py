@@ -341,6 +341,14 @@ def test_more_documents_than_ranks_are_refused():
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_blocks_that_do_not_ascend_are_refused(device):
+    documents = np.ones((6, 2), np.float32)
+    blocks = [(0, documents[:3]), (2, documents[:0]), (3, documents[3:])]
+    with pytest.raises(ValueError, match="row 2 comes after row 2: blocks must have ascending rows"):
+        search_exact(documents, blocks, 1, np.arange(6, dtype=np.int32), device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_memory_stays_bounded_whatever_the_size_of_the_corpus(device):
     rows, dimension, count, memory = 2000, 128, 40, 16 << 20
 

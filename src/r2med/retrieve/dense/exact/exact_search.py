@@ -65,8 +65,8 @@ def search_exact(
     `blocks` are (first row, float32 or float16 vectors) in ascending rows, and stay as they are. Those that are mapped
     files stay open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
-    Lengths of vectors are sampled: one document millions of times as long as its neighbours, whose sums cancel, may be
-    missed, unless they exceed float32: that is refused.
+    Lengths of vectors are sampled: one document millions of times as long as its neighbours may be missed, if its sums
+    cancel or fall below the range of float32. Sums above it are refused.
     `kept` is a list that stays between searches of the same blocks, which can then be read twice: it takes their
     vectors on the GPU, if they fit there.
     """
@@ -142,8 +142,7 @@ class _Search:
         self._rescorer = Rescorer(queries, cosine)
         self._rounding = Rounding(self._rescorer)
         if cosine:
-            norms = self._rescorer.norms[:, None]
-            queries = np.divide(queries, norms, out=np.zeros(queries.shape), where=norms > 0).astype(np.float32)
+            queries = self._rescorer.of_length_one()
         self._queries = queries
         products, shortlists = _way(queries.size * len(ranks))
         self._products = products(queries, cosine, self._rounding, multiplying)

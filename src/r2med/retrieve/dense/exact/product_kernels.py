@@ -79,8 +79,7 @@ def multiply(product: Product, most: int) -> bool:
         if product.cosine:
             product.odd[number] |= not _factors(documents, factors[:count])
             for line in range(lines):
-                for document in range(count):
-                    product.scores[line, column + document] *= factors[document]
+                _scale(product.scores[line, column : column + count], factors)
         else:
             product.odd[number] |= not _finite(product.scores[0, column : column + count])
             for document in range(0, count, max(1, min(64, count // 16))):
@@ -103,6 +102,12 @@ def _factors(documents: Vectors, factors: Vectors) -> bool:
             factors[document] = 1
             fine &= _square(vector) == 0
     return fine
+
+
+@compiled
+def _scale(scores: Vectors, factors: Vectors) -> None:
+    for at in range(len(scores)):
+        scores[at] *= factors[at]
 
 
 @compiled

@@ -37,13 +37,33 @@ class Rescorer:
         if not (finite := np.isfinite(queries)).all():
             raise ValueError(f"query {np.flatnonzero(~finite.all(axis=1))[0]} has NaN or infinite values")
         self._blocks: list[tuple[int, npt.NDArray[Any]]] = []
+        self._end = 0
         self.held = 0
         """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
 
     @cached_property
     def norms(self) -> Exact:
         """The lengths of the queries."""
-        return self._lengths(self.queries)
+        squares = np.empty(len(self.queries))
+        for here, some in self._a_few():
+            squares[here] = np.einsum("ij,ij->i", some, some)
+        return np.sqrt(squares)
+
+    def of_length_one(self) -> Vectors:
+        """Return the queries with length 1, or 0."""
+        out, factors = np.empty_like(self.queries), 1 / np.where(self.norms > 0, self.norms, 1)[:, None]
+        for here, some in self._a_few():
+            some *= factors[here]
+            out[here] = some
+        return out
+
+    def _a_few(self) -> Iterator[tuple[slice, Exact]]:
+        """Yield queries in float64, a few at a time: fresh memory for all of them takes longer than their lengths."""
+        buffer = np.empty((min(self._together, len(self.queries)), self.queries.shape[1]))
+        for at in range(0, len(self.queries), self._together):
+            here, some = slice(at, at + self._together), buffer[: len(self.queries) - at]
+            some[:] = self.queries[here]
+            yield here, some
 
     def hold(self, first: int, block: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Keep a block in reach; return it, row after row. Raises ValueError if it does not fit the queries."""
@@ -52,7 +72,9 @@ class Rescorer:
         dimension = self.queries.shape[1]
         if block.ndim != 2 or block.shape[1] != dimension:
             raise ValueError(f"documents of shape {block.shape} do not fit queries of dimension {dimension}")
-        block = np.ascontiguousarray(block)
+        if first < self._end:
+            raise ValueError(f"row {first} comes after row {self._end - 1}: blocks must have ascending rows")
+        block, self._end = np.ascontiguousarray(block), first + len(block)
         self._blocks.append((first, block))
         self.held += 0 if _is_mapped(block) else block.nbytes
         return block
@@ -86,16 +108,6 @@ class Rescorer:
                 left[:size], right[:size] = single[:size], stored[:size]
                 out[some] = self._pairwise(queries[some], left[:size], right[:size])
         return out
-
-    def _lengths(self, vectors: Vectors) -> Exact:
-        """Return the lengths of vectors, in float64; a few at a time, for the same reason."""
-        out = np.empty(len(vectors))
-        buffer = np.empty((min(self._together, len(vectors)), vectors.shape[1]))
-        for at in range(0, len(vectors), self._together):
-            some = buffer[: len(vectors) - at]
-            some[:] = vectors[at : at + self._together]
-            out[at : at + self._together] = np.einsum("ij,ij->i", some, some)
-        return np.sqrt(out)
 
     def _by_block(self, rows: Rows) -> Iterator[tuple[npt.NDArray[Any], int, Positions]]:
         """Yield each block of some rows, with its first row and the positions of those rows among all."""
