@@ -117,8 +117,10 @@ def search(documents=DOCUMENTS, k=5, blocks=None, **settings):
     return [set(rows.tolist()) for rows, _ in found]
 
 
-def team_threads():
-    return [thread for thread in threading.enumerate() if thread.name == "r2med team"]
+def cells():
+    """Those of the only team: each has a thread, which holds it."""
+    [only] = team._idle
+    return only._cells
 
 
 def soon(is_so):
@@ -191,32 +193,30 @@ def test_a_search_that_is_stopped_stops_its_threads(monkeypatch, threads):
 
 
 def test_threads_end_with_their_team_and_hold_nothing_of_a_search(threads):
-    before, vectors = len(team_threads()), DOCUMENTS.copy()
+    vectors = DOCUMENTS.copy()
     gone = weakref.ref(vectors)
     search(blocks=[(0, vectors)])
-    assert len(team_threads()) == before + 2
     search()
-    assert len(team_threads()) <= before + 4  # one may have been late
     del vectors
     assert soon(lambda: gone() is None)
+    ended = [weakref.ref(cell) for cell in cells()]
+    assert len(ended) == 2
     team._idle.clear()
-    assert soon(lambda: len(team_threads()) == before)
+    assert soon(lambda: not any(cell() is not None for cell in ended))
 
 
 def test_a_team_is_as_large_as_there_is_work_and_as_the_system_allows(monkeypatch, threads):
-    before = len(team_threads())
     monkeypatch.setenv("R2MED_THREADS", "900")
-    one = np.eye(1, dtype=np.float32)
-    assert search(one) == [{0}]
-    assert len(team_threads()) == before
+    assert search(np.eye(1, dtype=np.float32)) == [{0}]
+    assert not cells()
 
-    def refuse(_):
+    def refuse(*_):
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch:
-        patch.setattr(team.threading.Thread, "start", refuse)
+        patch.setattr(team._thread, "start_new_thread", refuse)
         assert search() == NEAREST
-    assert len(team_threads()) == before
+    assert not cells()
 
 
 def test_threads_of_another_process_are_not_told_anything():
@@ -249,20 +249,20 @@ def test_what_was_found_is_not_settled_again(monkeypatch, threads):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")
 def test_a_forked_process_has_threads_of_its_own(threads):
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True)
-    assert (done.stdout, done.returncode) == ("2\n2\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("[2]\n[2]\n", 0), done.stderr
 
 
 FORKED = """
-import os, threading
+import os
 os.environ["R2MED_THREADS"] = "3"
 import numpy as np
-from r2med.retrieve.dense.exact import exact_search
+from r2med.retrieve.dense.exact import exact_search, team
 exact_search.WORTHWHILE = 0
 documents = np.eye(40, dtype=np.float32)
 def search():
     found = exact_search.search_exact(documents, [(0, documents)], 1, np.arange(40, dtype=np.int32), device="cpu")
     assert [rows.tolist() for rows, _ in found] == [[row] for row in range(40)]
-    print(sum(thread.name == "r2med team" for thread in threading.enumerate()), flush=True)
+    print([len(each._cells) for each in team._idle], flush=True)
 search()
 child = os.fork()
 if not child:

@@ -33,6 +33,9 @@ def tensor(array: npt.NDArray[Any]) -> Any:
         return torch.from_numpy(array)
 
 
+_settings: list[_Shared[Any]] = []
+
+
 class _Shared(Generic[Value]):
     """A setting of the whole process that searches need: the first of them changes it, the last one puts it back."""
 
@@ -41,6 +44,7 @@ class _Shared(Generic[Value]):
         self._lock = threading.Lock()
         self._searches: set[object] = set()
         self._before: list[Value] = []
+        _settings.append(self)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -59,6 +63,10 @@ class _Shared(Generic[Value]):
                 if self._before and not self._searches:
                     self._write(self._before[0])
                     self._before = []
+
+    def forget_other_threads(self) -> None:
+        """Have a lock of its own in a forked process, and no searches: the next one puts back what was before."""
+        self._lock, self._searches = threading.Lock(), set()
 
 
 @contextlib.contextmanager
@@ -133,8 +141,8 @@ def _after_fork() -> None:
     """Make locks anew in a child: threads that held one in the parent do not come along."""
     global _making
     _making = threading.Lock()
-    _openblas.cache_clear()
-    _torch_precision.cache_clear()
+    for setting in _settings:
+        setting.forget_other_threads()
 
 
 if hasattr(os, "register_at_fork"):

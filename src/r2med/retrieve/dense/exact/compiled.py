@@ -34,6 +34,6 @@ def compile_all() -> tuple[type[Products], type[CompiledShortlists]]:
     found = step()
     if [best.tolist() for best, _ in found] != [[0], [1]]:
         raise RuntimeError(f"two documents were found as {found}")
-    lists.settle_part(step.work, 0)
-    compile_team(empty_product(), step.work)
+    lists.settle_part(step.work(), 0)
+    compile_team(empty_product(), step.work())
     return multiplies, CompiledShortlists

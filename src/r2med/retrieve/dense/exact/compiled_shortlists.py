@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -113,19 +112,20 @@ class CompiledStep:
 
     def __init__(self, lists: CompiledShortlists, scores: Vectors, rows: Rows, last: bool) -> None:
         self._lists, self._arguments, self._done = lists, (scores, rows, last), False
+        self._work: kernels.Choosing | None = None
 
-    @cached_property
     def work(self) -> kernels.Choosing:
-        """What threads do."""
-        return self._lists.work(*self._arguments)
+        """Return what threads do; it is made once, when it is needed."""
+        self._work = self._work or self._lists.work(*self._arguments)
+        return self._work
 
     def multiply(self, product: Product, vectors: object) -> None:
         """Multiply some vectors, and choose if all scores are right."""
-        self._done = self._do(product, lambda: self.work, vectors)
+        self._done = self._do(product, self.work, vectors)
 
     def __call__(self) -> list[tuple[Rows, Vectors]]:
         """Return the k best of each query as (rows, scores), in no particular order, after the last documents."""
-        lists, work = self._lists, self.work
+        lists, work = self._lists, self.work()
         if not self._done:  # now that all scores are there, and right
             bounds, longest = work.bounds._replace(too_long=np.inf), float(lists.rounding.longest)
             again = work._replace(bounds=bounds, longest=longest, parts_taken=np.zeros(1, np.int64))

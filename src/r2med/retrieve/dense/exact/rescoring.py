@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -38,16 +37,19 @@ class Rescorer:
             raise ValueError(f"query {np.flatnonzero(~finite.all(axis=1))[0]} has NaN or infinite values")
         self._blocks: list[tuple[int, npt.NDArray[Any]]] = []
         self._end = 0
+        self._norms: Exact | None = None  # not cached_property: before Python 3.12 all searches would share a lock
         self.held = 0
         """Bytes of memory kept from being freed: a mapped file's pages are the system's to drop."""
 
-    @cached_property
+    @property
     def norms(self) -> Exact:
         """The lengths of the queries."""
-        squares = np.empty(len(self.queries))
-        for here, some in self._a_few():
-            squares[here] = np.einsum("ij,ij->i", some, some)
-        return np.sqrt(squares)
+        if self._norms is None:
+            squares = np.empty(len(self.queries))
+            for here, some in self._a_few():
+                squares[here] = np.einsum("ij,ij->i", some, some)
+            self._norms = np.sqrt(squares)
+        return self._norms
 
     def of_length_one(self) -> Vectors:
         """Return the queries with length 1, or 0."""

@@ -10,7 +10,6 @@ bound grows and the near ties are sought again.
 from __future__ import annotations
 
 import threading
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +27,10 @@ SAFE_SQUARES = (2.0**-80, 2.0**100)
 
 
 class Bounds(NamedTuple):
-    """What grows with the length of documents, a number a query.
+    """What follows from the queries for how far scores may be off.
 
-    `margins` and `unrelated` are for documents of length 1, and `least` is there whatever their length. Sums on the way
-    to a score may exceed float32 if documents have the length `too_long`.
+    `margins` and `unrelated`, a number a query, are for documents of length 1, and `least` is added whatever their
+    length. Sums on the way to a score may exceed float32 from the length `too_long` on.
     """
 
     margins: Exact
@@ -45,24 +44,16 @@ class Rounding:
 
     def __init__(self, rescorer: Rescorer) -> None:
         self._rescorer, self._lock = rescorer, threading.Lock()
+        self._bounds: Bounds | None = None
         self.longest = 1.0 if rescorer.cosine else 0.0
         """The largest length that was seen."""
 
-    @cached_property
+    @property
     def bounds(self) -> Bounds:
-        """What grows with the length of documents."""
-        rescorer, dimension = self._rescorer, self._rescorer.queries.shape[1]
-        # With cosine, both sides have length 1.
-        scale = np.ones(len(rescorer.queries)) if rescorer.cosine else rescorer.norms
-        # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
-        roundings = 2 * dimension + 16 if rescorer.cosine else dimension + 4
-        # Two scores may both be off. Once more as much for documents longer than those that were seen.
-        return Bounds(
-            margins=2 * 2 * roundings * UNIT * scale,
-            least=2 * 2 * roundings * 2.0**-125,  # subnormals may be flushed to 0
-            unrelated=scale / max(1, dimension) ** 0.5,
-            too_long=2.0**125 / max(scale.max(initial=0), 2.0**-800),
-        )
+        """What is known before documents are seen."""
+        if self._bounds is None:
+            self._bounds = _bounds(self._rescorer)
+        return self._bounds
 
     def saw(self, longest: float) -> None:
         """Take note of the largest length among some documents of which it was taken. Threads may do so together."""
@@ -88,3 +79,18 @@ class Rounding:
         not make all of them look near to each other.
         """
         return np.asarray(self.bounds.unrelated[lines] * self.longest)
+
+
+def _bounds(rescorer: Rescorer) -> Bounds:
+    dimension = rescorer.queries.shape[1]
+    # With cosine, both sides have length 1.
+    scale = np.ones(len(rescorer.queries)) if rescorer.cosine else rescorer.norms
+    # Any order of adding d products is off by at most d·u·|q|·|d|; cosines add the rounding of both lengths.
+    roundings = 2 * dimension + 16 if rescorer.cosine else dimension + 4
+    # Two scores may both be off. Once more as much for documents longer than those that were seen.
+    return Bounds(
+        margins=2 * 2 * roundings * UNIT * scale,
+        least=2 * 2 * roundings * 2.0**-125,  # subnormals may be flushed to 0
+        unrelated=scale / max(1, dimension) ** 0.5,
+        too_long=2.0**125 / max(scale.max(initial=0), 2.0**-800),
+    )

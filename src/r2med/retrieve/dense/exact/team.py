@@ -6,9 +6,9 @@ a tenth of a search.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -93,8 +93,8 @@ class Team:
         while len(self._cells) < count:
             self._cells.append(_cell())
             arguments = (self._desk, self._cells[-1], *_example), self._held
-            try:
-                threading.Thread(target=_serve, args=arguments, name="r2med team", daemon=True).start()
+            try:  # not threading.Thread: after Ctrl-C in its `start` a thread may wait for ever before it begins
+                _thread.start_new_thread(_serve, arguments)
             except RuntimeError:
                 self._cells.pop()
                 break
