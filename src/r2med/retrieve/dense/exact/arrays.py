@@ -15,8 +15,6 @@ Positions = npt.NDArray[np.int64]
 Exact = npt.NDArray[np.float64]
 Block = tuple[int, npt.NDArray[Any]]
 """The row of the first document, and vectors in float32 or float16."""
-
-
 Step = Callable[[], list[tuple[Rows, Vectors]]]
 """What is to be done once the scores of some documents are there; it returns what is found after the last ones."""
 

@@ -15,21 +15,13 @@ from r2med.retrieve.dense.exact.products import Pieces, Products
 
 
 class CompiledProducts(Products):
-    """Products by compiled loops, which go on to the next step."""
+    """Products by compiled loops, which go on to choosing."""
 
     def _multiply(self, batch: list[Block], pieces: Pieces, scores: Vectors, step: Step) -> Pieces:
         if not self._queries.size:
             return super()._multiply(batch, pieces, scores, step)
         assert isinstance(step, CompiledStep)
-        product = self.product(batch, pieces, scores)
-        step.multiply(product, batch)
-        self._rounding.saw(product.longest.max())
-        odd = tuple(pieces[number] for number in np.flatnonzero(product.odd))
-        return super()._multiply(batch, odd, scores, step)
-
-    def product(self, batch: list[Block], pieces: Pieces, scores: Vectors) -> product_kernels.Product:
-        """Return what threads have to multiply."""
-        return product_kernels.Product(
+        product = product_kernels.Product(
             blas=sgemm_address(),
             queries=self._queries,
             cosine=self._cosine,
@@ -40,6 +32,10 @@ class CompiledProducts(Products):
             longest=np.zeros(len(pieces)),
             odd=np.zeros(len(pieces), np.bool_),
         )
+        step.multiply(product, batch)
+        self._rounding.saw(product.longest.max())
+        odd = tuple(pieces[number] for number in np.flatnonzero(product.odd))
+        return super()._multiply(batch, odd, scores, step)
 
 
 def _table(batch: list[Block], pieces: Pieces) -> product_kernels.PieceTable:

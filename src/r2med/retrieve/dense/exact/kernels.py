@@ -86,7 +86,7 @@ class Choosing(NamedTuple):
 
 @compiled
 def choose(product: Product, work: Choosing) -> bool:
-    """Do parts that no other thread has taken, once all is multiplied; return False if NumPy must do some again first.
+    """Do parts that no other thread has taken, once all is multiplied; return False if scores must be checked first.
 
     A part that fails is done again by whoever asked, who then sees why.
     """
