@@ -5,7 +5,8 @@
     python benchmarks/search.py --device cuda --documents 10000000 --queries 876 --dtype float16    # made on the GPU
 
 Contenders take turns in one process and the best of each counts, so that a busy machine wrongs none of them. The first
-searches of a process choose by NumPy, later ones by what numba compiled.
+searches of a process choose by NumPy, later ones by what numba compiled; the first cosines of a corpus take the lengths
+of its documents, later ones have them.
 The bare product writes into an array that it is given; its fastest form (NumPy's or torch's own) is the machine's
 rate. On a GPU the limits are measured too: the product in half precision, pinned memory to the GPU, and the host's
 copy into pinned memory. Needs the extras `dense` and `benchmark`; a peer that is not installed is left out and named.
@@ -28,6 +29,7 @@ import numpy as np
 
 from r2med.retrieve.dense.exact import exact_search
 from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact.kept import Kept
 
 BEIR_CHUNK = 50_000
 Contenders = dict[str, Callable[[], Any]]
@@ -67,15 +69,16 @@ def contenders(queries: Any, documents: Any, blocks: list[tuple[int, Any]], k: i
     # The documents of this run are in memory anyway; those of a store are mapped files.
     memory = 4 * documents.nbytes + (2 << 30)
 
-    def search(worthwhile: int, cosine: bool = False) -> Any:
+    def search(worthwhile: int, **settings: Any) -> Any:
         exact_search.WORTHWHILE = worthwhile
-        return exact_search.search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, cosine=cosine)
+        return exact_search.search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, **settings)
 
     found: Contenders = {
         "sgemm, numpy": lambda: np.matmul(queries, documents.T, out=out),
         "r2med, first searches": partial(search, 1 << 62),
         "r2med": partial(search, 0),
-        "r2med, cosine": partial(search, 0, cosine=True),
+        "r2med, cosine": partial(search, 0, cosine=True, kept=Kept()),
+        "r2med, first cosines": partial(search, 0, cosine=True),
     }
     if importlib.util.find_spec("torch"):
         import torch
@@ -159,7 +162,6 @@ def on_gpu(args: argparse.Namespace) -> None:
     """Time searches that stream and that find the vectors on the GPU, and what bounds them."""
     import torch
 
-    from r2med.retrieve.dense.exact.gpu_loader import Chunk
     from r2med.retrieve.dense.exact.rescoring import Rescorer
 
     rescoring, real = [0.0], Rescorer.score
@@ -176,14 +178,14 @@ def on_gpu(args: argparse.Namespace) -> None:
     blocks = made_on_gpu(args.documents, args.dimension, args.dtype, seed=1)
     queries = made_on_gpu(args.queries, args.dimension, "float32", seed=2)[0][1]
     ranks = np.random.default_rng(3).permutation(args.documents).astype(np.int32)
-    kept: list[Chunk] = []
+    kept = Kept()
     search = partial(search_exact, queries, blocks, args.k, ranks, memory=1 << 50, device=args.device)
     lines = {"streamed": timed_on_gpu(search, 2), "  of it rescoring by the host": rescoring[0]}
     lines["streamed and kept"] = timed_on_gpu(lambda: search(kept=kept), 1)
     lines["resident"] = timed_on_gpu(lambda: search(kept=kept))
     lines["  of it rescoring by the host "] = rescoring[0]
     halves = torch.from_numpy(queries).half().to(args.device)
-    lines["product alone, half precision"] = timed_on_gpu(lambda: [halves @ chunk.vectors.T for chunk in kept])
+    lines["product alone, half precision"] = timed_on_gpu(lambda: [halves @ chunk.vectors.T for chunk in kept.chunks])
     numbers = args.documents * args.dimension
     lines["halves read from the GPU's memory"] = 2 * numbers / memory
     stored = numbers * np.dtype(args.dtype).itemsize

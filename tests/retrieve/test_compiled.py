@@ -15,8 +15,19 @@ from r2med.retrieve.dense.exact import exact_search
 
 pytest.importorskip("numba")
 
-from r2med.retrieve.dense.exact import compiled, compiled_shortlists, jit, product_kernels, team, team_kernels
+from r2med.retrieve.dense.exact import (
+    compiled,
+    compiled_shortlists,
+    deciding_kernels,
+    jit,
+    product_kernels,
+    team,
+    team_kernels,
+)
+from r2med.retrieve.dense.exact.arrays import Asked
 from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rounding import Rounding
+from r2med.retrieve.dense.exact.workspace import Workspace
 
 
 def test_choosing_is_compiled_once_a_process_has_searched_enough(monkeypatch):
@@ -143,14 +154,36 @@ def test_a_part_that_failed_for_once_is_done_again(monkeypatch, threads):
     def once(product, make_work, *args):
         done.append(real(product, make_work, *args))
         make_work().failed[:] = True
-        make_work().found.rows[:] = -1
-        make_work().lists.scores[:, :3] += 1  # what was decided is not believed
+        make_work().deciding.found.rows[:] = -1
+        make_work().deciding.lists.scores[:, :3] += 1  # what was decided is not believed
         return done[-1]
 
     real, done = compiled_shortlists.multiply_and_choose, []
     monkeypatch.setattr(compiled_shortlists, "multiply_and_choose", once)
     assert search() == NEAREST
     assert done == [True]
+
+
+def test_ties_are_sought_again_if_scores_are_found_to_be_further_off_than_was_thought():
+    """Sampled scores are right, one of two near ones is off, and so two others are near that did not seem so."""
+    exact_search._compiled()
+    count, scores = 120, np.linspace(1, 0.5, 120, dtype=np.float32)
+    scores[[51, 76]] = scores[[50, 75]] - np.float32(1e-4)
+    vectors, fast = np.outer(scores, np.float32([1, 0, 0, 0])), scores.copy()
+    fast[50] = fast[51] * np.float32(1 + 2e-7)
+    fast[[75, 76]] = fast[[76, 75]]
+    order = np.argsort(-fast, kind="stable")
+    rescorer = Rescorer(np.float32([[1, 0, 0, 0]]), cosine=False)
+    rescorer.hold(0, vectors)
+    asked = Asked(rescorer.queries, 100, np.arange(count, dtype=np.int32), cosine=False, memory=1 << 20)
+    lists = compiled_shortlists.CompiledShortlists(asked, Rounding(rescorer), rescorer, Workspace(), threads=1)
+    work = lists.work(fast[None], np.arange(count, dtype=np.int32), last=True).deciding._replace(sampled=8)
+    lists.rows[0, :count], lists.scores[0, :count], lists.exact[0, :count] = order, fast[order], False
+    lists.lengths[0] = count
+    work.margins[:], work.side.unrelated[:] = 1e-3, 0.5
+    deciding_kernels.decide(work, 0, 1)
+    assert set(order[np.flatnonzero(lists.exact[0, :100])].tolist()) == {0, 14, 28, 42, 50, 51, 56, 70, 75, 76, 84, 99}
+    assert work.found.rows[0, np.argsort(-work.found.scores[0], kind="stable")].tolist() == list(range(100))
 
 
 @pytest.mark.parametrize("call", [1, 1 << 33])
@@ -300,7 +333,7 @@ def test_what_was_compiled_is_kept_and_made_again_where_it_cannot_be_read(tmp_pa
     assert kept
     for path in kept:  # of another version, in which other classes are named
         version = path.read_bytes()[: path.read_bytes().index(b".") + 1]
-        path.write_bytes(version + b"cr2med.retrieve.dense.exact.kernels\nNoSuchClass\n.")
+        path.write_bytes(version + b"cr2med.retrieve.dense.exact.choosing_kernels\nNoSuchClass\n.")
     assert by_numba(NUMBA_CACHE_DIR=str(tmp_path)) == ("CompiledShortlists", "")
     assert all(b"NoSuchClass" not in path.read_bytes() for path in tmp_path.rglob("*.nbi"))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from r2med.errors import UserError
 from r2med.retrieve.dense.exact import compiled_shortlists, exact_search, grouped
 from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact.kept import Kept
 from r2med.retrieve.dense.exact.products import Products
 
 torch = pytest.importorskip("torch")
@@ -210,14 +211,43 @@ def test_float16_blocks_are_searched_as_the_numbers_they_are(cosine):
 @pytest.mark.parametrize("device", DEVICES[2:])
 @pytest.mark.parametrize("cosine", [False, True])
 def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
-    documents, kept = normal(5000, 24, seed=20), []
+    documents, kept = normal(5000, 24, seed=20), Kept()
     ranks = np.arange(5000, dtype=np.int32)
     for seed in (21, 22):
         queries = normal(7, 24, seed=seed)
         found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device=device, kept=kept)
         expected = brute_force(queries, documents, 60, ranks, cosine)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
-        assert sum(chunk.count for chunk in kept) == 5000, "once, whatever is searched"
+        assert sum(chunk.count for chunk in kept.chunks) == 5000, "once, whatever is searched"
+
+
+@pytest.mark.parametrize("first", ["cpu", "compiled"])
+@pytest.mark.parametrize("second", ["cpu", "compiled"])
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_lengths_of_documents_are_found_once(first, second, kind):
+    documents, kept = normal(3000, 24, seed=20), Kept()
+    documents *= np.random.default_rng(21).uniform(0.1, 9, (3000, 1)).astype(np.float32)
+    odd = [7, 1500] if kind == np.float32 else []
+    documents[odd] *= np.float32([[1e30], [1e-30]])[: len(odd)]  # squares of these are not numbers of float32
+    documents[[8, 2999]] = 0
+    documents = documents.astype(kind)
+    ranks = np.random.default_rng(22).permutation(3000).astype(np.int32)
+    for seed, device in ((23, first), (24, second), (25, second)):
+        queries = normal(7, 24, seed=seed)
+        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=True, device=device, kept=kept)
+        expected = brute_force(queries, documents, 60, ranks, cosine=True)
+        assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
+        unknown = set(np.flatnonzero(np.isnan(kept.factors(3000))).tolist())
+        assert set(odd) <= unknown <= {*odd, 8, 2999}
+    with np.errstate(all="ignore"):
+        lengths = 1 / kept.factors(3000)
+    right = np.linalg.norm(documents.astype(np.float64), axis=1)
+    usual = ~np.isin(np.arange(3000), [*odd, 8, 2999])
+    np.testing.assert_allclose(lengths[usual], right[usual], rtol=1e-5)
+    nearest = expected[0][0][0]
+    kept.factors(3000)[nearest] /= 1000  # it shows that this is asked, and not the vector
+    rows, _ = search_exact(queries, [(0, documents)], 5, ranks, cosine=True, device=second, kept=kept)[0]
+    assert nearest not in rows
 
 
 @pytest.mark.parametrize("threads", ["1", "3", "16"])

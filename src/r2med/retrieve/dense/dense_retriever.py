@@ -25,7 +25,7 @@ from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact.arrays import Rows
 from r2med.retrieve.dense.exact.exact_search import search_exact
-from r2med.retrieve.dense.exact.gpu_loader import Chunk
+from r2med.retrieve.dense.exact.kept import Kept
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Approximation, Searched, SearchQuery
@@ -171,7 +171,7 @@ class DenseSearcher:
         self._embeddings = embeddings
         self._store = store
         self._segments = segments
-        self._kept: list[Chunk] = []
+        self._kept = Kept()
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k nearest documents of each query: exactly, or those that the index proposes."""

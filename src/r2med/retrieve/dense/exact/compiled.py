@@ -27,7 +27,7 @@ def compile_all() -> tuple[type[Products], type[CompiledShortlists]]:
     batch = [(0, rescorer.hold(0, queries))]
     rounding, scores = Rounding(rescorer), np.empty((2, 4), np.float32)
     multiplies = CompiledProducts if sgemm_address() else Products
-    products = multiplies(queries, False, rounding, threads=1)
+    products = multiplies(rescorer, None, rounding, threads=1)
     lists = CompiledShortlists(asked, rounding, rescorer, Workspace(), threads=1)
     step = lists.step(scores, rows, last=True)
     products.write(batch, scores, step)

@@ -8,8 +8,10 @@ import numpy as np
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
-from r2med.retrieve.dense.exact import kernels
 from r2med.retrieve.dense.exact.arrays import Asked, Rows, check_scores
+from r2med.retrieve.dense.exact.candidate_kernels import CandidateArrays
+from r2med.retrieve.dense.exact.choosing_kernels import Choosing, choose_part
+from r2med.retrieve.dense.exact.deciding_kernels import Deciding, Found, QuerySide
 from r2med.retrieve.dense.exact.product_kernels import Product, empty_product
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
@@ -45,12 +47,12 @@ class CompiledShortlists(Shortlists):
         """Return what is to be done when the scores of some documents are there; they may be written after this."""
         return CompiledStep(self, scores, rows, last)
 
-    def work(self, scores: Vectors, rows: Rows, last: bool) -> kernels.Choosing:
+    def work(self, scores: Vectors, rows: Rows, last: bool) -> Choosing:
         """Return what threads do in such a step."""
         count, rescorer = len(self.lengths), self.rescorer
         starts, ends = np.array(self.parts, np.int64).T
         lines, room = (count, self.rows.shape[1]) if last else (0, 0)
-        found = kernels.Found(
+        found = Found(
             rows=np.zeros((lines, self._k), np.int32),
             scores=np.zeros((lines, self._k), np.float32),
             mixed=np.zeros(lines, np.bool_),
@@ -58,40 +60,43 @@ class CompiledShortlists(Shortlists):
             infinite=np.zeros(lines, np.bool_),
             doubtful=np.zeros((lines, room), np.bool_),
         )
-        return kernels.Choosing(
+        deciding = Deciding(
+            k=self._k,
+            lists=CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best),
+            margins=np.empty(count),
+            side=QuerySide(rescorer.queries, rescorer.norms, np.empty(count), rescorer.cosine),
+            blocks=rescorer.addresses(),
+            sampled=max(8, SAMPLED * len(ends) // count),
+            found=found,
+        )
+        return Choosing(
             last=last,
             scores=scores,
             rows=rows,
-            k=self._k,
             bounds=self.rounding.bounds,
             longest=float(self.rounding.longest),
-            margins=np.empty(count),
-            lists=kernels.CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best),
-            side=kernels.QuerySide(rescorer.queries, rescorer.norms, np.empty(count), rescorer.cosine),
-            blocks=rescorer.addresses(),
-            sampled=max(8, SAMPLED * len(ends) // count),
+            deciding=deciding,
             ends=ends.copy(),
             line=starts.copy(),
             position=np.zeros(len(ends), np.int64),
             parts_taken=np.zeros(1, np.int64),
             parts_done=np.zeros(1, np.int64),
             failed=np.zeros(len(ends), np.bool_),
-            found=found,
         )
 
-    def settle_part(self, work: kernels.Choosing, part: int) -> None:
+    def settle_part(self, work: Choosing, part: int) -> None:
         """Do the rest of a part whose lists were full, or which failed."""
         if work.failed[part]:
             for line in range(work.ends[part - 1] if part else 0, work.ends[part]):
                 self.exact[line] = False
                 self.settle_line(line)
         while True:
-            kernels.choose_part(work, part, float(self.rounding.longest))
+            choose_part(work, part, float(self.rounding.longest))
             if work.line[part] == work.ends[part]:
                 return
             self.settle_line(work.line[part])
 
-    def results(self, found: kernels.Found) -> list[tuple[Rows, Vectors]]:
+    def results(self, found: Found) -> list[tuple[Rows, Vectors]]:
         """Return what is found, doubtful scores decided as on all devices. Raises ValueError if one is infinite."""
         unsure, mixed = np.flatnonzero(found.unsure), np.flatnonzero(found.mixed)
         if len(unsure):
@@ -104,6 +109,8 @@ class CompiledShortlists(Shortlists):
             here = line, slice(ends[line])
             found.rows[here], found.scores[here] = self.rows[here], self.scores[here]
             check_scores(found.rows[here], found.scores[here])
+        if min(ends) == self._k:
+            return list(zip(found.rows, found.scores, strict=True))
         return [(of[:end], by[:end]) for of, by, end in zip(found.rows, found.scores, ends, strict=True)]
 
 
@@ -112,9 +119,9 @@ class CompiledStep:
 
     def __init__(self, lists: CompiledShortlists, scores: Vectors, rows: Rows, last: bool) -> None:
         self._lists, self._arguments, self._done = lists, (scores, rows, last), False
-        self._work: kernels.Choosing | None = None
+        self._work: Choosing | None = None
 
-    def work(self) -> kernels.Choosing:
+    def work(self) -> Choosing:
         """Return what threads do; it is made once, when it is needed."""
         self._work = self._work or self._lists.work(*self._arguments)
         return self._work
@@ -132,8 +139,8 @@ class CompiledStep:
             self._do(empty_product(), lambda: again, None)
         left = np.flatnonzero(work.failed | (work.line < work.ends)).tolist()
         share(lambda part: lists.settle_part(work, part), left, lists.threads)
-        return lists.results(work.found) if work.last else []
+        return lists.results(work.deciding.found) if work.last else []
 
-    def _do(self, product: Product, make_work: Callable[[], kernels.Choosing], vectors: object) -> bool:
+    def _do(self, product: Product, make_work: Callable[[], Choosing], vectors: object) -> bool:
         lists, most = self._lists, max(len(product.odd), len(self._lists.parts))
         return multiply_and_choose(product, make_work, min(lists.threads, most), (vectors, lists.rescorer))

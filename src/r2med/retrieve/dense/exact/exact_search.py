@@ -26,8 +26,8 @@ from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact.arithmetic import own_threads
 from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, Step, check_scores
 from r2med.retrieve.dense.exact.gpu import GpuSearch
-from r2med.retrieve.dense.exact.gpu_loader import Chunk
 from r2med.retrieve.dense.exact.grouped import GroupedShortlists
+from r2med.retrieve.dense.exact.kept import Kept
 from r2med.retrieve.dense.exact.products import Products
 from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
@@ -58,7 +58,7 @@ def search_exact(
     cosine: bool = False,
     memory: int = 2 << 30,
     device: str = "auto",
-    kept: list[Chunk] | None = None,
+    kept: Kept | None = None,
 ) -> list[tuple[Rows, Vectors]]:
     """Return each query's k best (rows, scores) in no particular order; a tie at the cut goes to the higher rank.
 
@@ -67,8 +67,8 @@ def search_exact(
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
     Lengths of vectors are sampled: one document millions of times as long as its neighbours may be missed, if its sums
     cancel or fall below the range of float32. Sums above it are refused.
-    `kept` is a list that stays between searches of the same blocks, which can then be read twice: it takes their
-    vectors on the GPU, if they fit there.
+    `kept` stays between searches of the same blocks, which can then be read twice: on a GPU it takes their vectors, if
+    they fit there, and on a CPU their lengths, for cosines.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -79,10 +79,10 @@ def search_exact(
         return []
     asked = Asked(queries, min(int(k), max(1, len(ranks))), ranks, bool(cosine), memory)
     if (gpu := _gpu(device)) is not None:
-        return GpuSearch(asked, gpu).run(blocks, kept)
+        return GpuSearch(asked, gpu).run(blocks, kept.chunks if kept else None)
     with own_threads() as (multiplying, choosing):
         try:
-            return _Search(asked, multiplying, choosing).run(blocks)
+            return _Search(asked, kept or Kept(), multiplying, choosing).run(blocks)
         except SystemError as error:
             if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C in what numba compiled
                 raise KeyboardInterrupt from None
@@ -136,16 +136,15 @@ _spare: list[Workspace] = []
 
 
 class _Search:
-    def __init__(self, asked: Asked, multiplying: int, choosing: int) -> None:
+    def __init__(self, asked: Asked, kept: Kept, multiplying: int, choosing: int) -> None:
         queries, k, ranks, cosine, memory = asked
         self._ranks, self._memory = ranks, memory
         self._rescorer = Rescorer(queries, cosine)
         self._rounding = Rounding(self._rescorer)
-        if cosine:
-            queries = self._rescorer.of_length_one()
         self._queries = queries
         products, shortlists = _way(queries.size * len(ranks))
-        self._products = products(queries, cosine, self._rounding, multiplying)
+        factors = kept.factors(len(ranks)) if cosine else None
+        self._products = products(self._rescorer, factors, self._rounding, multiplying)
         try:
             self._workspace = _spare.pop()
         except IndexError:  # the first search, or another has it
@@ -198,7 +197,11 @@ class _Search:
 
     def _place(self, batch: list[Block]) -> tuple[Vectors, Rows]:
         """Return where the scores of some documents go, with room behind them, and their rows."""
-        rows = np.concatenate([np.arange(first, first + len(block), dtype=np.int32) for first, block in batch])
+        rows = self._workspace.take("rows", (sum(len(block) for _, block in batch),), np.int32)
+        at = 0
+        for first, block in batch:
+            rows[at : at + len(block)] = np.arange(first, first + len(block), dtype=np.int32)
+            at += len(block)
         # Queries are not a power of two apart: the product writes many at once, which would share a line of the cache.
         return self._workspace.take("scores", (len(self._queries), len(rows) + APART), np.float32), rows
 

@@ -21,9 +21,10 @@ SMALLEST_NORMAL = 0x0400
 
 
 class PieceTable(NamedTuple):
-    """Documents of products: where their vectors lie, how many they are, of half precision or not, their column."""
+    """Documents of products: where they lie, their first row, how many, if in half precision, their first column."""
 
     addresses: Positions
+    rows: Positions
     counts: Positions
     halves: npt.NDArray[np.bool_]
     columns: Positions
@@ -32,6 +33,7 @@ class PieceTable(NamedTuple):
 class Product(NamedTuple):
     """Pieces that threads multiply, and where their scores go.
 
+    For cosines `factors` has a number for each document, NaN where it is not known: then it is written there.
     `longest` has the largest length of a vector in each, and `odd` says which ones NumPy must do again: those with
     numbers that are not finite, or that float32 does not take precisely.
     """
@@ -39,6 +41,7 @@ class Product(NamedTuple):
     blas: int
     queries: Vectors
     cosine: bool
+    factors: Vectors
     pieces: PieceTable
     scores: Vectors
     pieces_taken: Positions
@@ -51,18 +54,19 @@ def empty_product() -> Product:
     """Return a product of nothing."""
     numbers, flags, vectors = np.zeros(0, np.int64), np.zeros(0, np.bool_), np.zeros((0, 0), np.float32)
     taken, done = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    pieces = PieceTable(numbers, numbers, flags, numbers)
-    return Product(0, vectors, False, pieces, vectors, taken, done, np.zeros(0), flags)
+    pieces = PieceTable(numbers, numbers, numbers, flags, numbers)
+    return Product(0, vectors, False, np.zeros(0, np.float32), pieces, vectors, taken, done, np.zeros(0), flags)
 
 
 @compiled
 def multiply(product: Product, most: int) -> bool:
     """Write the scores of some pieces at most that no other thread has taken; return whether none is left to take."""
     (lines, dimension), apart, pieces = product.queries.shape, product.scores.shape[1], product.pieces
-    size, half = 0, False
+    of_queries = np.full(lines if product.cosine else 0, np.nan, np.float32)
+    usual, size, half = _find_factors(product.queries.reshape(-1), of_queries), 0, False
     for number in range(len(pieces.counts)):
         size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
-    widened, factors = np.empty(size * dimension if half else 0, np.float32), np.empty(size, np.float32)
+    widened = np.empty(size * dimension if half else 0, np.float32)
     for _ in range(most):
         number = fetch_add(product.pieces_taken, 1)
         if number >= len(pieces.counts):
@@ -77,9 +81,10 @@ def multiply(product: Product, most: int) -> bool:
         queries, out = product.queries.ctypes.data, product.scores.ctypes.data + 4 * column
         sgemm(product.blas, queries, documents.ctypes.data, out, (lines, count, dimension, apart))
         if product.cosine:
-            product.odd[number] |= not _factors(documents, factors[:count])
+            factors = product.factors[pieces.rows[number] : pieces.rows[number] + count]
+            product.odd[number] |= not (_find_factors(documents, factors) and usual)
             for line in range(lines):
-                _scale(product.scores[line, column : column + count], factors)
+                _scale(product.scores[line, column : column + count], factors, of_queries[line])
         else:
             product.odd[number] |= not _finite(product.scores[0, column : column + count])
             for document in range(0, count, max(1, min(64, count // 16))):
@@ -90,24 +95,26 @@ def multiply(product: Product, most: int) -> bool:
 
 
 @compiled
-def _factors(documents: Vectors, factors: Vectors) -> bool:
-    """Write what makes scores cosines; return whether all documents have lengths that float32 can take."""
-    dimension, fine = len(documents) // max(1, len(factors)), True
-    for document in range(len(factors)):
-        vector = documents[document * dimension : (document + 1) * dimension]
-        square = _fast_square(vector)
-        if SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
-            factors[document] = 1 / np.sqrt(square)
-        else:
-            factors[document] = 1
-            fine &= _square(vector) == 0
+def _find_factors(vectors: Vectors, factors: Vectors) -> bool:
+    """Write what makes products cosines, where it is not known; return whether float32 can take all lengths."""
+    dimension, fine = len(vectors) // max(1, len(factors)), True
+    for number in range(len(factors)):
+        if np.isnan(factors[number]):
+            vector = vectors[number * dimension : (number + 1) * dimension]
+            square = _fast_square(vector)
+            if SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
+                factors[number] = 1 / np.sqrt(square)
+            elif _square(vector) == 0:
+                factors[number] = 1
+            else:
+                fine = False
     return fine
 
 
 @compiled
-def _scale(scores: Vectors, factors: Vectors) -> None:
+def _scale(scores: Vectors, factors: Vectors, factor: np.float32) -> None:
     for at in range(len(scores)):
-        scores[at] *= factors[at]
+        scores[at] *= factors[at] * factor
 
 
 @compiled

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from r2med.encoders.encoder import Vectors
 from r2med.engine.threads import share
 from r2med.retrieve.dense.exact.arrays import Block, Step, check_scores
+from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES, Rounding
 
 MOST = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
-FEWEST = 1 << 7
+FEWEST = 1 << 6
 """Documents a product at least: of fewer, a BLAS takes longer for each."""
 
 
@@ -32,10 +33,14 @@ Pieces = tuple[Piece, ...]
 
 
 class Products:
-    """Multiplies one set of queries, of length 1 if cosines are asked for."""
+    """Multiplies the queries of a rescorer.
 
-    def __init__(self, queries: Vectors, cosine: bool, rounding: Rounding, threads: int) -> None:
-        self._queries, self._cosine, self._rounding, self._threads = queries, cosine, rounding, threads
+    For cosines there are factors of all documents, NaN where they are not known: then they are written there.
+    """
+
+    def __init__(self, rescorer: Rescorer, factors: Vectors | None, rounding: Rounding, threads: int) -> None:
+        self._rescorer, self._factors, self._rounding, self._threads = rescorer, factors, rounding, threads
+        self._unit_queries: Vectors | None = None
 
     def write(self, batch: list[Block], scores: Vectors, step: Step) -> None:
         """Write the scores of documents; there may be room behind them. Raises ValueError if a vector is not finite.
@@ -48,23 +53,34 @@ class Products:
 
     def _multiply(self, batch: list[Block], pieces: Pieces, scores: Vectors, step: Step) -> Pieces:
         """Write the scores of the documents of a batch, piece by piece; return those that may not be finite."""
+        if not pieces:
+            return pieces
+        queries = self._queries()
 
         def multiply(piece: Piece) -> None:
             first, block = batch[piece.block]
             out = scores[:, piece.column : piece.column + piece.end - piece.start]
-            self._product(first + piece.start, block[piece.start : piece.end], out)
+            self._product(queries, first + piece.start, block[piece.start : piece.end], out)
 
         share(multiply, pieces, self._threads)
         return pieces
 
-    def _product(self, first: int, block: npt.NDArray[Any], out: Vectors) -> None:
+    def _queries(self) -> Vectors:
+        """Return the queries, of length 1 for cosines."""
+        if self._factors is None:
+            return self._rescorer.queries
+        if self._unit_queries is None:
+            self._unit_queries = _of_length_one(self._rescorer)
+        return self._unit_queries
+
+    def _product(self, queries: Vectors, first: int, block: npt.NDArray[Any], out: Vectors) -> None:
         documents = np.ascontiguousarray(block, dtype=np.float32)
-        if self._cosine:
-            documents, factors = _unit_length(first, documents)
-            multiply(self._queries, documents, out)
+        if self._factors is not None:
+            documents, factors = _unit_length(first, documents, self._factors[first : first + len(documents)])
+            multiply(queries, documents, out)
             np.multiply(out, factors, out=out)
         else:
-            multiply(self._queries, documents, out)
+            multiply(queries, documents, out)
             self._rounding.saw(_longest(documents))
 
 
@@ -75,7 +91,7 @@ def _pieces(sizes: tuple[int, ...], threads: int) -> Pieces:
     for block, size in enumerate(sizes):
         at = 0
         while at < size:
-            end = min(at + max(FEWEST, min(MOST, left // (2 * threads))), size)
+            end = min(at + max(FEWEST, min(MOST, 3 * left // (4 * threads))), size)
             pieces.append(Piece(block, at, end, column))
             column, left, at = column + end - at, left - (end - at), end
     return tuple(pieces)
@@ -106,13 +122,26 @@ def _longest(documents: Vectors) -> float:
     return float(np.sqrt(squares))
 
 
-def _unit_length(first: int, documents: Vectors) -> tuple[Vectors, Vectors]:
-    """Return documents and the factors that make their scores cosines."""
+def _of_length_one(rescorer: Rescorer) -> Vectors:
+    """Return the queries with length 1, or 0."""
+    queries, norms = rescorer.queries, np.where(rescorer.norms > 0, rescorer.norms, 1)[:, None]
+    if SAFE_SQUARES[0] < norms.min() ** 2 and norms.max() ** 2 < SAFE_SQUARES[1]:
+        return queries * (1 / norms).astype(np.float32)
+    return (queries / norms).astype(np.float32)
+
+
+def _unit_length(first: int, documents: Vectors, known: Vectors) -> tuple[Vectors, Vectors]:
+    """Return documents and the factors that make their scores cosines; write these down if nothing else is needed."""
+    unknown = np.flatnonzero(np.isnan(known))
+    if not len(unknown):
+        return documents, known
+    some = documents if len(unknown) == len(documents) else documents[unknown]
     with np.errstate(all="ignore"):
-        squares = np.einsum("ij,ij->i", documents, documents)
-        factors = (1 / np.sqrt(squares)).astype(np.float32)
-    odd = np.flatnonzero(~((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])))
-    if len(odd):  # zero, not finite, or squares that float32 cannot hold
+        squares = np.einsum("ij,ij->i", some, some)
+        fine = (squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])
+        known[unknown] = np.where(fine, 1 / np.sqrt(squares), np.nan)
+    factors = known.copy()
+    if len(odd := unknown[~fine]):  # zero, not finite, or squares that float32 cannot hold
         if len(bad := odd[~np.isfinite(documents[odd]).all(axis=1)]):
             raise ValueError(f"row {first + bad[0]} has NaN or infinite values")
         exact = documents[odd].astype(np.float64)

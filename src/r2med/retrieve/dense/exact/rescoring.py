@@ -46,26 +46,14 @@ class Rescorer:
         """The lengths of the queries."""
         if self._norms is None:
             squares = np.empty(len(self.queries))
-            for here, some in self._a_few():
-                squares[here] = np.einsum("ij,ij->i", some, some)
+            # A few at a time: fresh memory for all of them in float64 takes longer than their lengths.
+            buffer = np.empty((min(self._together, len(self.queries)), self.queries.shape[1]))
+            for at in range(0, len(self.queries), self._together):
+                some = buffer[: len(self.queries) - at]
+                some[:] = self.queries[at : at + self._together]
+                squares[at : at + self._together] = np.einsum("ij,ij->i", some, some)
             self._norms = np.sqrt(squares)
         return self._norms
-
-    def of_length_one(self) -> Vectors:
-        """Return the queries with length 1, or 0."""
-        out, factors = np.empty_like(self.queries), 1 / np.where(self.norms > 0, self.norms, 1)[:, None]
-        for here, some in self._a_few():
-            some *= factors[here]
-            out[here] = some
-        return out
-
-    def _a_few(self) -> Iterator[tuple[slice, Exact]]:
-        """Yield queries in float64, a few at a time: fresh memory for all of them takes longer than their lengths."""
-        buffer = np.empty((min(self._together, len(self.queries)), self.queries.shape[1]))
-        for at in range(0, len(self.queries), self._together):
-            here, some = slice(at, at + self._together), buffer[: len(self.queries) - at]
-            some[:] = self.queries[here]
-            yield here, some
 
     def hold(self, first: int, block: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Keep a block in reach; return it, row after row. Raises ValueError if it does not fit the queries."""

@@ -18,8 +18,8 @@ import numpy as np
 
 from r2med.engine.threads import MOST
 from r2med.retrieve.dense.exact.arrays import Positions
+from r2med.retrieve.dense.exact.choosing_kernels import Choosing
 from r2med.retrieve.dense.exact.jit import ROOM
-from r2med.retrieve.dense.exact.kernels import Choosing
 from r2med.retrieve.dense.exact.product_kernels import Product
 from r2med.retrieve.dense.exact.team_kernels import (
     ALL,
@@ -64,6 +64,7 @@ class Team:
 
     def __init__(self) -> None:
         self._cells: list[Positions] = []
+        self._addresses = np.zeros(0, np.int64)
         self._desk = _desk()
         self._held: list[Any] = []
         """What threads may read or write: they have it, too, as long as they run."""
@@ -71,11 +72,11 @@ class Team:
 
     def do(self, product: Product, make_work: Callable[[], Choosing], threads: int, held: object) -> bool:
         """Multiply and choose; if all threads are gone in time, the team is idle after that."""
-        cells = self._addresses(min(threads, MOST) - 1)
+        self._hire(min(threads, MOST) - 1)
         most = max(1, CALL // max(1, int(product.queries.size * product.pieces.counts.max(initial=1))))
         parts_taken = np.zeros(1, np.int64)
         self._held[:] = [product, held]
-        ask(self._desk, cells, product)
+        ask(self._desk, self._addresses[: threads - 1], product)
         try:
             work = make_work()
             self._held.append(work)
@@ -88,8 +89,8 @@ class Team:
                 _idle.append(self)
         return done == DONE
 
-    def _addresses(self, count: int) -> Positions:
-        """Return where the cells of so many threads are, or of fewer if no more can be started."""
+    def _hire(self, count: int) -> None:
+        """Start as many threads, or as many as can be started."""
         while len(self._cells) < count:
             self._cells.append(_cell())
             arguments = (self._desk, self._cells[-1], *_example), self._held
@@ -98,7 +99,8 @@ class Team:
             except RuntimeError:
                 self._cells.pop()
                 break
-        return np.array([cell.ctypes.data for cell in self._cells[:count]], np.int64)
+        if len(self._addresses) < len(self._cells):
+            self._addresses = np.array([cell.ctypes.data for cell in self._cells], np.int64)
 
 
 def _serve(arguments: tuple[Any, ...], held: object) -> None:
