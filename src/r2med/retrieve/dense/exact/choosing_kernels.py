@@ -11,7 +11,8 @@ from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact.arrays import Positions, Rows
 from r2med.retrieve.dense.exact.candidate_kernels import CandidateArrays, floor_below, kth_largest, thin
 from r2med.retrieve.dense.exact.deciding_kernels import Deciding, decide
-from r2med.retrieve.dense.exact.jit import compiled, fetch_add
+from r2med.retrieve.dense.exact.instructions import fetch_add
+from r2med.retrieve.dense.exact.jit import compiled
 from r2med.retrieve.dense.exact.product_kernels import Product
 from r2med.retrieve.dense.exact.rounding import Bounds
 from r2med.retrieve.dense.exact.shortlist import BUNDLE

@@ -11,7 +11,8 @@ from numba.np.numpy_support import carray
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact.arrays import Exact, Positions, Rows
 from r2med.retrieve.dense.exact.candidate_kernels import CandidateArrays, floor_below, sort, thin
-from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, pointer
+from r2med.retrieve.dense.exact.instructions import pointer
+from r2med.retrieve.dense.exact.jit import compiled, compiled_sum
 from r2med.retrieve.dense.exact.product_kernels import widen
 from r2med.retrieve.dense.exact.rescoring import BlockAddresses
 from r2med.retrieve.dense.exact.rounding import LEAST

@@ -10,7 +10,8 @@ from numba.np.numpy_support import carray
 
 from r2med.encoders.encoder import Vectors
 from r2med.retrieve.dense.exact.arrays import Exact, Positions
-from r2med.retrieve.dense.exact.jit import compiled, compiled_sum, fetch_add, pointer, sgemm
+from r2med.retrieve.dense.exact.instructions import fetch_add, pointer, sgemm
+from r2med.retrieve.dense.exact.jit import compiled, compiled_sum
 from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES
 
 INFINITE = 0x7C00

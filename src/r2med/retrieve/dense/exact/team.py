@@ -19,7 +19,7 @@ import numpy as np
 from r2med.engine.threads import MOST
 from r2med.retrieve.dense.exact.arrays import Positions
 from r2med.retrieve.dense.exact.choosing_kernels import Choosing
-from r2med.retrieve.dense.exact.jit import ROOM
+from r2med.retrieve.dense.exact.instructions import ROOM
 from r2med.retrieve.dense.exact.product_kernels import Product
 from r2med.retrieve.dense.exact.team_kernels import (
     ALL,

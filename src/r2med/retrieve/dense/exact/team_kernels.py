@@ -15,7 +15,8 @@ from numba.np.numpy_support import carray
 
 from r2med.retrieve.dense.exact.arrays import Positions
 from r2med.retrieve.dense.exact.choosing_kernels import Choosing, choose
-from r2med.retrieve.dense.exact.jit import compiled, fetch_add, get, pointer, put, wait
+from r2med.retrieve.dense.exact.instructions import fetch_add, get, pointer, put, wait
+from r2med.retrieve.dense.exact.jit import compiled
 from r2med.retrieve.dense.exact.product_kernels import Product, multiply
 
 CELL = 64
