@@ -9,6 +9,7 @@ import pytest
 from r2med import Dataset, Qrels, Query, UserError, evaluate
 from r2med.data import Corpus
 from r2med.errors import MissingExtraError
+from r2med.results.approximate_searches import approximate_searches
 from r2med.results.record import Record
 from r2med.retrieve.dense import approximate
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
@@ -20,6 +21,7 @@ from r2med.store.files import write_array
 from r2med.store.holdings import holdings
 from r2med.system import System
 from support.processes import python
+from support.scripted_llm import scripted
 
 SIZE = 200
 KINDS = [Hnsw(links=8, ef=20), Ivf(probes=4)]
@@ -208,3 +210,26 @@ def test_the_record_tells_the_recall_and_is_another_than_that_of_exact_search(st
     assert {("ann", "tiny", "minilm"), ("recall", "tiny", "minilm")} < kept
     [path] = tmp_path.rglob(f"*{again.key[:10]}.json")
     assert Record.read(path) == again
+
+
+@pytest.mark.parametrize(
+    ("expand", "kind"),
+    [("search-r1(script, by=minilm(index=hnsw))", "hnsw"), ("hyde(script, rounds=1, by=minilm(index=ivf))", "ivf")],
+)
+def test_searches_on_the_way_to_the_last_one_are_measured_too(store, tmp_path, expand, kind):
+    setup = scripted(
+        tmp_path,
+        store,
+        (["myocardial infarction"], "<answer>myocardial infarction</answer>"),
+        (["pulmonary embolism"], "<answer>pulmonary embolism</answer>"),
+        (["heart attack"], "<search>damage of the heart</search>"),
+        (["clot in the lung"], "<search>blocked lung</search>"),
+    )
+    system = System.parse(f"{expand} → bm25", setup)
+    record = evaluate(system, topics(), tmp_path / "out", store=store)
+    [told] = record.stages[0].approximate
+    assert (record.stages[0].stage, told.name, told.index) == ("expand", f"minilm(index={kind})", kind)
+    assert (told.sample, set(told.recall.values())) == (2, {1.0})
+    assert record.stages[1].approximate == ()
+    [line] = approximate_searches([record])
+    assert line.startswith(f"minilm(index={kind}) is approximate: recall@")

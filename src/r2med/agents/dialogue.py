@@ -120,10 +120,11 @@ def as_completion(answer: RawAnswer) -> RawAnswer:
 
 @dataclass(frozen=True)
 class Finished:
-    """How the conversations ended, every answer that the LLM gave, and what searching took."""
+    """How the conversations ended, every answer that the LLM gave, what was searched for, and what that took."""
 
     conversations: tuple[Conversation, ...]
     answers: tuple[RawAnswer | Failure, ...]
+    searched: tuple[Query, ...] = ()
     searching: Cost = NOTHING
 
 
@@ -132,6 +133,7 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
     # From here on a query is its text: an agent is given nothing else of it.
     conversations = [agent.start(query.text) for query in queries]
     answers: list[RawAnswer | Failure] = []
+    searched: list[Query] = []
     searching = NOTHING
     prepared = NOTHING
     while any(not conversation.over for conversation in conversations):
@@ -146,6 +148,7 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
         # The search is told nothing else of a query either.
         asked = [Query(queries[index].id, text, excluded=queries[index].excluded) for index, text in waiting.items()]
         outcome = source.search(asked)
+        searched += asked
         searching += outcome.cost
         prepared = outcome.prepared  # done once, however often it is searched
         for index, documents in zip(waiting, outcome.documents, strict=True):
@@ -153,7 +156,8 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
                 conversations[index] = conversations[index].waiting_for(documents)
             else:
                 conversations[index] = agent.on_documents(conversations[index], documents)
-    return Finished(tuple(conversations), tuple(answers), searching + Cost(dollars=prepared.dollars))
+    took = searching + Cost(dollars=prepared.dollars)
+    return Finished(tuple(conversations), tuple(answers), tuple(searched), took)
 
 
 def _requests(agent: Agent, dialogue: Dialogue, conversations: list[Conversation]) -> Iterator[tuple[int, ChatRequest]]:

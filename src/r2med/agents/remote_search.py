@@ -23,6 +23,7 @@ from r2med.net.endpoint import Endpoint
 from r2med.net.http import Client, run_sync
 from r2med.net.retry import Policy, RequestFailed, explained, try_send
 from r2med.net.throttle import AdaptiveLimiter
+from r2med.retrieve.retriever import Search
 from r2med.store import Store, digest
 from r2med.text.unicode import to_unicode
 
@@ -99,6 +100,10 @@ class RemoteSearch:
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return what tells servers apart; what they found is told by the texts' fingerprint."""
         return {"remote": self.address.endpoint.identity}
+
+    def searches(self, dataset: Dataset, store: Store, queries: Sequence[Query], topk: int) -> tuple[Search, ...]:
+        """Return nothing: how the server searches is not known here."""
+        return ()
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""

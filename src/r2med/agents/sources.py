@@ -11,7 +11,7 @@ from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.llm.chat import Failure
-from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
+from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.store import Store
 
@@ -56,6 +56,10 @@ class LocalSearch:
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""
         return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
+
+    def searches(self, dataset: Dataset, store: Store, queries: Sequence[Query], topk: int) -> tuple[Search, ...]:
+        """Return what searching for queries comes to."""
+        return (Search(self.by, self._searched(dataset, store), tuple(map(SearchQuery, queries)), topk),)
 
     def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
         """Return the dataset with the corpus that is searched; its words for models that take some stay."""

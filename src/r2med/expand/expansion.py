@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.llm.costs import Preview
-from r2med.retrieve.retriever import MEAN, SearchQuery
+from r2med.retrieve.retriever import MEAN, Search, SearchQuery
 from r2med.store import Store, digest
 
 QueryChoice = Literal["", "keep", "drop"]
@@ -54,6 +54,8 @@ class Expansion:
     counts: Mapping[str, float] = field(default_factory=dict)
     """What else a record should tell: the turns and searches of an agent."""
     notices: tuple[str, ...] = ()
+    searches: tuple[Search, ...] = field(default=(), compare=False)
+    """What was searched for on the way, by an agent or between rounds."""
     traces: Mapping[str, Any] = field(default_factory=dict)
     """What a search agent did, turn by turn: query id -> a trace fit for JSON. Kept beside the record."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, Template, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
-from r2med.retrieve.retriever import Retriever, SearchQuery, cached_search
+from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.setup import Setup
 from r2med.stages import Retrieving, Stage, argument
@@ -110,6 +110,8 @@ class _Prepared:
     """Without those that do not fit."""
     cost: Cost
     """What searching for the passages in them took."""
+    searches: tuple[Search, ...] = ()
+    """What was searched for to refine drafts."""
 
     @property
     def cut(self) -> int:
@@ -198,6 +200,7 @@ class Asked(Prompted[Generated]):
             failed=failed_queries(answered),
             cut_texts=cut_texts,
             notices=self._notices(dataset.name, queries, answers, cut_prompts, cut_texts),
+            searches=tuple(search for part in prepared for search in part.searches),
         )
 
     def _prompts(self, dataset: Dataset) -> Prompts:
@@ -226,20 +229,20 @@ class Asked(Prompted[Generated]):
         fitter = Fitter(self.card, prompts.system)
         size = len(dataset.queries)
         joining = self.method.joining.choose(self.stage.query)
-        cost = Cost()
-        rows = []
+        cost, rows, made = Cost(), [], []
         for sample in range(self.stage.samples):
             own = drafts[sample * size : (sample + 1) * size]
             searches = [joining.join(query, [draft]) for query, draft in zip(dataset.queries, own, strict=True)]
             passages, searched = self._passages(self.by, dataset, searches, store)
             cost += searched
+            made.append(Search(self.by, dataset, tuple(searches), self.method.passages.depth))
             rows.append(
                 [
                     fitter.fill(prompts.refine, query.text, passages=shown, draft=draft) if draft else NO_DRAFT
                     for query, draft, shown in zip(dataset.queries, own, passages, strict=True)
                 ]
             )
-        return self._prepared(rows, cost)
+        return replace(self._prepared(rows, cost), searches=tuple(made))
 
     def _passages(
         self, retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], store: Store

@@ -10,18 +10,20 @@ from r2med.retrieve.retriever import Approximation
 
 def approximate_searches(records: Iterable[Record]) -> list[str]:
     """Return a line for each retriever that searched by an approximate index: its lowest recall over the datasets."""
-    measured: dict[str, list[Approximation]] = {}
+    measured: dict[tuple[str, ...], list[Approximation]] = {}
     others: dict[str, None] = {}
     for record in records:
         for each in (search for stage in record.stages for search in stage.approximate):
-            if each not in (same := measured.setdefault(each.name, [])):  # systems may share a retriever
+            # Systems may share a retriever, and an agent looks at fewer documents than a search returns.
+            if each not in (same := measured.setdefault((each.name, *each.recall), [])):
                 same.append(each)
-        # An agent searches for other words at every turn, and nobody asked for the exact ranking of those.
-        if any("index" in stage for stage in declared_stages(record.settings.get("expand"))):
+        # A record of before it was measured, or an agent that did not search.
+        searches = any("index" in stage for stage in declared_stages(record.settings.get("expand")))
+        if searches and not record.stages[0].approximate:
             others[record.stages[0].name] = None
     unmeasured = "searches by an approximate index, whose recall was not measured"
     return [
-        *(_line(name, searches) for name, searches in measured.items()),
+        *(_line(name, searches) for (name, *_), searches in measured.items()),
         *(f"{name} {unmeasured}" for name in others),
     ]
 

@@ -142,7 +142,7 @@ class Record(_Part):
         dataset: Dataset,
         outcome: Outcome,
         settings: dict[str, Any],
-        approximate: tuple[Approximation, ...] = (),
+        approximate: Mapping[str, tuple[Approximation, ...]],
         **files: FileFacts | None,
     ) -> Record:
         """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
@@ -270,7 +270,7 @@ def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
 
 
 def _stage_facts(
-    system: System, outcome: Outcome, dataset: Dataset, approximate: tuple[Approximation, ...]
+    system: System, outcome: Outcome, dataset: Dataset, approximate: Mapping[str, tuple[Approximation, ...]]
 ) -> Iterator[StageFacts]:
     """Yield the facts of every stage, in the order in which they ran."""
     expansion, searched = outcome.expansion, outcome.searched
@@ -283,13 +283,14 @@ def _stage_facts(
             failure_kinds=dict(expansion.failure_kinds),
             failed=dict(expansion.failed),
             details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
+            approximate=approximate["expand"],
         )
     yield StageFacts(
         stage="retrieve",
         name=str(system.retriever),
         **_costs(searched.cost),
         prepared=_bare(searched.prepared),
-        approximate=approximate,
+        approximate=approximate["retrieve"],
         gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
     )
     for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):

@@ -114,6 +114,22 @@ class Retriever(Protocol):
 VERSION = 5
 
 
+@dataclass(frozen=True)
+class Search:
+    """What a retriever was asked for."""
+
+    retriever: Retriever
+    dataset: Dataset
+    queries: tuple[SearchQuery, ...]
+    k: int
+
+    def approximations(self, store: Store) -> tuple[Approximation, ...]:
+        """Return how near it came to an exact search; nothing where it is one."""
+        if not isinstance(self.retriever, Approximate) or not self.queries:
+            return ()
+        return self.retriever.approximations(self.dataset, self.queries, self.k, store)
+
+
 def cached_search(
     retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store, timed: bool = False
 ) -> Searched:

@@ -19,7 +19,7 @@ from r2med.expand.expansion import Asking, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
-from r2med.retrieve.retriever import Approximate, Approximation, Retriever, Searched, SearchQuery, cached_search
+from r2med.retrieve.retriever import Approximation, Retriever, Search, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, encoded
@@ -132,11 +132,16 @@ class System:
             _log((*odd, *reranked[-1].notices), store)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
-    def approximations(self, dataset: Dataset, store: Store, k: int, expansion: Expansion) -> tuple[Approximation, ...]:
-        """Return how near the search comes to an exact one; nothing where it is exact."""
-        if not isinstance(self._retriever, Approximate):
-            return ()
-        return self._retriever.approximations(dataset, expansion.queries, self._searched_depth(k), store)
+    def approximations(
+        self, dataset: Dataset, store: Store, k: int, expansion: Expansion
+    ) -> dict[str, tuple[Approximation, ...]]:
+        """Return how near the searches of a stage come to exact ones, by its kind; nothing where they are exact."""
+        last = Search(self._retriever, dataset, tuple(expansion.queries), self._searched_depth(k))
+        searches = {"expand": expansion.searches, "retrieve": (last,)}
+        return {
+            kind: tuple(each for search in made for each in search.approximations(store))
+            for kind, made in searches.items()
+        }
 
     def _searched_depth(self, k: int) -> int:
         """Return how many are retrieved: a reranker sees what it looks at, even if fewer are wanted in the end."""
