@@ -79,6 +79,7 @@ def write_results(folder: Path, dataset: Dataset, systems: int, sentences: Any, 
     for number in range(min(RUNS, systems)):
         rows = np.array([random.choice(len(dataset.corpus), DEPTH, replace=False) for _ in queries], dtype=np.int32)
         ranks = np.exp(random.uniform(0, np.log(4 * DEPTH), (len(queries), 3))).astype(int)
+        ranks = np.sort(ranks, axis=1) + np.arange(3)  # no two at one place
         for line, (documents, at) in enumerate(zip(gold, ranks.tolist(), strict=True)):
             for row, rank in zip(documents.values(), at, strict=True):
                 rows[line, np.flatnonzero(rows[line] == row)] = 0
