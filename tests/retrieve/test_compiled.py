@@ -164,6 +164,19 @@ def test_a_part_that_failed_for_once_is_done_again(monkeypatch, threads):
     assert done == [True]
 
 
+def test_a_part_that_fails_after_blocks_were_let_go_keeps_what_was_settled(monkeypatch, threads):
+    def fails(product, make_work, *args):
+        done.append(real(product, make_work, *args))
+        make_work().failed[:] = True
+        return done[-1]
+
+    real, done = compiled_shortlists.multiply_and_choose, []
+    monkeypatch.setattr(compiled_shortlists, "multiply_and_choose", fails)
+    blocks = [(at, DOCUMENTS[at : at + 10]) for at in range(0, len(DOCUMENTS), 10)]
+    assert search(blocks=blocks, memory=1 << 10) == NEAREST
+    assert len(done) > 1
+
+
 def test_ties_are_sought_again_if_scores_are_found_to_be_further_off_than_was_thought():
     """Sampled scores are right, one of two near ones is off, and so two others are near that did not seem so."""
     exact_search._compiled()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense.exact import compiled_shortlists, exact_search, grouped
+from r2med.retrieve.dense.exact import compiled_shortlists, exact_search, grouped, products
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.kept import Kept
 from r2med.retrieve.dense.exact.products import Products
@@ -215,10 +215,13 @@ def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
     ranks = np.arange(5000, dtype=np.int32)
     for seed in (21, 22):
         queries = normal(7, 24, seed=seed)
+        search_exact(queries, split(documents, 700), 60, ranks, cosine=not cosine, device=device, kept=kept)
         found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device=device, kept=kept)
         expected = brute_force(queries, documents, 60, ranks, cosine)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
-        assert sum(chunk.count for chunk in kept.chunks) == 5000, "once, whatever is searched"
+        [chunks, others] = kept._chunks.values()
+        assert sum(chunk.count for chunk in chunks) == 5000, "once, whatever is searched"
+        assert sum(chunk.count for chunk in others) == 5000
 
 
 @pytest.mark.parametrize("first", ["cpu", "compiled"])
@@ -248,6 +251,18 @@ def test_lengths_of_documents_are_found_once(first, second, kind):
     kept.factors(3000)[nearest] /= 1000  # it shows that this is asked, and not the vector
     rows, _ = search_exact(queries, [(0, documents)], 5, ranks, cosine=True, device=second, kept=kept)[0]
     assert nearest not in rows
+
+
+def test_a_length_that_another_search_found_meanwhile_stays(monkeypatch):
+    def after_another(*args):
+        kept[1] = 1  # what is compiled writes for a document of length 0
+        return real(*args)
+
+    real, kept = np.einsum, np.full(3, np.nan, np.float32)
+    monkeypatch.setattr(np, "einsum", after_another)
+    _, factors = products._unit_length(0, np.float32([[3, 4], [0, 0], [1e30, 0]]), kept)
+    assert factors.tolist() == [np.float32(0.2), 1, 1]
+    np.testing.assert_array_equal(kept, np.float32([0.2, 1, np.nan]))
 
 
 @pytest.mark.parametrize("threads", ["1", "3", "16"])

@@ -49,7 +49,7 @@ def kth_largest(scores: Vectors, count: int, k: int, keys: npt.NDArray[np.uint32
 
 @compiled
 def floor_below(kth_best: np.float32, margin: float) -> np.float32:
-    """Return what a score must reach that is a margin below the k-th best, or less."""
+    """Return the number of float32 just below the k-th best less a margin."""
     return np.float32(np.nextafter(np.float32(kth_best - margin), np.float32(-np.inf)))
 
 

@@ -13,7 +13,7 @@ from r2med.retrieve.dense.exact.candidate_kernels import CandidateArrays
 from r2med.retrieve.dense.exact.choosing_kernels import Choosing, choose_part
 from r2med.retrieve.dense.exact.deciding_kernels import Deciding, Found, QuerySide
 from r2med.retrieve.dense.exact.product_kernels import Product, empty_product
-from r2med.retrieve.dense.exact.rescoring import Rescorer
+from r2med.retrieve.dense.exact.rescoring import NOWHERE, Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
 from r2med.retrieve.dense.exact.shortlist import SAMPLED, SPARE, Shortlists, parts
 from r2med.retrieve.dense.exact.team import multiply_and_choose
@@ -65,7 +65,7 @@ class CompiledShortlists(Shortlists):
             lists=CandidateArrays(self.rows, self.scores, self.exact, self.lengths, self.kth_best),
             margins=np.empty(count),
             side=QuerySide(rescorer.queries, rescorer.norms, np.empty(count), rescorer.cosine),
-            blocks=rescorer.addresses(),
+            blocks=rescorer.addresses() if last else NOWHERE,
             sampled=max(8, SAMPLED * len(ends) // count),
             found=found,
         )
@@ -88,7 +88,8 @@ class CompiledShortlists(Shortlists):
         """Do the rest of a part whose lists were full, or which failed."""
         if work.failed[part]:
             for line in range(work.ends[part - 1] if part else 0, work.ends[part]):
-                self.exact[line] = False
+                here = line, slice(self.lengths[line])  # those of blocks that were let go have been settled
+                self.exact[here] &= ~self.rescorer.holds(self.rows[here])
                 self.settle_line(line)
         while True:
             choose_part(work, part, float(self.rounding.longest))

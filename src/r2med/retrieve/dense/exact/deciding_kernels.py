@@ -131,10 +131,10 @@ def _mixed(lists: CandidateArrays, line: int, k: int, doubts: Vectors) -> bool:
 def _score_exactly(
     work: Deciding, line: int, columns: Positions, doubts: Vectors, query: Exact, buffer: Vectors
 ) -> float:
-    """Replace scores of a line by exact ones, in some columns; return how far they were off at most.
+    """Replace scores of a line by exact ones, in those columns that have others; return how far they were off at most.
 
     That is relative to the sums on the way to a score. Doubts say how far another float32 may be that a sum rounds to
-    if it is added up in another order; 0 if there is none.
+    if it is added up in another order; 0 if there is none. Query and buffer are written over.
     """
     lists, side, blocks, worst = work.lists, work.side, work.blocks, 0.0
     rows, scores, exact, dimension = lists.rows[line], lists.scores[line], lists.exact[line], len(query)
@@ -157,7 +157,7 @@ def _score_exactly(
         # the root, the product of lengths and the division: 3 (d + 1) u. Eight more for d are for what is rounded here.
         doubt = 2 * (dimension + 8) * 2.0**-53 * size
         if side.cosine:
-            score, doubt = (score / size if size > 0 else 0.0), 4 * (dimension + 8) * 2.0**-53
+            score, doubt = (score / size, 4 * (dimension + 8) * 2.0**-53) if size > 0 else (0.0, 0.0)
         fast = scores[column]
         if not np.isfinite(fast):  # it was chosen by a sum that exceeds float32, and others were not
             score = np.inf

@@ -67,8 +67,8 @@ def search_exact(
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
     Lengths of vectors are sampled: one document millions of times as long as its neighbours may be missed, if its sums
     cancel or fall below the range of float32. Sums above it are refused.
-    `kept` stays between searches of the same blocks, which can then be read twice: on a GPU it takes their vectors, if
-    they fit there, and on a CPU their lengths, for cosines.
+    `kept` is what searches of the same blocks leave to the next: on a GPU their vectors, if they fit there (blocks must
+    then be such that they can be read twice), and on a CPU what makes products cosines.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
@@ -79,7 +79,7 @@ def search_exact(
         return []
     asked = Asked(queries, min(int(k), max(1, len(ranks))), ranks, bool(cosine), memory)
     if (gpu := _gpu(device)) is not None:
-        return GpuSearch(asked, gpu).run(blocks, kept.chunks if kept else None)
+        return GpuSearch(asked, gpu).run(blocks, kept.chunks(gpu, asked.cosine) if kept else None)
     with own_threads() as (multiplying, choosing):
         try:
             return _Search(asked, kept or Kept(), multiplying, choosing).run(blocks)

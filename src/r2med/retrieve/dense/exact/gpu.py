@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arithmetic import full_precision
+from r2med.retrieve.dense.exact.arithmetic import full_precision, tensor
 from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, check_scores
 from r2med.retrieve.dense.exact.gpu_loader import BUNDLE, HALF, SMALLEST, Chunk, Loader, loaded_ahead
 from r2med.retrieve.dense.exact.rescoring import Rescorer
@@ -49,7 +49,7 @@ class GpuSearch:
         self._k, self._cosine, self._memory = k, cosine, memory
         self._rescorer = Rescorer(queries, cosine)
         self._device = torch.device(device)
-        self._ranks = torch.from_numpy(ranks).to(self._device)
+        self._ranks = tensor(ranks).to(self._device)
         self._exact = torch.from_numpy(queries).to(self._device).double()
         self._norms = torch.from_numpy(self._rescorer.norms).to(self._device)
         unit = torch.where(self._norms > 0, self._exact.T / self._norms, 0).T

@@ -35,8 +35,8 @@ class Product(NamedTuple):
     """Pieces that threads multiply, and where their scores go.
 
     For cosines `factors` has a number for each document, NaN where it is not known: then it is written there.
-    `longest` has the largest length of a vector in each, and `odd` says which ones NumPy must do again: those with
-    numbers that are not finite, or that float32 does not take precisely.
+    For products `longest` has the largest length of every n-th vector of each. `odd` says which ones NumPy must do
+    again: those with numbers that are not finite, and for cosines with lengths that float32 cannot take.
     """
 
     blas: int
@@ -63,8 +63,10 @@ def empty_product() -> Product:
 def multiply(product: Product, most: int) -> bool:
     """Write the scores of some pieces at most that no other thread has taken; return whether none is left to take."""
     (lines, dimension), apart, pieces = product.queries.shape, product.scores.shape[1], product.pieces
-    of_queries = np.full(lines if product.cosine else 0, np.nan, np.float32)
-    usual, size, half = _find_factors(product.queries.reshape(-1), of_queries), 0, False
+    if fetch_add(product.pieces_taken, 0) >= len(pieces.counts):
+        return True
+    query_factors = np.full(lines if product.cosine else 0, np.nan, np.float32)
+    queries_fine, size, half = _find_factors(product.queries.reshape(-1), query_factors), 0, False
     for number in range(len(pieces.counts)):
         size, half = max(size, pieces.counts[number]), half or pieces.halves[number]
     widened = np.empty(size * dimension if half else 0, np.float32)
@@ -83,9 +85,10 @@ def multiply(product: Product, most: int) -> bool:
         sgemm(product.blas, queries, documents.ctypes.data, out, (lines, count, dimension, apart))
         if product.cosine:
             factors = product.factors[pieces.rows[number] : pieces.rows[number] + count]
-            product.odd[number] |= not (_find_factors(documents, factors) and usual)
+            if not product.odd[number]:
+                product.odd[number] = not (_find_factors(documents, factors) and queries_fine)
             for line in range(lines):
-                _scale(product.scores[line, column : column + count], factors, of_queries[line])
+                _scale(product.scores[line, column : column + count], factors, query_factors[line])
         else:
             product.odd[number] |= not _finite(product.scores[0, column : column + count])
             for document in range(0, count, max(1, min(64, count // 16))):

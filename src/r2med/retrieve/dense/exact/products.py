@@ -17,7 +17,7 @@ from r2med.retrieve.dense.exact.rounding import SAFE_SQUARES, Rounding
 MOST = 1 << 12
 """Documents a product at most: that many scores of a hundred queries stay in a core's cache."""
 FEWEST = 1 << 6
-"""Documents a product at least: of fewer, a BLAS takes longer for each."""
+"""Documents a product at least, before the end of a block: of fewer, a BLAS takes longer for each."""
 
 
 class Piece(NamedTuple):
@@ -35,7 +35,7 @@ Pieces = tuple[Piece, ...]
 class Products:
     """Multiplies the queries of a rescorer.
 
-    For cosines there are factors of all documents, NaN where they are not known: then they are written there.
+    For cosines there are factors of all documents, NaN where none is known: those of ordinary lengths are written.
     """
 
     def __init__(self, rescorer: Rescorer, factors: Vectors | None, rounding: Rounding, threads: int) -> None:
@@ -57,12 +57,12 @@ class Products:
             return pieces
         queries = self._queries()
 
-        def multiply(piece: Piece) -> None:
+        def score_piece(piece: Piece) -> None:
             first, block = batch[piece.block]
             out = scores[:, piece.column : piece.column + piece.end - piece.start]
             self._product(queries, first + piece.start, block[piece.start : piece.end], out)
 
-        share(multiply, pieces, self._threads)
+        share(score_piece, pieces, self._threads)
         return pieces
 
     def _queries(self) -> Vectors:
@@ -130,17 +130,17 @@ def _of_length_one(rescorer: Rescorer) -> Vectors:
     return (queries / norms).astype(np.float32)
 
 
-def _unit_length(first: int, documents: Vectors, known: Vectors) -> tuple[Vectors, Vectors]:
-    """Return documents and the factors that make their scores cosines; write these down if nothing else is needed."""
-    unknown = np.flatnonzero(np.isnan(known))
+def _unit_length(first: int, documents: Vectors, kept_factors: Vectors) -> tuple[Vectors, Vectors]:
+    """Return documents and the factors that make their scores cosines; those of ordinary lengths are written down."""
+    unknown = np.flatnonzero(np.isnan(kept_factors))
     if not len(unknown):
-        return documents, known
+        return documents, kept_factors
     some = documents if len(unknown) == len(documents) else documents[unknown]
     with np.errstate(all="ignore"):
         squares = np.einsum("ij,ij->i", some, some)
         fine = (squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])
-        known[unknown] = np.where(fine, 1 / np.sqrt(squares), np.nan)
-    factors = known.copy()
+        kept_factors[unknown[fine]] = 1 / np.sqrt(squares[fine])  # never NaN: another search may have a number there
+    factors = kept_factors.copy()
     if len(odd := unknown[~fine]):  # zero, not finite, or squares that float32 cannot hold
         if len(bad := odd[~np.isfinite(documents[odd]).all(axis=1)]):
             raise ValueError(f"row {first + bad[0]} has NaN or infinite values")

@@ -26,6 +26,9 @@ class BlockAddresses(NamedTuple):
     halves: npt.NDArray[np.bool_]
 
 
+NOWHERE = BlockAddresses(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
+
+
 class Rescorer:
     """Holds the blocks seen so far, and scores (query, row) pairs of them."""
 
@@ -73,6 +76,12 @@ class Rescorer:
         """Let go of all blocks that are not mapped files. None of their rows may be asked for again."""
         self._blocks = [(first, block) for first, block in self._blocks if _is_mapped(block)]
         self.held = 0
+
+    def holds(self, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Return which rows are of blocks that are held."""
+        starts, ends, *_ = self.addresses()
+        block = np.searchsorted(starts, rows, side="right") - 1
+        return np.asarray((block >= 0) & (rows < ends[block]) if len(ends) else np.zeros(len(rows), np.bool_))
 
     def addresses(self) -> BlockAddresses:
         """Return where the blocks lie that are held."""

@@ -65,7 +65,7 @@ class Shortlists:
         return float((deviations[off] / sizes).max(initial=0))
 
 
-def parts(count: int, threads: int) -> list[tuple[int, int]]:
-    """Return (start, end) of the queries that each of some threads has."""
-    threads = min(threads, count)
-    return list(pairwise(count * number // threads for number in range(threads + 1)))
+def parts(count: int, most: int) -> list[tuple[int, int]]:
+    """Return (start, end) of parts of so many queries: as many parts, or one a query."""
+    most = min(most, count)
+    return list(pairwise(count * number // most for number in range(most + 1)))

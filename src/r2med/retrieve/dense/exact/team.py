@@ -90,7 +90,7 @@ class Team:
         return done == DONE
 
     def _hire(self, count: int) -> None:
-        """Start as many threads, or as many as can be started."""
+        """Have so many threads at least, or as many as the system allows."""
         while len(self._cells) < count:
             self._cells.append(_cell())
             arguments = (self._desk, self._cells[-1], *_example), self._held
