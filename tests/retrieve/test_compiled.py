@@ -105,6 +105,18 @@ def test_half_precision_is_widened_bit_for_bit(flush):
     assert (floats.view(np.uint32) == expected).all()
 
 
+@pytest.mark.parametrize("flush", [False, True])
+def test_a_vector_of_the_smallest_numbers_is_not_taken_for_one_of_length_0(flush):
+    vectors, factors = np.float32([3, 4, 0, 0, 1e-40, 0, -0.0, 0]), np.full(4, np.nan, np.float32)
+    torch = pytest.importorskip("torch")
+    torch.set_flush_denormal(flush)
+    try:
+        assert not product_kernels._find_factors(vectors, factors)
+    finally:
+        torch.set_flush_denormal(False)
+    np.testing.assert_array_equal(factors, np.float32([0.2, 1, np.nan, 1]))
+
+
 @pytest.fixture
 def threads(monkeypatch):
     """Three threads that search by what is compiled, and nothing left by other searches."""

@@ -253,6 +253,50 @@ def test_lengths_of_documents_are_found_once(first, second, kind):
     assert nearest not in rows
 
 
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("crowded", [False, True])
+def test_one_of_the_k_best_whose_sum_is_far_off_is_found(cosine, crowded, monkeypatch):
+    """Its large numbers cancel only at the end, unlike those of others; between it and the k-th there may be none.
+
+    How far it is off depends on the order in which a BLAS adds up: 195 units of float32 on aarch64.
+    """
+    monkeypatch.setenv("R2MED_THREADS", "1")
+    random, k, unit, base = np.random.default_rng(0), 10, 2.0**-24, 0.02
+    queries = random.standard_normal((8, 1024))
+    queries /= np.linalg.norm(queries, axis=1)[:, None]
+    queries[0, 1:-1] *= 0.5
+    queries[0, [0, -1]] = 0.6
+    queries = queries.astype(np.float32)
+    towards = queries[0].astype(np.float64) / np.linalg.norm(queries[0].astype(np.float64))
+    inner = np.where(np.isin(np.arange(1024), [0, 1023]), 0, towards)
+    inner /= np.linalg.norm(inner)
+
+    def usual(score):
+        other = random.standard_normal(1024)
+        other[[0, -1]] = 0
+        other -= other @ inner * inner
+        along = score / (inner @ towards)
+        return along * inner + np.sqrt(1 - along**2) * other / np.linalg.norm(other)
+
+    def cancelling():
+        vector = usual(base) / 2
+        vector[0], vector[-1] = 0.6, base / 2 / towards[-1] - 0.6
+        return vector / np.linalg.norm(vector)
+
+    many = np.array([cancelling() for _ in range(400)], np.float32)
+    sizes = np.linalg.norm(many.astype(np.float64), axis=1) * np.linalg.norm(queries[0].astype(np.float64))
+    right = many.astype(np.float64) @ queries[0].astype(np.float64) / sizes
+    off = right - (queries @ many.T)[0] / sizes
+    worst, size = np.argmax(off), base + 1 / 32
+    tops = [usual(right[worst] + size * (number + 1) / 20) for number in range(k - 1)]
+    near = np.arange(-30 * unit * size, off[worst] - 40 * unit * size, 3 * unit * size) if crowded else []
+    crowd = [usual(right[worst] - off[worst] + above) for above in near]
+    far = [usual(random.uniform(-0.1, right[worst] * 0.9)) for _ in range(300)]
+    documents = np.array([*tops, usual(right[worst] - 6 * unit * size), many[worst], *crowd, *far]).astype(np.float32)
+    assert k in brute_force(queries, documents, k, np.arange(len(documents)), cosine)[0][0]
+    check(queries, random.permutation(documents), k, cosine=cosine)
+
+
 def test_a_length_that_another_search_found_meanwhile_stays(monkeypatch):
     def after_another(*args):
         kept[1] = 1  # what is compiled writes for a document of length 0

@@ -77,7 +77,8 @@ def decide(work: Deciding, start: int, end: int) -> None:
     while max(LEAST, 3 * worst) > bound:
         bound = 4 / 3 * max(LEAST, 3 * worst)
         for line in range(start, end):
-            count = _near_ties(lists.scores[line, : lists.lengths[line]], k, bound, work.side.unrelated[line], columns)
+            scores, unrelated = lists.scores[line, : lists.lengths[line]], work.side.unrelated[line]
+            count = _near_ties(scores, k, bound, unrelated, work.margins[line], columns)
             worst = max(worst, _score_exactly(work, line, columns[:count], doubts[line - start], query, buffer))
     for line in range(start, end):
         found.mixed[line] = _mixed(lists, line, k, doubts[line - start])
@@ -98,21 +99,19 @@ def _sample(depth: int, columns: Positions) -> int:
 
 
 @compiled
-def _near_ties(scores: Vectors, k: int, bound: float, unrelated: float, columns: Positions) -> int:
-    """Write the columns of scores that rounding may have swapped, as far as the k best go; return how many."""
-    count = 0
-    for column in range(len(scores) - 1):
+def _near_ties(scores: Vectors, k: int, bound: float, unrelated: float, margin: float, columns: Positions) -> int:
+    """Write the columns that rounding may have swapped with a neighbour, or over the cut; return how many."""
+    count, near_before = 0, False
+    cut = np.float64(scores[k - 1]) + margin if len(scores) > k else -np.inf
+    for column in range(len(scores)):
         score = np.float64(scores[column])
         # Two deviations, and two steps of float32: beyond that the rounded scores differ, and in this order.
         near = (2 * bound + 2.0**-22) * (abs(score) + unrelated) + 2.0**-125
-        if abs(score - scores[column + 1]) <= near:
-            if not count or columns[count - 1] != column:
-                columns[count] = column
-                count += 1
-            columns[count] = column + 1
+        near_next = column + 1 < len(scores) and abs(score - scores[column + 1]) <= near
+        if near_next or near_before or score <= cut:
+            columns[count] = column
             count += 1
-        elif column >= k - 1:
-            break
+        near_before = near_next
     return count
 
 

@@ -143,7 +143,7 @@ class Group(Shortlists):
         return lines[wanted], columns[wanted]
 
     def _near_ties(self, bound: float) -> tuple[Positions, Positions]:
-        """Return (lines, columns) of candidates, not exact yet, that rounding may have swapped with a neighbour."""
+        """Return (lines, columns) of candidates, not exact yet, that rounding may have moved, also over the cut."""
         scores = self._padded().astype(np.float64)
         width = scores.shape[1]
         sizes = np.abs(scores[:, :-1]) + self.rounding.unrelated(self._lines)[:, None]
@@ -154,6 +154,13 @@ class Group(Shortlists):
         tied = np.zeros(scores.shape, np.bool_)
         tied[:, 1:] = close
         tied[:, :-1] |= close
+        if width > self._k:
+            cut = scores[:, self._k - 1] + self.rounding.margins(self._lines)
+            tied |= (
+                (scores <= cut[:, None])
+                & (np.arange(width) < self.lengths[:, None])
+                & (self.lengths > self._k)[:, None]
+            )
         lines, columns = np.nonzero(tied & ~self.exact[:, :width])
         return lines, columns
 

@@ -108,11 +108,20 @@ def _find_factors(vectors: Vectors, factors: Vectors) -> bool:
             square = _fast_square(vector)
             if SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
                 factors[number] = 1 / np.sqrt(square)
-            elif _square(vector) == 0:
+            elif _is_zero(vector):
                 factors[number] = 1
             else:
                 fine = False
     return fine
+
+
+@compiled
+def _is_zero(vector: Vectors) -> bool:
+    """Return whether all numbers are 0: by their bits, since a thread may be told to take the smallest for 0."""
+    bits, zero = vector.view(np.uint32), True
+    for at in range(len(bits)):
+        zero &= bits[at] & np.uint32(0x7FFFFFFF) == 0
+    return zero
 
 
 @compiled

@@ -4,7 +4,8 @@ How near two scores must be for rounding to have swapped them is measured. The p
 signs of 1,024 roundings: it is some 500 times what happens, and would have nearly all of a top 1000 scored again, which
 takes longer than the product. So a sample of the candidates is scored again first, and near ties within four times the
 largest deviation of it after that. Each of those is a check: if one deviates by more than a third of the bound, the
-bound grows and the near ties are sought again.
+bound grows and the near ties are sought again. Who is among the k best does not depend on it: all that the proven bound
+has near the cut are scored again.
 """
 
 from __future__ import annotations

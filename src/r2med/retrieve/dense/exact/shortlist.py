@@ -15,8 +15,9 @@ from r2med.retrieve.run import best
 
 BUNDLE = 8
 """Scores of which only the largest is looked at to find a first floor."""
-SAMPLED = 128
-"""Pairs that measure the rounding, of those queries that are chosen for together; each gives at least 8."""
+SAMPLED = 64
+"""Pairs that measure the rounding before those at the cut do, of queries that are chosen for together; of each at
+least 8."""
 SPARE = 1024
 """Candidates beyond four times k that are no sign of masses of near ties."""
 
