@@ -53,6 +53,7 @@ def test_published_rows_stand_among_ours_and_say_that_they_are_placed_by_value(o
     assert figures(page, "Average")[0] == f"{max(row.average for row in published()):.2f}"
     assert page.query_selector("tr.published .rank small").inner_text() == "by value"
     page.select_option("label:has-text('Kind') select", "agent")
+    whole(page)
     assert set(
         page.eval_on_selector_all("tr.published th small", "all => all.map((e) => e.textContent.split(' · ')[0])")
     ) == {"agent"}
