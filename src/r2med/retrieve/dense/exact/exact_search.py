@@ -65,7 +65,7 @@ def search_exact(
     `blocks` are (first row, float32 or float16 vectors) in ascending rows, and stay as they are. Those that are mapped
     files stay open for the deciding scores; of others as much is held as half of `memory`, after which all candidates
     among them are scored exactly at once, so that they can go: correct, but slower than mapped files.
-    Lengths of vectors are sampled: one document millions of times as long as its neighbours may be missed, if its sums
+    Lengths of vectors are sampled: one document many times as long as its neighbours may be missed, if its sums
     cancel or fall below the range of float32. Sums above it are refused.
     `kept` is what searches of the same blocks leave to the next: on a GPU their vectors, if they fit there (blocks must
     then be such that they can be read twice), and on a CPU what makes products cosines.
