@@ -184,8 +184,9 @@ def test_a_part_that_fails_after_blocks_were_let_go_keeps_what_was_settled(monke
 
     real, done = compiled_shortlists.multiply_and_choose, []
     monkeypatch.setattr(compiled_shortlists, "multiply_and_choose", fails)
-    blocks = [(at, DOCUMENTS[at : at + 10]) for at in range(0, len(DOCUMENTS), 10)]
-    assert search(blocks=blocks, memory=1 << 10) == NEAREST
+    few = DOCUMENTS[:60]
+    nearest = [set(line[:5].tolist()) for line in np.argsort(-(few.astype(np.float64) @ few.T))]
+    assert search(few, blocks=[(0, few[:30]), (30, few[30:])], memory=1 << 10) == nearest
     assert len(done) > 1
 
 
