@@ -35,6 +35,9 @@ class Counted(LocalSearch):
                 SEEN.append(list(requests))
                 return real.search(requests)
 
+            def made(self, queries):
+                return real.made(queries)
+
         return Source()
 
 

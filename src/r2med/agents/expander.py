@@ -147,7 +147,7 @@ class AgentExpander(Prompted[AgentStage]):
             failed=failed_queries(failed.items()),
             cut_texts=_cut_texts(finished.conversations),
             notices=self._notices(dataset, finished, failures),
-            searches=self.source.searches(dataset, store, finished.searched, self.stage.topk),
+            searches=source.made(finished.searched),
             traces={query.id: trace(conversation, texts=self.source.keeps_texts) for query, conversation in pairs},
         )
 

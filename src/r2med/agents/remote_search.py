@@ -101,10 +101,6 @@ class RemoteSearch:
         """Return what tells servers apart; what they found is told by the texts' fingerprint."""
         return {"remote": self.address.endpoint.identity}
 
-    def searches(self, dataset: Dataset, store: Store, queries: Sequence[Query], topk: int) -> tuple[Search, ...]:
-        """Return nothing: how the server searches is not known here."""
-        return ()
-
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""
         # The same for all queries, whoever is asked for with whom: what was kept is found by it.
@@ -129,6 +125,9 @@ class _OpenServer:
         # What it takes is the server's own, and would differ between a run and the same run read back.
         by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
         return SourceResult(tuple(self._shown(by_text[query.text], query.excluded) for query in queries))
+
+    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
+        return ()  # how the server searches is not known here
 
     def _shown(self, documents: Documents, excluded: Sequence[str]) -> Documents:
         if isinstance(documents, Failure):

@@ -35,6 +35,9 @@ class Source(Protocol):
     def search(self, queries: Sequence[Query]) -> SourceResult:
         """Return each query's documents without those it excludes, best first, or why there are none."""
 
+    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
+        """Return what a retriever of ours is asked for by that."""
+
 
 @dataclass(frozen=True)
 class LocalSearch:
@@ -57,10 +60,6 @@ class LocalSearch:
         """Return the search for one dataset's queries."""
         return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
 
-    def searches(self, dataset: Dataset, store: Store, queries: Sequence[Query], topk: int) -> tuple[Search, ...]:
-        """Return what searching for queries comes to."""
-        return (Search(self.by, self._searched(dataset, store), tuple(map(SearchQuery, queries)), topk),)
-
     def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
         """Return the dataset with the corpus that is searched; its words for models that take some stay."""
         if not self.corpus:
@@ -82,6 +81,9 @@ class _OpenRetriever:
     def search(self, queries: Sequence[Query]) -> SourceResult:
         searched = cached_search(self.retriever, self.dataset, list(map(SearchQuery, queries)), self.topk, self.store)
         return SourceResult(tuple(hits_of(searched.run, self.dataset.corpus)), searched.cost, searched.prepared)
+
+    def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
+        return (Search(self.retriever, self.dataset, tuple(map(SearchQuery, queries)), self.topk),)
 
 
 def hits_of(run: Run, corpus: Corpus) -> list[tuple[Hit, ...]]:
