@@ -44,13 +44,12 @@ $(VENV)/.base: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
+	@echo "installing what the tests need into $(VENV): about 3 GB with torch, two small models and, as root of a Debian without a browser, Chromium"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	$(call weights)
 	@$(call browser)
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.check: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
-	$(call weights)
-	@$(call browser)
-	@touch $@ $(VENV)/.test $(VENV)/.base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[check]'
+	@touch $@ $(VENV)/.base

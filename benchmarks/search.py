@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from r2med.encoders.devices import devices
 from r2med.retrieve.dense.exact import exact_search
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.kept import Kept
@@ -182,7 +183,9 @@ def on_gpu(args: argparse.Namespace) -> None:
     search = partial(search_exact, queries, blocks, args.k, ranks, memory=1 << 50, device=args.device)
     lines = {"streamed": timed_on_gpu(search, 2), "  of it rescoring by the host": rescoring[0]}
     lines["streamed and kept"] = timed_on_gpu(lambda: search(kept=kept), 1)
-    resident = kept.chunks(args.device, False)
+    # Vectors are kept under the full name of their device: cuda:0, not cuda.
+    resident = kept.chunks(devices(args.device)[0], False)
+    assert resident, "the vectors do not fit on the GPU: use fewer documents"
     lines["resident"] = timed_on_gpu(lambda: search(kept=kept))
     lines["  of it rescoring by the host "] = rescoring[0]
     halves = torch.from_numpy(queries).half().to(args.device)

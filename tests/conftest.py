@@ -44,8 +44,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the user's cache and plugins out of every test."""
+    """Keep the user's cache, plugins and current folder, which may hold results, out of every test."""
     folder = tmp_path / "r2med-home"
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("R2MED_HOME", str(folder))
     monkeypatch.delenv("R2MED_PLUGINS", raising=False)
     return folder

@@ -100,11 +100,11 @@ def test_cards_of_a_plugin_are_in_the_lists_and_in_the_help(plugin: Path) -> Non
 
 
 def test_a_class_named_by_an_entry_point_is_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "turner.py").write_text(REVERSED)
-    info = tmp_path / "turner-1.0.dist-info"
+    (tmp_path / "reverser.py").write_text(REVERSED)
+    info = tmp_path / "reverser-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: turner\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[r2med.stages]\nreversed = turner:Reversed\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reverser\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[r2med.stages]\nreversed = reverser:Reversed\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     stages._plugged.cache_clear()
     try:
