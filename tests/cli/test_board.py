@@ -34,3 +34,15 @@ def test_what_cannot_be_shown_is_one_line(r2med: Command, results: Path, tmp_pat
     refused = r2med("board", results)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "was altered" in refused.stderr
+
+
+def test_records_in_the_folder_of_the_site_are_never_deleted(r2med: Command, results: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    r2med("board", results, "-o", site)
+    results.rename(site / "results")
+    before = {path: path.read_bytes() for path in (site / "results").rglob("*") if path.is_file()}
+    done = r2med("board", site / "results", "-o", site)
+    assert done.returncode == 0, done.stderr
+    assert {path: path.read_bytes() for path in (site / "results").rglob("*") if path.is_file()} == before
+    (site / "board.json").unlink()
+    assert "is not a board" in r2med("board", site / "results", "-o", site).stderr

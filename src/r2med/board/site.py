@@ -1,4 +1,4 @@
-"""Write the site: files of assets and of data, in a folder that is either the old site or the new one."""
+"""Write the site: files of assets and of data, in a folder that an earlier board may be in."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.board.advice_page import advice_value, read_advice
+from r2med.board.board_folder import updated_board
 from r2med.board.explorer import explorer_files
 from r2med.board.gold_ranks import gold_value
 from r2med.board.leaderboard import dataset_names, site_value
@@ -25,13 +26,8 @@ from r2med.results.advice import Advice
 from r2med.results.collection import MAX_FAILURES, Collection, checked, collect, record_files
 from r2med.results.submission import read_entries
 from r2med.store import default_store
-from r2med.store.folders import replaced
-from r2med.version import __version__
 
 log = logging.getLogger("r2med")
-
-MARK = "board.json"
-"""The file by which a folder is known as a board, which may be replaced by a newer one."""
 
 
 def make_board(
@@ -61,7 +57,7 @@ def make_site(collection: Collection, folder: Path, data: Sequence[str] = (), ad
 
     `data` says where datasets of one's own lie; those of the benchmark and of the demo are known by their names. A
     dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
-    anything but a board.
+    files and no board.
     """
     write_site(folder, _site_files(collection, local_datasets(collection, data), advice))
 
@@ -115,9 +111,9 @@ def _local(word: str) -> Dataset:
 def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
     """Write the assets and the data files (name, value), and put them in the place of the board that was there.
 
-    Raises UserError if the folder holds anything but a board.
+    Other files in the folder stay as they are. Raises UserError if it holds files and no board.
     """
-    with replaced(folder, MARK, "a board") as new:
+    with updated_board(folder) as new:
         for name, content in _contents(files):
             path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +121,6 @@ def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
 
 
 def _contents(files: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:
-    yield MARK, json.dumps({"made_by": "r2med board", "version": __version__}).encode() + b"\n"
     for asset in sorted((resources.files("r2med.board") / "assets").iterdir(), key=lambda file: file.name):
         yield (asset.name if asset.name == "index.html" else f"assets/{asset.name}"), asset.read_bytes()
     for name, value in files:
