@@ -46,3 +46,40 @@ def test_records_in_the_folder_of_the_site_are_never_deleted(r2med: Command, res
     assert {path: path.read_bytes() for path in (site / "results").rglob("*") if path.is_file()} == before
     (site / "board.json").unlink()
     assert "is not a board" in r2med("board", site / "results", "-o", site).stderr
+
+
+PLANTED = "the patient of ward seven coughs purple sequins"
+
+
+@pytest.fixture
+def own_results(r2med: Command, tmp_path: Path) -> Path:
+    """Records of an own dataset, whose note, query and answer hold a planted string."""
+    ward = tmp_path / "ward"
+    ward.mkdir()
+    (ward / "corpus.jsonl").write_text(json.dumps({"id": "note-1", "text": f"{PLANTED} in a note"}) + "\n")
+    query = {"id": "q-1", "text": f"why does {PLANTED}", "answer": f"{PLANTED} because"}
+    (ward / "query.jsonl").write_text(json.dumps(query) + "\n")
+    (ward / "qrels.jsonl").write_text(json.dumps({"q_id": "q-1", "p_id": "note-1", "score": 1}) + "\n")
+    r2med("run", "bm25", "--data", ward, "--out", tmp_path / "own")
+    return tmp_path / "own"
+
+
+def holding_texts(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and PLANTED.encode() in path.read_bytes()]
+
+
+def test_a_board_says_that_it_holds_texts_of_an_own_dataset(r2med: Command, own_results: Path, tmp_path: Path) -> None:
+    done = r2med("board", own_results, "--data", tmp_path / "ward", "-o", tmp_path / "board")
+    assert holding_texts(tmp_path / "board")
+    assert "holds texts of documents and queries of ward" in done.stderr and "--without-texts" in done.stderr
+    assert "holds texts of documents and queries of ward" in (tmp_path / "board" / "data" / "site.js").read_text()
+
+
+def test_a_board_without_texts_holds_none(r2med: Command, own_results: Path, tmp_path: Path) -> None:
+    site = tmp_path / "board"
+    r2med("board", own_results, "--data", tmp_path / "ward", "-o", site)
+    done = r2med("board", own_results, "--data", tmp_path / "ward", "-o", site, "--without-texts")
+    assert done.returncode == 0 and "holds texts" not in done.stderr
+    assert holding_texts(site) == [] and not list(site.rglob("q0.js"))
+    assert "ward" in (site / "data" / "site.js").read_text()
+    assert "holds texts" not in (site / "data" / "site.js").read_text()

@@ -21,12 +21,15 @@ DEMO = "demo"
 OWN = "own data"
 
 
-def site_value(collection: Collection, advice: bool = False) -> dict[str, Any]:
-    """Return what every page needs at once; all that is larger lies in files of its own."""
+def site_value(collection: Collection, advice: bool = False, own_texts: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what every page needs at once; all that is larger lies in files of its own.
+
+    `own_texts` names the datasets of one's own whose texts are in the board, which every page says.
+    """
     names = dataset_names(collection)
     sets = dataset_sets(names)
     return {
-        "foot": _foot(collection),
+        "foot": _foot(collection, own_texts),
         "advice": advice,
         "measure": str(HEADLINE),
         "datasets": [_dataset(collection, name) for name in names],
@@ -131,7 +134,8 @@ def _cost(records: Sequence[Record]) -> dict[str, float | None]:
     }
 
 
-def _foot(collection: Collection) -> str:
+def _foot(collection: Collection, own_texts: Sequence[str]) -> str:
     newest = max((kept.record.created[:10] for kept in collection), default="")
     records = f"{len(collection.cells)} records, the newest of {newest}" if newest else "no records"
-    return f"r2med {__version__} · {records} · {len(published())} published rows"
+    foot = f"r2med {__version__} · {records} · {len(published())} published rows"
+    return f"{foot} · holds texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

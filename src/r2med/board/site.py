@@ -13,7 +13,7 @@ from r2med.board.advice_page import advice_value, read_advice
 from r2med.board.board_folder import updated_board
 from r2med.board.explorer import explorer_files
 from r2med.board.gold_ranks import gold_value
-from r2med.board.leaderboard import dataset_names, site_value
+from r2med.board.leaderboard import OWN, dataset_names, dataset_sets, site_value
 from r2med.board.reproduce_page import reproduce_value
 from r2med.board.system_pages import system_values
 from r2med.data import Dataset, load
@@ -36,11 +36,12 @@ def make_board(
     data: Sequence[str] = (),
     entries: Path | None = None,
     max_failures: float = MAX_FAILURES,
+    texts: bool = True,
 ) -> Path:
     """Make a board of records and return the page to open: what `r2med board` does.
 
     Without any source the records and the advice of `results` are shown, or the entries alone if there is a folder of
-    them.
+    them. With `texts=False` no text of a document, a query or an LLM is in the board.
     """
     folders = sources or ([] if entries else ["results"])
     advice = read_advice(folders)
@@ -48,25 +49,39 @@ def make_board(
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     kept = list(collect(folders, max_failures=max_failures)) if folders else []
     kept += read_entries(entries) if entries else []
-    make_site(checked(kept, max_failures), Path(out), data, advice)
+    make_site(checked(kept, max_failures), Path(out), data, advice, texts)
     return Path(out) / "index.html"
 
 
-def make_site(collection: Collection, folder: Path, data: Sequence[str] = (), advice: Sequence[Advice] = ()) -> None:
+def make_site(
+    collection: Collection,
+    folder: Path,
+    data: Sequence[str] = (),
+    advice: Sequence[Advice] = (),
+    texts: bool = True,
+) -> None:
     """Make the board of records in a folder, in the place of the board that was there.
 
     `data` says where datasets of one's own lie; those of the benchmark and of the demo are known by their names. A
     dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
     files and no board.
     """
-    write_site(folder, _site_files(collection, local_datasets(collection, data), advice))
+    datasets = local_datasets(collection, data)
+    own = dataset_sets(list(datasets)).get(OWN, []) if texts else []
+    write_site(folder, _site_files(collection, datasets, advice, texts, own))
+    if own:
+        log.warning(
+            "the board holds texts of documents and queries of %s: show it only to people who may read them, "
+            "or make it with --without-texts",
+            ", ".join(own),
+        )
 
 
 def _site_files(
-    collection: Collection, datasets: Mapping[str, Dataset], advice: Sequence[Advice]
+    collection: Collection, datasets: Mapping[str, Dataset], advice: Sequence[Advice], texts: bool, own: Sequence[str]
 ) -> Iterator[tuple[str, Any]]:
     names = dataset_names(collection)
-    yield "site", site_value(collection, bool(advice))
+    yield "site", site_value(collection, bool(advice), own)
     yield "reproduce", reproduce_value(collection)
     if advice:
         yield "advice", [advice_value(each) for each in advice]
@@ -76,7 +91,7 @@ def _site_files(
         if name in collection.datasets:
             dataset = datasets.get(name)
             yield f"gold/{number}", gold_value(collection, name, dataset.qrels if dataset else None)
-    yield from explorer_files(collection, names, datasets)
+    yield from explorer_files(collection, names, datasets if texts else {})
 
 
 def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:

@@ -23,6 +23,9 @@ def board(
     entries: Annotated[
         Path | None, typer.Option(help="A folder of entries that r2med submit made.", show_default=False)
     ] = None,
+    without_texts: Annotated[
+        bool, typer.Option("--without-texts", help="Leave out all texts of documents, queries and LLMs.")
+    ] = False,
     max_failures: flags.MaxFailures = 0.1,
     serve: Annotated[
         bool, typer.Option("--serve", help="Show it on loopback, and refresh when records change.")
@@ -35,7 +38,7 @@ def board(
     from r2med.board.site import make_board
     from r2med.cli.terminal_text import printable
 
-    make = partial(make_board, sources or (), out, data or (), entries, max_failures)
+    make = partial(make_board, sources or (), out, data or (), entries, max_failures, not without_texts)
     if not serve:
         print(printable(f"The board: {make()}"))
         return

@@ -352,7 +352,7 @@
   async function show(main, params, site) {
     const { datasets } = await board.load("explorer/index");
     if (!datasets.length) {
-      main.append(h("h1", null, "Explorer"), h("p", { class: "empty" }, "None of these records has its run beside it and its dataset on this machine."));
+      main.append(h("h1", null, "Explorer"), h("p", { class: "empty" }, "This board holds no texts. It was made with --without-texts, or its runs and datasets were not on the machine that made it."));
       return;
     }
     const available = datasets.map(([each]) => each);
