@@ -170,6 +170,10 @@ def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
         ('name = "x"\nsteps = ["reason(trys=3)"]', r"reason has no setting 'trys' \(did you mean tries\?\)"),
         ('name = "x"\nsteps = []', "steps: "),
         ('name = "a/b"\nsteps = ["reason"]', "name: "),
+        (
+            'name = "x"\nkind = "exma"\nsteps = ["reason"]',
+            r"no kind 'exma' \(did you mean exam\?\): case, exam, post, sim",
+        ),
         ("steps = [", "not a TOML"),
     ],
 )
@@ -177,6 +181,88 @@ def test_a_plan_that_cannot_be_read_is_one_line(tmp_path, text, why):
     (tmp_path / "plan.toml").write_text(text)
     with pytest.raises(UserError, match=why):
         Plan.read(tmp_path / "plan.toml")
+
+
+def test_two_sources_with_one_id_are_refused_unless_one_has_a_prefix(tmp_path):
+    other = EXAM.replace("Case ", "Another case ")
+    sources = {"e.jsonl": EXAM, "f.jsonl": other}
+    with pytest.raises(
+        UserError, match=r"read-exam\(f\.jsonl\): the id 'q0' .* of e\.jsonl:1: .*f\.jsonl, prefix=b-\)"
+    ):
+        built(tmp_path, ["read-exam(e.jsonl)", "read-exam(f.jsonl)"], sources)
+    made = built(tmp_path, ["read-exam(e.jsonl)", "read-exam(f.jsonl, prefix=b-)"], sources)
+    assert len({question.id for question in made.streams().questions()}) == 24
+    books = {name: lines({"id": "1", "title": name, "text": f"Text of {name}."}) for name in ("a.jsonl", "b.jsonl")}
+    with pytest.raises(UserError, match="the id '1' belongs to another item"):
+        built(tmp_path / "pages", ["read-textbook(a.jsonl)", "read-textbook(b.jsonl)", "chunk"], books)
+    steps = ["read-textbook(a.jsonl)", "read-textbook(b.jsonl, prefix=b-)", "chunk"]
+    assert [done.kept for done in built(tmp_path / "pages", steps, books).status()] == [1, 1, 2]
+
+
+def test_a_prefix_of_cases_reaches_the_positives_that_are_named_by_id(tmp_path):
+    cases = lines(*({"id": f"c{number}", "text": f"Case {number}.", "diagnosis": "Flu"} for number in range(3)))
+    steps = ["read-cases(c.jsonl, prefix=w-)", "read-case-pages(c.jsonl, prefix=w-)", "chunk"]
+    made = built(tmp_path, steps, {"c.jsonl": cases})
+    (question,) = made.streams().questions()
+    assert question.positives == ("w-c1", "w-c2")
+    assert [chunk.page for chunk in made.streams().chunks()] == ["w-c1", "w-c2"]
+
+
+def test_a_question_that_repeats_another_is_left_out_with_its_id(tmp_path):
+    rows = [{"id": "a", "question": "Which disease?", "options": ["Flu", "Gout"], "answer": "Flu"}]
+    rows.append({**rows[0], "id": "b", "question": "which  DISEASE?"})
+    rows.append({**rows[0], "id": "c", "answer": "Gout"})
+    made = built(
+        tmp_path,
+        ["read-exam(e.jsonl)", "read-exam(f.jsonl)"],
+        {"e.jsonl": lines(*rows[:2]), "f.jsonl": lines(*rows[2:], {**rows[0], "id": "d"})},
+    )
+    assert [question.id for question in made.streams().questions()] == ["a", "c"]
+    assert [(each.key, each.reason, each.note) for number in (1, 2) for each in made.rejected(number)] == [
+        ("b", "repeated question", "of a"),
+        ("d", "repeated question", "of a"),
+    ]
+
+
+def test_ids_that_one_source_repeats_are_told(tmp_path, caplog):
+    twice = lines({"id": "1", "text": "One."}, {"id": "1", "text": "Two."})
+    built(tmp_path, ["read-textbook(a.jsonl)"], {"a.jsonl": twice})
+    assert "1 left out, their ids came before (repeated id)" in caplog.text
+
+
+@pytest.mark.parametrize("damage", [lambda text: text.replace("Case 5.", "Case V."), lambda text: text[:100], None])
+def test_a_step_file_that_was_changed_is_reported_and_made_again(tmp_path, caplog, damage):
+    made = built(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS)
+    before = contents(made.out)
+    file = made.folder(2) / "items.jsonl"
+    if damage:
+        file.write_text(damage(file.read_text()))
+    else:
+        file.unlink()
+    assert again(tmp_path) == [True, False, True, True]
+    (line,) = caplog.messages
+    assert line == f"{file} is not as its step wrote it: step 2, label-kind, is run again"
+    assert contents(made.out) == before
+
+
+def test_a_damaged_step_file_is_one_line_wherever_it_is_read(tmp_path, r2med):
+    made = built(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS)
+    file = made.folder(4) / "items.jsonl"
+    file.write_text(file.read_text()[:-20])
+    shown = r2med("build", "sample", made.out)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert f"{file}, line 11, is not as its step wrote it: r2med build PLAN.toml -o {made.out}" in shown.stderr
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../e.jsonl", "sub/../../e.jsonl", "~/e.jsonl"])
+def test_a_plan_reads_only_what_lies_beside_it(tmp_path, name):
+    plan_file(tmp_path, STEPS, {"e.jsonl": EXAM})
+    with pytest.raises(UserError, match="is not beside the plan: put it, or a link to it, into"):
+        built(tmp_path / "plan", [f"read-exam({name})"])
+    plan = plan_file(tmp_path / "plan", ["read-exam(e.jsonl)"])
+    plan.write_text(plan.read_text().replace("answers.jsonl", name))
+    with pytest.raises(UserError, match="is not beside the plan"):
+        Plan.read(plan).setup()
 
 
 def test_an_item_is_traced_through_the_steps(tmp_path):

@@ -143,6 +143,16 @@ def test_a_sound_folder_has_no_problems(tmp_path: Path) -> None:
     assert (len(found), found.notices) == (0, [])
 
 
+def test_queries_that_ask_the_same_are_told(tmp_path: Path, r2med: Command) -> None:
+    folder = r2med_folder(tmp_path / "twice")
+    rows = [json.loads(line) for line in (folder / "query.jsonl").read_text().splitlines()]
+    rows.append({**rows[0], "id": "again", "text": rows[0]["text"].upper() + " "})
+    (folder / "query.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (notice,) = check(folder).notices
+    assert f"1 queries have the text of an earlier one ('again' that of '{rows[0]['id']}')" in notice
+    assert "note: " in r2med("data", "check", folder).stdout
+
+
 def test_flaws_do_not_stop_a_load_but_are_mentioned(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set", qrels=[*QRELS, {"q_id": "0", "p_id": "gone", "score": 1}])
     assert lines_of(check(folder)) == [f"{folder}/qrels.jsonl:4: unknown document 'gone': not in the corpus"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Literal
 from xml.etree.ElementTree import Element
@@ -65,7 +65,8 @@ class CaseStep(SourceStep, kind="build"):
                 yield file
                 continue
             try:
-                yield from _of_lines(file) if ".jsonl" in file.name.lower() else _of_jats(file)
+                for case in _of_lines(file) if ".jsonl" in file.name.lower() else _of_jats(file):
+                    yield case if isinstance(case, Rejected) else replace(case, id=self.prefix + case.id)
             except (SourceError, *UNREADABLE) as fault:
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 

@@ -14,6 +14,7 @@ from r2med.build.outcome import Outcome
 from r2med.build.pool_coverage import Contribution, Coverage, contributions
 from r2med.build.reviews import VERDICTS, rating_table
 from r2med.build.sheet_parts import Bars, Part, Points, Section, Sheet, Spans, Table, Verbatim
+from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
 from r2med.measure.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha
 from r2med.measure.prediction_powered import Share
@@ -212,6 +213,9 @@ def _contents(made: Outcome, dataset: Dataset) -> Iterator[Part]:
         counts = Counter(getattr(question, field) or NOT_STATED for question in made.questions)
         if set(counts) != {NOT_STATED}:
             yield Bars(caption, counts.most_common())
+    repeats = repeated_queries(dataset.queries)
+    pairs = ", ".join(f"{query} as {earlier}" for query, earlier in repeats[:SHOWN])
+    yield f"Queries with the text of an earlier one: {len(repeats):,}{f' ({pairs})' if pairs else ''}."
 
 
 def _histogram(values: Sequence[int]) -> list[tuple[str, int]]:

@@ -39,7 +39,7 @@ class ReadExam(SourceStep, kind="build"):
         if not isinstance(text, str) or not text.strip():
             raise SourceError("it has no text in the field question")
         return Question(
-            id=str(row.get("id") or where.replace(".jsonl", "").replace(":", "-")),
+            id=self.prefix + str(row.get("id") or where.replace(".jsonl", "").replace(":", "-")),
             text=_CHOICES.sub("", text).strip(),
             answer=answer,
             options=tuple(options.values()),

@@ -45,7 +45,7 @@ class ReadRows(SourceStep, kind="build"):
             title = str(row.get("title") or "")
             guessed = self.site + quote(title.replace(" ", "_")) if self.site and title else ""
             yield Page(
-                id=str(row.get("id") or f"{PurePosixPath(file.name).stem}-{line}"),
+                id=self.prefix + str(row.get("id") or f"{PurePosixPath(file.name).stem}-{line}"),
                 text=text,
                 title=title,
                 url=str(row.get("url") or guessed),
@@ -85,7 +85,8 @@ class ReadText(SourceStep, kind="build"):
             fault = f"byte {error.start + 1} is not {self.encoding}: read-text has the setting encoding"
             raise SourceError(fault) from None
         name = PurePosixPath(file.name)
-        page = Page(id=str(name.with_suffix("")), text=text, title=name.stem, source=file.where, licence=self.licence)
+        facts = {"title": name.stem, "source": file.where, "licence": self.licence}
+        page = Page(id=f"{self.prefix}{name.with_suffix('')}", text=text, **facts)
         yield page if text.strip() else Rejected.of(page, "no text")
 
 
@@ -110,7 +111,7 @@ class ReadJats(SourceStep, kind="build"):
         pmc = f"PMC{number}" if number else ""
         parts = [*article.iterfind("./front//abstract"), *article.iterfind("./body")]
         return Page(
-            id=pmc or ids.get("pmid") or doi or name,
+            id=self.prefix + (pmc or ids.get("pmid") or doi or name),
             text="\n\n".join(text for part in parts for text in paragraphs(part)),
             title=words(article.find("./front//article-title")),
             url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else f"https://doi.org/{doi}" if doi else "",

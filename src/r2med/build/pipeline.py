@@ -14,25 +14,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from r2med.build.items import ITEMS, NOT_READ, Item, Rejected, Stream
+from r2med.build.items import ITEMS, NOT_READ, Item, Page, Question, Rejected, Stream
 from r2med.build.labels import Labelling
-from r2med.build.step import Step, Streams, Work
+from r2med.build.step import Step, Streams, Work, beside, damaged
 from r2med.cards import read_toml, validated
 from r2med.cost import Cost
-from r2med.errors import UserError
+from r2med.data.dataset_cards import cards
+from r2med.errors import UserError, nearest
 from r2med.llm.chat import FROM_THE_MODEL
 from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.stages import stage
 from r2med.store import digest
-from r2med.store.files import exclusive, write_atomically
+from r2med.store.files import exclusive, sha256, write_atomically
 
 log = logging.getLogger("r2med")
 
 PLAN = "plan.toml"
 """The copy of the plan in the folder that it was built in."""
+ITEMS_FILE, REJECTED_FILE = "items.jsonl", "rejected.jsonl"
+"""What a step writes: the items that go on, and those that it left out."""
 
 
 class PlanFile(BaseModel):
@@ -87,13 +90,16 @@ class Plan:
         if not file.is_file():
             raise UserError(f"no plan {file}: it is a TOML file, such as r2med build example -o DIR writes")
         facts = validated(PlanFile, read_toml(file), file)
+        kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}
+        if facts.kind and facts.kind.replace("-", " ") not in kinds:
+            raise UserError(f"{file}: no kind {facts.kind!r}{nearest(facts.kind, kinds)}: {', '.join(sorted(kinds))}")
         return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
 
     def setup(self, llm: str = "", **settings: Any) -> Setup:
         """Return the setup that the plan asks for; `settings` are fields of `Setup`, and go first."""
         if self.facts.answers and llm in ("", self.facts.llm):
             given = settings.get("model_paths", ())
-            settings["model_paths"] = (*given, (self.facts.llm, self.file.parent / self.facts.answers))
+            settings["model_paths"] = (*given, (self.facts.llm, beside(self.file.parent, self.facts.answers)))
         return Setup(llm=llm or self.facts.llm, **settings)
 
 
@@ -135,6 +141,8 @@ class Done:
     facts: Mapping[str, Any]
     described: Mapping[str, Any]
     """Its settings, and the LLM and prompt it asked with, by which it is known again."""
+    files: Mapping[str, str]
+    """The name of each file that it wrote -> the SHA-256 of its bytes."""
     reused: bool = False
 
     @property
@@ -150,6 +158,14 @@ class Done:
             return cls(**{**body, "cost": Cost.from_dict(body["cost"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
+
+    def changed_file(self, folder: Path) -> Path | None:
+        """Return a file that is missing, or has other bytes than the step wrote; None if all are as they were."""
+        for name, expected in self.files.items():
+            path = folder / name
+            if not path.is_file() or sha256(path) != expected:
+                return path
+        return None
 
     def write(self, folder: Path) -> None:
         """Write it last: what it says is then there."""
@@ -190,15 +206,19 @@ class Build:
     def items(self, number: int) -> Iterator[Item]:
         """Yield the items that a step wrote."""
         step = self.plan.steps[number - 1]
-        return Streams({step.writes: (self.folder(number) / "items.jsonl",)}, self.out).read(
+        return Streams({step.writes: (self.folder(number) / ITEMS_FILE,)}, self.out).read(
             step.writes, ITEMS[step.writes]
         )
 
     def rejected(self, number: int) -> Iterator[Rejected]:
         """Yield the items that a step left out."""
-        with (self.folder(number) / "rejected.jsonl").open(encoding="utf-8") as lines:
-            for line in lines:
-                yield Rejected(**json.loads(line))
+        path = self.folder(number) / REJECTED_FILE
+        with path.open("rb") as lines:
+            for place, line in enumerate(lines, 1):
+                try:
+                    yield Rejected.model_validate_json(line)
+                except ValidationError:
+                    raise damaged(path, place) from None
 
     def sample(self, number: int, count: int, seed: int = 0, rejected: bool = False) -> list[Shown]:
         """Return some items of a step, or of what it left out, drawn at random; number 0 is the last step."""
@@ -263,9 +283,14 @@ class Build:
 
     def _kept(self, key: str, folder: Path) -> Done | None:
         """Return what the step of a key left. If it stood elsewhere in the plan, it is moved to where it stands now."""
-        for other in (folder, *sorted((self.out / "steps").glob("[0-9]*"))):
+        for other in dict.fromkeys((folder, *sorted((self.out / "steps").glob("[0-9]*")))):
             done = Done.read(other)
             if done is None or done.key != key or not done.is_final:
+                continue
+            if changed := done.changed_file(other):
+                log.warning(
+                    "%s is not as its step wrote it: step %d, %s, is run again", changed, done.number, done.step
+                )
                 continue
             if other != folder:
                 aside = folder.with_name("aside")
@@ -283,7 +308,7 @@ class Build:
             for turn in self._turns(setup):
                 work = Work(setup, rehearsal=True)
                 last = Done.read(turn.folder)
-                if last is not None and last.key == turn.key and last.is_final:
+                if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
                     work.answered = last.cost.calls
                 else:
                     turn.key = f"rehearsed {turn.number}"  # what follows depends on something that is not there yet
@@ -324,7 +349,7 @@ def drawn(items: Iterable[AnyLine], count: int, seed: int) -> list[AnyLine]:
 
 def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> None:
     before = files.get(step.writes, ()) if step.adds else ()
-    files[step.writes] = (*before, folder / "items.jsonl")
+    files[step.writes] = (*before, folder / ITEMS_FILE)
 
 
 def _run(turn: _Turn, work: Work) -> Done:
@@ -332,10 +357,11 @@ def _run(turn: _Turn, work: Work) -> Done:
     step, folder = turn.step, turn.folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
-    kept, reasons, seen = 0, Counter[str](), set[bytes]()
+    kept, reasons, seen = 0, Counter[str](), _earlier(turn)
+    asked = {_question_asked(each): each.id for each in turn.streams.questions()} if step.adds else {}
     with (
-        (folder / "items.jsonl").open("w", encoding="utf-8") as items,
-        (folder / "rejected.jsonl").open("w", encoding="utf-8") as left_out,
+        (folder / ITEMS_FILE).open("w", encoding="utf-8") as items,
+        (folder / REJECTED_FILE).open("w", encoding="utf-8") as left_out,
     ):
         for item in step.run(turn.streams, work):
             if isinstance(item, Rejected):
@@ -346,16 +372,57 @@ def _run(turn: _Turn, work: Work) -> Done:
                 continue
             if not isinstance(item, ITEMS[step.writes]):
                 raise TypeError(f"{step.name} wrote {type(item).__name__} into {step.writes}")
-            # A hash of a fixed size instead of the key: a corpus of millions has millions of them.
-            mark = digest(item.key).encode()[:16]
+            mark, content = _mark(item.key), _content(item)
             if mark in seen:
+                if seen[mark] not in (b"", content):
+                    raise _clash(turn, item)
                 left_out.write(Rejected.of(item, "repeated id").model_dump_json(exclude_defaults=True) + "\n")
                 reasons["repeated id"] += 1
                 continue
-            seen.add(mark)
+            seen[mark] = b""  # what one source repeats is left out, whatever it says
+            if isinstance(item, Question) and (first := asked.setdefault(_question_asked(item), item.id)) != item.id:
+                repeated = Rejected.of(item, "repeated question", f"of {first}")
+                left_out.write(repeated.model_dump_json(exclude_defaults=True) + "\n")
+                reasons[repeated.reason] += 1
+                continue
             items.write(item.model_dump_json(exclude_defaults=True) + "\n")
             kept += 1
+    if reasons["repeated id"]:
+        log.warning("%s: %d left out, their ids came before (repeated id)", step, reasons["repeated id"])
     took = (work.failures, work.cost, work.facts)
-    result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described)
+    files = {name: sha256(folder / name) for name in (ITEMS_FILE, REJECTED_FILE)}
+    result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described, files)
     result.write(folder)
     return result
+
+
+def _mark(key: str) -> bytes:
+    """Return a hash of a fixed size instead of a key: a corpus of millions has millions of them."""
+    return digest(key).encode()[:16]
+
+
+def _content(item: Item) -> bytes:
+    """Return a hash of what a question or a page says; empty for items that only steps make."""
+    return _mark(f"{item.text}\t{getattr(item, 'answer', '')}") if isinstance(item, Question | Page) else b""
+
+
+def _question_asked(item: Question) -> bytes:
+    """Return what two questions share if one repeats the other: text, answer and options, whatever their case."""
+    parts = (item.text, item.answer, *sorted(item.options))
+    return _mark("\t".join(" ".join(part.lower().split()) for part in parts))
+
+
+def _earlier(turn: _Turn) -> dict[bytes, bytes]:
+    """Return the ids that earlier sources of this stream took, each with what it names."""
+    if not turn.step.adds:
+        return {}
+    return {_mark(item.key): _content(item) for item in turn.streams.read(turn.step.writes, ITEMS[turn.step.writes])}
+
+
+def _clash(turn: _Turn, item: Item) -> UserError:
+    """Return the error for an id that two sources give to different items: judgements could not tell them apart."""
+    step, kind = turn.step, ITEMS[turn.step.writes]
+    earlier = next(each for each in turn.streams.read(step.writes, kind) if each.key == item.key)
+    where = getattr(earlier, "source", "") or "an earlier source"
+    example = f"{str(step).removesuffix(')')}, prefix=b-)"
+    return UserError(f"{step}: the id {item.key!r} belongs to another item, of {where}: write {example} in the plan")

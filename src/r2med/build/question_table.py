@@ -42,7 +42,7 @@ class ReadTable(SourceStep, kind="build"):
             for line, row in table:
                 cells = {role: row.get(column, "") for role, column in columns.items()}
                 made = Question(
-                    id=_text(cells.get("query_id", "")) or f"{path.stem}-{line}",
+                    id=self.prefix + (_text(cells.get("query_id", "")) or f"{path.stem}-{line}"),
                     text=_text(cells.get("query", "")),
                     answer=_text(cells.get("answer", "")),
                     links=tuple(dict.fromkeys(_LINK.findall(_text(cells.get("links", ""), "\n")))),

@@ -13,6 +13,7 @@ from r2med.build.items import Chunk, Question
 from r2med.build.labels import labels
 from r2med.build.pipeline import Build
 from r2med.build.reviews import Pair
+from r2med.build.step import damaged
 from r2med.data.table_files import open_tables
 from r2med.errors import UserError
 from r2med.store import digest
@@ -69,6 +70,8 @@ def _of_build(folder: Path) -> Iterator[ReviewItem]:
     for number, done in enumerate(build.status(), 1):
         if done is None:
             raise UserError(f"step {number} of {folder} is not done yet: r2med build PLAN.toml -o {folder}")
+        if changed := done.changed_file(build.folder(number)):
+            raise damaged(changed)
     streams = build.streams()
     judged = {
         (label.question, label.chunk): label.label

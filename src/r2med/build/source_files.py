@@ -92,6 +92,7 @@ class SourceStep(Step, kind="build"):
 
     path: str = argument("a file, a folder, or a zip or tar of files, beside the plan")
     licence: str = Field("", description="the licence of the source, for the datasheet")
+    prefix: str = Field("", description="text put before every id, for sources whose ids would clash")
 
     def items(self, file: SourceFile) -> Iterator[Item | Rejected]:
         """Yield what one file holds. Raises SourceError where the rest of the file cannot be read."""

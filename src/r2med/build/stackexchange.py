@@ -77,7 +77,7 @@ class ReadStackExchange(SourceStep, kind="build"):
     def _question(self, post: Post, answer: _Answer | None, answered: bool) -> Question | Rejected:
         text, _ = read_post(post.body)
         question = Question(
-            id=post.id,
+            id=self.prefix + post.id,
             text=f"{html.unescape(post.title)}\n{text}".strip(),
             answer=answer.text if answer else "",
             links=answer.outside if answer else (),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from pydantic import ValidationError
+
 from r2med.build.items import Candidate, Chunk, Item, Judgement, Page, Question, Rejected, Stream
 from r2med.cost import NOTHING, Cost
 from r2med.errors import UserError
@@ -28,9 +30,12 @@ class Streams:
     def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
         """Yield the items of a stream; none if no step before wrote any."""
         for path in self.files.get(stream, ()):
-            with path.open(encoding="utf-8") as lines:
-                for line in lines:
-                    yield kind.model_validate_json(line)
+            with path.open("rb") as lines:
+                for number, line in enumerate(lines, 1):
+                    try:
+                        yield kind.model_validate_json(line)
+                    except ValidationError:
+                        raise damaged(path, number) from None
 
     def questions(self) -> Iterator[Question]:
         """Yield the questions."""
@@ -54,10 +59,29 @@ class Streams:
 
     def path(self, name: str) -> Path:
         """Return a file that a step names. Raises UserError if it is not there."""
-        path = self.folder / Path(name).expanduser()
+        path = beside(self.folder, name)
         if not path.exists():
             raise UserError(f"{path} is not there: the plan names it as {name!r}")
         return path
+
+
+def damaged(path: Path, line: int = 0) -> UserError:
+    """Return the error for a file of a step that is not as the step wrote it."""
+    where = f"{path}, line {line}," if line else path
+    return UserError(f"{where} is not as its step wrote it: r2med build PLAN.toml -o {path.parents[2]} makes it again")
+
+
+def beside(folder: Path, name: str) -> Path:
+    """Return a file that a plan in this folder names.
+
+    Raises UserError if the name leads out of the folder: a plan from elsewhere must not publish files of this machine.
+    """
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or name.startswith("~"):
+        raise UserError(
+            f"{name!r} is not beside the plan: put it, or a link to it, into {folder} and name it from there"
+        )
+    return folder / path
 
 
 @dataclass

@@ -49,7 +49,7 @@ class ReadWeb(SourceStep, kind="build"):
         addresses += _SAVED_FROM.findall(html[:_HEAD])
         name = PurePosixPath(file.name)
         page = Page(
-            id=str(name.with_suffix("")),
+            id=f"{self.prefix}{name.with_suffix('')}",
             title=" ".join((tree.findtext(".//title") or name.stem).split()),
             text=trafilatura.extract(tree, include_comments=False) or "",
             url=next((each for each in addresses if each.startswith("http")), _address(name)),

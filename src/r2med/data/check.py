@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from r2med.data.dataset import Dataset
+from r2med.data.dataset import Dataset, Query
 from r2med.data.loading import locate, read
-from r2med.data.problems import Problems
+from r2med.data.problems import EXAMPLES, Problems
 from r2med.data.source_rows import Judgement, QueryRow
 from r2med.store import Store, default_store
 
@@ -24,6 +25,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
     judged = layout.qrels_file.is_file()
     _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, judged, problems)
+    _check_repeats(dataset, layout.query_file, problems)
     _check_corpus(dataset, layout.corpus_files[0], problems)
     _check_counts(dataset, reading.document_rows, folder, problems)
     return problems
@@ -58,6 +60,20 @@ def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, judged: b
         elif not any(grade > 0 for grade in dataset.qrels[query.id].values()):
             cause = "has no relevant document: it always scores 0"
             problems.flaw(row.path, row.line, f"query {query.id!r} {cause}", f"query {cause}")
+
+
+def repeated_queries(queries: Iterable[Query]) -> list[tuple[str, str]]:
+    """Return (id, id of the first with this text) for queries that ask what an earlier one asks, word for word."""
+    first: dict[str, str] = {}
+    pairs = [(query.id, first.setdefault(" ".join(query.text.lower().split()), query.id)) for query in queries]
+    return [(query, earlier) for query, earlier in pairs if query != earlier]
+
+
+def _check_repeats(dataset: Dataset, path: Path, problems: Problems) -> None:
+    if repeats := repeated_queries(dataset.queries):
+        shown = ", ".join(f"{query!r} that of {earlier!r}" for query, earlier in repeats[:EXAMPLES])
+        more = ", …" if len(repeats) > EXAMPLES else ""
+        problems.notice(f"{path}: {len(repeats):,} queries have the text of an earlier one ({shown}{more})")
 
 
 def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:
