@@ -224,3 +224,16 @@ def test_an_approximate_search_is_marked_and_its_recall_told(open_page: Open) ->
     page = open_page(f"#/system?name={quote(HOSTILE)}")
     assert "recall@10 0.987 of exact search (8 queries, measured in 1.5 s)" in page.inner_text("main")
     assert "≈" not in open_page("#/system?name=bm25").inner_text("main")
+
+
+def test_what_recorded_texts_took_is_unknown_and_they_are_not_on_the_line(open_page: Open) -> None:
+    page = open_page("#/system?name=" + quote(SYSTEMS[2]))
+    assert "free" not in page.inner_text(".figures") and page.inner_text(".figures").count("unknown") == 2
+    assert page.inner_text("tr.ours:has-text('Expand')").split()[-5:-1] == ["unknown"] * 4
+    page = open_page(f"{DEMO}&view=chart&x=seconds")
+    assert page.locator("svg.chart .mark").count() == 2
+    assert "recorded texts do not say" in page.inner_text("main")
+    page = open_page(f"{DEMO}&view=chart&x=size")
+    line, best = page.get_attribute(".pareto", "d"), page.locator("svg.chart a", has_text="hyde(author)")
+    height = best.locator("g").get_attribute("transform").split()[1].rstrip(")")
+    assert line and f" {height}" not in line and f"V{height}" not in line

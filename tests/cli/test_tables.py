@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import r2med
-from r2med.cli.tables import BM25_CAPTION, PRICE_CAPTION, run_report
+from r2med.cli.tables import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_report
 from r2med.cost import Cost
 from r2med.results import Record
 from r2med.results.cells import Cell, Results
@@ -152,3 +152,12 @@ def test_a_real_run_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixtu
     means = [f"{100 * each.mean['nDCG@10']:.2f}" for each in results.records]
     assert all(mean in printed for mean in means)
     assert "4 records" in printed and "Next, the real benchmark" in printed
+
+
+def test_recorded_texts_have_no_known_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    free = record("hyde(gpt4) → bm25", "Biology", 0.5)
+    recorded = {**free.settings, "expand": {"stage": "hyde", "llm": "gpt4", "source": "recorded"}}
+    lines = report(capsys, [Cell(free.system, "Biology", free.model_copy(update={"settings": recorded}))])
+    [cost] = [line for line in lines if line.count("unknown") > 1]
+    assert cost.split()[-6:] == ["unknown", "unknown", "0.0", "unknown", "unknown", "0"]
+    assert RECORDED_CAPTION in lines

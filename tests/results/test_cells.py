@@ -130,3 +130,13 @@ def test_an_object_may_have_been_trained_further_since(setup: Setup, tmp_path: P
 def test_what_is_no_model_is_told_in_one_line(setup: Setup) -> None:
     with pytest.raises(UserError, match="an object of int, given as a system: it has no method encode_queries"):
         r2med.run(3, WARD, setup=setup)
+
+
+def test_what_recorded_texts_took_is_unknown_and_they_are_sorted_last(setup: Setup) -> None:
+    results = r2med.run(["hyde(author) → bm25", "bm25"], "demo/Biology", out=None, setup=setup)
+    recorded, plain = results.table().rows
+    assert recorded[-3:] == ("unknown", "unknown", "unknown") and "unknown" not in plain
+    summary = results.rows[0][0].summary()
+    assert [summary[name] for name in ("cost_usd", "llm_tokens", "seconds_per_query", "latency_p50")] == [None] * 4
+    for order in ("p50", "p95", "dollars", "tokens"):
+        assert [row[0].system for row in results.sorted(order).rows] == ["bm25", "hyde(author) → bm25"]

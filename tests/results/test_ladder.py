@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,7 +26,9 @@ QUESTIONS = 30
 class Scripted:
     """Evaluates nothing: scores are looked up, by system and question; what was asked is kept."""
 
-    def __init__(self, points: dict[str, np.ndarray], seconds: dict[str, float], dollars: dict[str, float]) -> None:
+    def __init__(
+        self, points: dict[str, np.ndarray], seconds: dict[str, float | None], dollars: dict[str, float]
+    ) -> None:
         self.points, self.seconds, self.dollars = points, seconds, dollars
         self.asked: dict[str, int] = {}
 
@@ -40,7 +43,7 @@ class Scripted:
             dataset=SimpleNamespace(queries=len(values)),
             stages=[SimpleNamespace(cost=cost)],
             cost=cost,
-            latency=lambda share: self.seconds.get(kind, 0.01) * (1 + share),
+            latency=lambda share: None if (took := self.seconds.get(kind, 0.01)) is None else took * (1 + share),
         )
         return record, False
 
@@ -134,3 +137,12 @@ def test_too_few_judged_questions_are_told(tmp_path: Path, store: Store) -> None
     small = load(random_folder(tmp_path / "small", documents=20, queries=5))
     with pytest.raises(UserError, match="has 5 judged questions: with fewer than 6 no pipeline"):
         advise(small, Setup(store=store))
+
+
+def test_a_pipeline_of_unknown_latency_is_not_the_fastest_and_says_so(dataset, store: Store, monkeypatch) -> None:
+    points = {"bm25": level(10), "minilm": level(60)}
+    made, _ = climb(dataset, store, monkeypatch, points, seconds={"minilm": None, "bm25": 1.0})
+    assert made.rung("minilm").p50 is None and made.rung("minilm").p95 is None
+    assert made.fastest.startswith("bm25")
+    lines = replace(made, cheapest="minilm", fastest="minilm").verdict()
+    assert "p95 unknown" in lines[1] and "p50 unknown" in lines[2]

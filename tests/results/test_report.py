@@ -11,7 +11,7 @@ import pytest
 from r2med.errors import UserError
 from r2med.results import Record
 from r2med.results.comparison import comparison
-from r2med.results.report import rank_bands, rank_flows, report
+from r2med.results.report import _cost_figures, rank_bands, rank_flows, report
 from r2med.results.report_tables import score_table
 from support.records import collection, record, records, write_records
 
@@ -89,3 +89,16 @@ def test_figures_that_the_records_do_not_allow_are_told(tmp_path: Path) -> None:
         "no figure rank-shift",
         "no figure body-systems",
     ]
+
+
+def test_systems_with_recorded_texts_are_not_in_the_figures_of_cost() -> None:
+    recorded = {"expand": {"stage": "hyde", "source": "recorded"}}
+    made = [each.model_copy(update={"settings": recorded}) if each.system == "strong" else each for each in MADE]
+    known = collection(made)
+    figures = _cost_figures(known, comparison(known, resamples=10))
+    assert {name: set(figure.args[0]) for name, figure in figures.items()} == {
+        "cost-seconds": {"weak", "twin"},
+        "cost-dollars": {"weak", "twin"},
+    }
+    none = collection([each.model_copy(update={"settings": recorded}) for each in MADE])
+    assert _cost_figures(none, comparison(none, resamples=10)) == {}

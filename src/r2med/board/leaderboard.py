@@ -124,7 +124,9 @@ def triple(figure: Interval | None) -> list[float] | None:
 
 
 def _cost(records: Sequence[Record]) -> dict[str, float | None]:
-    """Return what a query takes on average; dollars are None where the price of any call is not known."""
+    """Return what a query takes on average; what is not known is None."""
+    if not all(record.cost_is_known for record in records):
+        return {"dollars": None, "seconds": None, "tokens": None}
     spent = total(stage.cost for record in records for stage in record.stages)
     queries = max(1, sum(record.dataset.queries for record in records))
     return {

@@ -54,15 +54,16 @@ def _record(record: Record, dataset: int) -> dict[str, Any]:
         "run": record.run.file if record.run else "",
         "p50": record.latency(0.5),
         "p95": record.latency(0.95),
-        "stages": list(map(_stage, record.stages)),
+        "stages": [_stage(stage, record.cost_is_known) for stage in record.stages],
     }
 
 
-def _stage(stage: StageFacts) -> dict[str, Any]:
+def _stage(stage: StageFacts, cost_is_known: bool) -> dict[str, Any]:
     cost = stage.cost
     return {
         "stage": stage.stage,
         "name": stage.name,
+        "recorded": stage.stage == "expand" and not cost_is_known,
         "seconds": cost.seconds,
         "prepared": stage.prepared.seconds,
         "calls": cost.calls,

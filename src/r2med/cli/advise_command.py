@@ -93,16 +93,16 @@ def _show(advice: Advice, path: Path) -> None:
 
 
 def _row(rung: Rung) -> tuple[str, ...]:
-    from r2med.results.cells import shown_seconds
+    from r2med.results.cells import UNKNOWN, shown_seconds
 
     return (
         f"{rung.value:.2f}",
         f"{rung.low:.1f} to {rung.high:.1f}",
         f"{rung.behind:.2f}" if rung.behind else "–",
         "–" if rung.note or not rung.behind else f"{rung.p:.3f}",
-        shown_seconds(rung.p50),
-        shown_seconds(rung.p95),
-        "unknown" if rung.dollars is None else f"{rung.dollars:.2f}",
+        UNKNOWN if rung.p50 is None else shown_seconds(rung.p50),
+        UNKNOWN if rung.p95 is None else shown_seconds(rung.p95),
+        UNKNOWN if rung.dollars is None else f"{rung.dollars:.2f}",
     )
 
 

@@ -16,7 +16,16 @@ from r2med.cost import Cost
 from r2med.data.dataset_cards import short_name
 from r2med.results import Record, Results
 from r2med.results.approximate_searches import approximate_searches
-from r2med.results.cells import MISSING, row_cost, row_latency, row_means, shown_dollars, shown_score, shown_seconds
+from r2med.results.cells import (
+    MISSING,
+    UNKNOWN,
+    row_cost,
+    row_means,
+    row_tokens,
+    shown_dollars,
+    shown_latency,
+    shown_score,
+)
 from r2med.results.record import declared_stages
 
 FAILED = {
@@ -29,6 +38,7 @@ TIME_CAPTION = (
     "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest of the datasets."
 )
 PRICE_CAPTION = "dollars: unknown where an LLM has no card with a price, ≥ where that is so for some of the calls."
+RECORDED_CAPTION = "unknown: texts that were recorded do not say what writing them took."
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
     "The demo is small and written to show one thing: the words of a clinical question mislead, and a text that "
@@ -110,11 +120,11 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Figures:
     for row, cost in zip(results.rows, costs, strict=True):
         records = [cell.record for cell in row if cell.record]
         figures = (
-            f"{cost.llm_tokens:,}",
+            UNKNOWN if (tokens := row_tokens(row)) is None else f"{tokens:,}",
             shown_dollars(cost),
             f"{cost.encoder_seconds:.1f}",
-            shown_seconds(row_latency(row, 0.5)),
-            shown_seconds(row_latency(row, 0.95)),
+            shown_latency(row, 0.5),
+            shown_latency(row, 0.95),
             f"{sum(record.failures + record.unordered for record in records):,}",
         )
         rows.append(list(map(plain, figures)))
@@ -131,6 +141,8 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
     yield TIME_CAPTION
     if any(cost.unpriced for cost in costs):
         yield PRICE_CAPTION
+    if not all(record.cost_is_known for record in records):
+        yield RECORDED_CAPTION
     if all(record.offline for record in records):
         yield OFFLINE_CAPTION
 

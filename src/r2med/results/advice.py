@@ -31,9 +31,9 @@ class Rung:
     high: float
     questions: int
     """On how many it was judged; fewer than there are, if it was stopped since it could not win."""
-    p50: float
-    p95: float
-    """Seconds from a question to its ranking."""
+    p50: float | None
+    p95: float | None
+    """Seconds from a question to its ranking; None if the cost is not known."""
     dollars: float | None
     """For 1,000 questions; None if a price is not known."""
     tuned: int = 1
@@ -120,5 +120,7 @@ def _price(rung: Rung) -> str:
     return f"{dollars}, p95 {_milliseconds(rung.p95)}"
 
 
-def _milliseconds(seconds: float) -> str:
+def _milliseconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
     return f"{1000 * seconds:.0f} ms" if seconds >= 0.0005 else "under 1 ms"

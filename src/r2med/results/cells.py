@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MEASURE = str(HEADLINE)
 MISSING = "–"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Cell:
     error: str = ""
 
     def summary(self) -> dict[str, Any]:
-        """Return the means and what they took, fit for JSON; dollars are None where a price is not known."""
+        """Return the means and what they took, fit for JSON; what is not known is None."""
         record = self.record
         if record is None:
             return {"system": self.system, "dataset": self.dataset, "error": self.error}
@@ -47,7 +48,7 @@ class Cell:
             "mean": record.mean,
             "failures": record.failures + record.unordered,
             "approximate": approximate_searches([record]),
-            "llm_tokens": cost.llm_tokens,
+            "llm_tokens": cost.llm_tokens if record.cost_is_known else None,
             "cost_usd": cost.dollars if not cost.unpriced else None,
             "encoder_seconds": cost.encoder_seconds,
             "seconds_per_query": record.seconds_per_query,
@@ -136,7 +137,7 @@ class Results:
         for row in results.rows:
             scores = [cell.record.mean[name] if cell.record else None for cell in row]
             scores += [row_means(row, name).get(label) for label in averaged]
-            took = (*(shown_seconds(row_latency(row, share)) for share in (0.5, 0.95)), shown_dollars(row_cost(row)))
+            took = (*(shown_latency(row, share) for share in (0.5, 0.95)), shown_dollars(row_cost(row)))
             rows.append((row[0].system, *map(shown_score, scores), *took))
         return ScoreTable(f"{name} × 100", ("system", *self.datasets, *averaged, "p50 s", "p95 s", "dollars"), rows)
 
@@ -179,8 +180,18 @@ def row_means(row: Row, measure: str) -> dict[str, float]:
 
 
 def row_latency(row: Row, share: float) -> float | None:
-    """Return the seconds within which this share of queries is answered, on the slowest of the datasets."""
-    return max((cell.record.latency(share) for cell in row if cell.record), default=None)
+    """Return the seconds within which this share of queries is answered, on the slowest of the datasets.
+
+    None where there is no record, or the cost of any is not known.
+    """
+    seconds = [cell.record.latency(share) for cell in row if cell.record]
+    known = [value for value in seconds if value is not None]
+    return max(known) if known and len(known) == len(seconds) else None
+
+
+def row_tokens(row: Row) -> int | None:
+    """Return the tokens of LLMs on all datasets; None where the cost of any record is not known."""
+    return row_cost(row).llm_tokens if all(cell.record.cost_is_known for cell in row if cell.record) else None
 
 
 def row_cost(row: Row) -> Cost:
@@ -193,7 +204,7 @@ _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
     "p50": lambda row, measure: row_latency(row, 0.5),
     "p95": lambda row, measure: row_latency(row, 0.95),
     "dollars": lambda row, measure: None if (cost := row_cost(row)).unpriced else cost.dollars,
-    "tokens": lambda row, measure: row_cost(row).llm_tokens,
+    "tokens": lambda row, measure: row_tokens(row),
     "name": lambda row, measure: row[0].system,
 }
 """What rows may be sorted by, besides datasets; the least comes first."""
@@ -209,11 +220,17 @@ def shown_seconds(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
+def shown_latency(row: Row, share: float) -> str:
+    """Return the latency of a row as text."""
+    value = row_latency(row, share)
+    return UNKNOWN if value is None and any(cell.record for cell in row) else shown_seconds(value)
+
+
 def shown_dollars(cost: Cost) -> str:
     """Return the dollars that are known: at least so many where some calls have no price."""
     if not cost.unpriced:
         return f"{cost.dollars:.2f}"
-    return f"≥ {cost.dollars:.2f}" if cost.dollars else "unknown"
+    return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN
 
 
 def _gave_up(record: Record) -> bool:

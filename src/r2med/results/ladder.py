@@ -225,8 +225,8 @@ class _Ladder:
             low=float(low[0]),
             high=float(high[0]),
             questions=len(asked),
-            p50=float(np.dot(share, [record.latency(0.5) for record in records])),
-            p95=float(np.dot(share, [record.latency(0.95) for record in records])),
+            p50=_weighted([record.latency(0.5) for record in records], share),
+            p95=_weighted([record.latency(0.95) for record in records], share),
             dollars=None if unpriced else 1000 * dollars / questions,
             tuned=tuned,
             note=note,
@@ -252,7 +252,7 @@ class _Ladder:
             tuple(rungs.values()),
             best=best,
             cheapest=min(equal, key=_price).system,
-            fastest=min((rungs[spec] for spec in whole), key=lambda rung: rung.p50).system,
+            fastest=min((rungs[spec] for spec in whole), key=_seconds).system,
             detectable_gap=float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0,
             left_out=tuple(self._left_out),
             data=_typed(self._dataset),
@@ -271,6 +271,17 @@ def _typed(dataset: Dataset) -> str:
     return dataset.name if known or dataset.folder is None else str(dataset.folder)
 
 
+def _weighted(seconds: Sequence[float | None], share: Sequence[float]) -> float | None:
+    """Return the mean of latencies; None where any is not known."""
+    known = [value for value in seconds if value is not None]
+    return float(np.dot(share, known)) if len(known) == len(seconds) else None
+
+
+def _seconds(rung: Rung) -> float:
+    """Return what to order by for the fastest: an unknown latency comes last."""
+    return float("inf") if rung.p50 is None else rung.p50
+
+
 def _price(rung: Rung) -> tuple[float, float]:
     """Return what to order by for the cheapest: dollars, then seconds."""
-    return (float("inf") if rung.dollars is None else rung.dollars, rung.p50)
+    return (float("inf") if rung.dollars is None else rung.dollars, _seconds(rung))

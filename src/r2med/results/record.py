@@ -182,21 +182,32 @@ class Record(_Part):
         return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
 
     @property
-    def cost(self) -> Cost:
-        """What all stages took, preparing the corpus included."""
-        return total(stage.cost + stage.prepared for stage in self.stages)
+    def cost_is_known(self) -> bool:
+        """False if the system searched with recorded texts: nothing says what writing them took."""
+        return not any(stage.get("source") == "recorded" for stage in declared_stages(self.settings))
 
     @property
-    def seconds_per_query(self) -> float:
-        """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it."""
-        return total(stage.cost for stage in self.stages).seconds / max(1, self.dataset.queries)
+    def cost(self) -> Cost:
+        """What all stages took, preparing the corpus included; recorded texts count as one call without a price."""
+        return total(stage.cost + stage.prepared for stage in self.stages) + Cost(unpriced=int(not self.cost_is_known))
 
-    def latency(self, share: float) -> float:
+    @property
+    def seconds_per_query(self) -> float | None:
+        """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it.
+
+        None where the cost is not known.
+        """
+        seconds = total(stage.cost for stage in self.stages).seconds
+        return seconds / max(1, self.dataset.queries) if self.cost_is_known else None
+
+    def latency(self, share: float) -> float | None:
         """Return the seconds within which this share of queries is answered, one at a time: 0.5 or 0.95.
 
-        The stages' own quantiles are added up, so 0.95 is an upper bound for a system of several stages.
+        The stages' own quantiles are added up, so 0.95 is an upper bound for a system of several stages. None where
+        the cost is not known.
         """
-        return sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
+        seconds = sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
+        return seconds if self.cost_is_known else None
 
     @property
     def gold(self) -> dict[str, dict[str, int]]:

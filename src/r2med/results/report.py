@@ -34,6 +34,7 @@ BANDS = (10, 100)
 """Where the bands of ranks end, before those of the depth and of what was not retrieved."""
 
 NEEDS = {
+    "cost-seconds": "the cost of no system is known",
     "cost-dollars": "no system has a price above 0",
     "rank-shift": "the records do not hold the ranks of gold documents",
     "body-systems": "the queries name no body system",
@@ -122,14 +123,15 @@ def _cost_figures(collection: Collection, compared: Comparison) -> dict[str, Cal
         assert standing.mean is not None
         records = [collection.records(standing.system)[name] for name in compared.datasets]
         queries = sum(record.dataset.queries for record in records)
-        spent = sum(record.seconds_per_query * record.dataset.queries for record in records)
-        seconds[standing.system] = (spent / queries, standing.mean.value)
+        if all(record.cost_is_known for record in records):
+            spent = sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records)
+            seconds[standing.system] = (spent / queries, standing.mean.value)
         cost = total(record.cost for record in records)
         if not cost.unpriced:
             dollars[standing.system] = (1000 * cost.dollars / queries, standing.mean.value)
-    figures: dict[str, Callable[[], Figure]] = {
-        "cost-seconds": partial(charts.quality_cost, seconds, "seconds a query", compared.measure)
-    }
+    figures: dict[str, Callable[[], Figure]] = {}
+    if seconds:
+        figures["cost-seconds"] = partial(charts.quality_cost, seconds, "seconds a query", compared.measure)
     if any(spent for spent, _ in dollars.values()):
         figures["cost-dollars"] = partial(charts.quality_cost, dollars, "dollars for 1,000 queries", compared.measure)
     return figures

@@ -7,7 +7,8 @@
   const HEADS = ["Behind", "Chance", "Latency", "95 % within", "$ / 1,000"];
   const CHOICES = [["best", "gold"], ["cheapest", "solid"], ["fastest", ""]];
 
-  const price = ({ dollars }) => (dollars === null ? "not known" : dollars ? `$${dollars.toFixed(2)}` : "free");
+  const price = ({ dollars }) => (dollars === null ? "unknown" : dollars ? `$${dollars.toFixed(2)}` : "free");
+  const latency = (value) => (value === null ? "unknown" : seconds(value));
   const chance = (p) => (p < 0.001 ? "< 0.001" : p.toFixed(3));
   const rungOf = (advice, choice) => advice.rungs.find((rung) => rung.system === advice[choice]);
 
@@ -37,7 +38,7 @@
     return h("dl", { class: "figures choices" },
       choice("Best", best, points(best.value, 1), `${points(best.low, 1)} to ${points(best.high, 1)}`),
       choice("Cheapest within noise of it", cheapest, price(cheapest), behind(cheapest)),
-      choice("Fastest", fastest, seconds(fastest.p50), behind(fastest)));
+      choice("Fastest", fastest, latency(fastest.p50), behind(fastest)));
   }
 
   function ladder(advice) {
@@ -53,11 +54,11 @@
   function line(rung, advice, scale) {
     const best = rung.system === advice.best;
     const note = rung.note ? `${rung.note}, after ${rung.questions} of ${advice.questions} questions` : rung.tuned > 1 ? `${rung.tuned} settings tried` : "";
-    const beside = [best ? "–" : points(rung.behind), best || rung.note ? "–" : `p ${chance(rung.p)}`, seconds(rung.p50), seconds(rung.p95), price(rung)];
+    const beside = [best ? "–" : points(rung.behind), best || rung.note ? "–" : `p ${chance(rung.p)}`, latency(rung.p50), latency(rung.p95), price(rung)];
     return h("tr", { class: rung.note ? "stopped" : "rung" },
       h("th", { scope: "row" }, h("div", { class: "row" }, named(rung.system), CHOICES.map(([name, kind]) => (advice[name] === rung.system ? h("span", { class: `chip ${kind}` }, name) : null))),
         note ? h("small", null, named(note)) : null,
-        h("small", { class: "beside" }, `${seconds(rung.p50)} · ${price(rung)}`)),
+        h("small", { class: "beside" }, `${latency(rung.p50)} · ${price(rung)}`)),
       h("td", { class: "plot" }, scale.cell(rung)),
       h("td", { class: best ? "num best" : "num" }, points(rung.value)),
       beside.map((text) => h("td", { class: "num aside" }, text)));

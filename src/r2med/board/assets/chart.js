@@ -81,14 +81,14 @@ board.chart = (() => {
     return Array.from({ length: Math.ceil((high - first) / step) + 1 }, (_, i) => first + i * step);
   }
 
-  /* items: {x, y (points), low, high, name, kind, solid, text, href}. */
+  /* items: {x, y (points), low, high, name, kind, solid, costed, text, href}; what is not costed is not on the line. */
   function scatter(items, { width, xLabel, yLabel, tick }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
     const axis = logAxis(items.map((item) => item.x), frame.left, frame.right);
     const ys = linearTicks(Math.min(...items.map((item) => item.low ?? item.y)), Math.max(...items.map((item) => item.high ?? item.y)));
     const y = (value) => frame.bottom - ((value - ys[0]) / (ys.at(-1) - ys[0] || 1)) * (frame.bottom - frame.top);
-    const front = pareto(items);
+    const front = pareto(items.filter((item) => item.costed));
     const steps = front.map((item, i) => `${i ? `H${axis.at(item.x)}V${y(item.y)}` : `M${axis.at(item.x)} ${y(item.y)}`}`).join("") + (front.length ? `H${frame.right}` : "");
     const ticks = axis.ticks.filter((_, i) => axis.ticks.length <= 7 || width > 560 || i % 2 === 0);
     return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${yLabel} against ${xLabel}` },

@@ -250,7 +250,7 @@
       const cell = row.cells[chosen];
       return {
         x: x(row), y: 100 * cell.value, low: cell.low === null ? null : 100 * cell.low, high: cell.high === null ? null : 100 * cell.high,
-        name: visible(row.name), kind: row.kind, solid: row.ours, href: row.ours ? board.link("system", { name: row.name, set: view.set.name }) : null,
+        name: visible(row.name), kind: row.kind, solid: row.ours, costed: !row.ours || row.cost.seconds !== null, href: row.ours ? board.link("system", { name: row.name, set: view.set.name }) : null,
         text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
       };
     });
@@ -260,8 +260,8 @@
     const width = Math.max(340, Math.min(1240, view.body.clientWidth || 1240));
     return h("section", { class: "section scatter" }, h("div", { class: "row spread" }, h("h2", null, `${column.title} against ${xLabel}`), switcher),
       items.length ? [board.chart.legend(kinds), board.chart.scatter(items, { width, xLabel, yLabel: `${view.measure} × 100`, tick })] : h("p", { class: "empty" }, "Of none of these systems is it known."),
-      unplaced ? h("p", { class: "muted" }, `${unplaced} of these systems are not drawn: ${axis === "size" ? "the size of a model of theirs is not known" : "published rows do not state it"}.`) : null,
-      h("p", { class: "muted" }, "The line joins the systems that no other beats at their cost."));
+      unplaced ? h("p", { class: "muted" }, `${unplaced} of these systems are not drawn: ${axis === "size" ? "the size of a model of theirs is not known" : "published rows do not state it, and recorded texts do not say what writing them took"}.`) : null,
+      h("p", { class: "muted" }, "The line joins the systems that no other beats at their cost. Systems that search with recorded texts are not on it: what these took is unknown."));
   }
 
   /* --- keys -------------------------------------------------------------------------------------------------------- */

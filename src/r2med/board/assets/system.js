@@ -5,7 +5,7 @@
   const { h, named, points, count, seconds, visible } = board;
   let neighbours = []; // the addresses before and after this system's
 
-  const dollars = (value, unpriced) => (unpriced && !value ? "not known" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
+  const dollars = (value, unpriced) => (unpriced && !value ? "unknown" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
   const total = (items, name) => items.reduce((sum, item) => sum + item[name], 0);
 
   /* Pixels of a drawing in a cell: fewer on a phone. */
@@ -69,8 +69,8 @@
       figure(`${columns[0].title}, ${site.measure}`, points(main.value), main.low === null ? (main.value === null ? "not run on all datasets" : null) : `${points(main.low)} to ${points(main.high)}`),
       without > 0 ? figure(columns[without].title, points(row.cells[without].value)) : null,
       row.rank ? figure("Rank", `${row.rank}`, row.level ? `class ${row.level} of ${ours} run here` : null) : null,
-      figure("Latency", seconds(mean(p50)), `95 % within ${seconds(Math.max(...p95))}`),
-      figure("Price of 1,000 queries", price === null ? "–" : price ? `$${price.toFixed(2)}` : "free", price === null ? "price not known" : null),
+      figure("Latency", p50.includes(null) ? "unknown" : seconds(mean(p50)), p50.includes(null) ? "its texts were recorded" : `95 % within ${seconds(Math.max(...p95))}`),
+      figure("Price of 1,000 queries", price === null ? "unknown" : price ? `$${price.toFixed(2)}` : "free", null),
       figure("Failures", count(total(records.flatMap((record) => record.stages), "failures")), null));
   }
 
@@ -97,7 +97,7 @@
           h("td", { class: "num" }, points(cell.value)),
           h("td", { class: "num aside muted" }, cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`),
           h("td", { class: "num aside" }, dataset.queries === null ? "–" : count(dataset.queries)),
-          h("td", { class: "num aside" }, record ? seconds(record.p50) : "–"),
+          h("td", { class: "num aside" }, record ? (record.p50 === null ? "unknown" : seconds(record.p50)) : "–"),
           h("td", { class: "num aside" }, record ? count(total(record.stages, "failures")) : "–"),
           h("td", { class: "num aside" }, h("a", { href: board.link("explorer", { data: dataset.name, a: row.name }) }, "queries")));
       }))));
@@ -127,9 +127,10 @@
       h("thead", null, h("tr", null, ["Stage", "", "Time per query", "LLM calls", "LLM tokens", "Dollars", "Preparing the corpus"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text)))),
       h("tbody", null, stages.map((stage) => h("tr", { class: "ours" },
         h("th", { scope: "row" }, { expand: "Expand", retrieve: "Retrieve", rerank: "Rerank" }[stage.stage]), h("td", null, named(stage.name)),
-        board.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
-        h("td", { class: "num" }, count(stage.calls)), h("td", { class: "num" }, count(stage.tokens)),
-        h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced)), h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"))))));
+        stage.recorded ? ["unknown", "unknown", "unknown", "unknown"].map((text) => h("td", { class: "num muted" }, text)) : [
+          board.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
+          h("td", { class: "num" }, count(stage.calls)), h("td", { class: "num" }, count(stage.tokens)),
+          h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced))], h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"))))));
   }
 
   /* The queries that something failed for, each a way into the explorer. */
