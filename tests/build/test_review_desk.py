@@ -78,7 +78,104 @@ def test_who_settles_a_dispute_is_not_asked_for_a_verdict_of_their_own(desk):
     assert desk.dispute("Cy")["item"] is None  # Cy reviews, and has not said anything of it yet
     desk.decide("Dee", token, "reject", "", "", adjudicated=True)
     assert ITEMS[0].chunk.text not in go_through(desk, "Dee")
-    assert (desk.dispute("Eve")["open"], desk.dispute("Eve")["settled"]) == (0, 1)
+    assert desk.dispute("Dee")["settled"] == desk.dispute("Ann")["settled"] == 1
+
+
+def test_what_was_settled_is_not_shown_to_those_who_have_not_reviewed_it(desk):
+    token = ITEMS[0].token
+    desk.decide("Ann", token, "accept", "", "")
+    desk.decide("Bo", token, "reject", "", "")
+    desk.decide("Dee", token, "reject", "", "", adjudicated=True)
+    shown = desk.dispute("Eve")
+    assert (shown["item"], shown["settled"], shown["back"]) == (None, 0, False)
+    assert ITEMS[0].chunk.text in go_through(desk, "Eve")
+
+
+def test_who_was_shown_a_disagreement_is_not_asked_for_a_blind_verdict_on_it_even_after_a_restart(desk, tmp_path):
+    for item in ITEMS[:2]:
+        desk.decide("Ann", item.token, "accept", "", "")
+        desk.decide("Bo", item.token, "reject", "", "")
+    shown = desk.dispute("Dee")["item"]
+    with ReviewBook(tmp_path / "reviews.sqlite") as reopened:
+        again = ReviewDesk(ITEMS, reopened)
+        passages = go_through(again, "Dee")
+        assert shown["passage"] not in passages
+        assert len(passages) == len(ITEMS) - 1  # the other disagreement was not shown
+        said = again.decide("Dee", shown["token"], "accept", "", None)
+        assert said.review.adjudicated
+
+
+def test_a_verdict_changed_after_seeing_the_others_is_an_adjudication_and_agreement_keeps_the_first(desk, book):
+    for number, item in enumerate(ITEMS[:4]):
+        desk.decide("Ann", item.token, "accept" if number % 2 else "reject", "", "")
+        desk.decide("Bo", item.token, "accept", "", "")
+    before = desk.dispute("Ann")
+    seen = before["item"]["token"]
+    own = desk.view("Ann", seen)["item"]
+    assert (own["verdict"], own["frozen"]) == ("reject", True)
+    desk.decide("Ann", seen, "accept", "as Bo says", own["revision"])
+    after = desk.dispute("Ann")
+    assert after["alpha"] == before["alpha"]
+    assert (after["open"], after["settled"]) == (1, 1)
+    counted = {slot: kept.review.verdict for slot, kept in book.kept().items() if slot[:2] == (seen, "Ann")}
+    assert counted == {(seen, "Ann", False): "reject", (seen, "Ann", True): "accept"}
+    assert desk.view("Ann", seen)["item"]["verdict"] == "accept"
+
+
+def test_a_mind_changed_before_seeing_the_others_is_the_persons_own_verdict(desk, book):
+    first = desk.decide("Ann", ITEMS[0].token, "accept", "", "")
+    desk.decide("Bo", ITEMS[0].token, "reject", "", "")
+    assert desk.view("Ann", ITEMS[0].token)["item"]["frozen"] is False
+    desk.decide("Ann", ITEMS[0].token, "reject", "", first.revision)
+    assert [(*slot[1:], kept.review.verdict) for slot, kept in book.kept().items()] == [
+        ("Bo", False, "reject"),
+        ("Ann", False, "reject"),
+    ]
+
+
+def test_a_comment_after_seeing_the_others_settles_nothing(desk, book):
+    first = desk.decide("Ann", ITEMS[0].token, "accept", "", "")
+    desk.decide("Bo", ITEMS[0].token, "reject", "", "")
+    desk.dispute("Ann")
+    desk.decide("Ann", ITEMS[0].token, "accept", "page 3 says so", first.revision)
+    assert not any(adjudicated for _, _, adjudicated in book.kept())
+
+
+def said(verdict, at, annotator="Ann"):
+    return Review(question="QID0", chunk="CID0", annotator=annotator, verdict=verdict, at=at, item=ITEMS[0].token)
+
+
+def verdicts(book):
+    return [kept.review.verdict for kept in book.kept().values()]
+
+
+def test_an_older_export_never_replaces_a_newer_verdict(book):
+    book.add(said("accept", "2026-05-02T10:00:00+00:00"), "")
+    for older in ("2026-05-02T09:59:59Z", "2026-05-02T11:30:00+02:00", "2026-05-01", "", "yesterday"):
+        assert book.add_all([said("reject", older)]) == 0
+    assert verdicts(book) == ["accept"]
+    assert book.add_all([said("reject", "2026-05-02T10:00:01.5Z")]) == 1
+    assert verdicts(book) == ["reject"]
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_two_rows_of_one_person_the_newest_counts_at_every_import(book, turn):
+    rows = [said("accept", "2026-05-02T10:00:00Z"), said("reject", "2026-05-03T10:00:00Z")][::turn]
+    assert [book.add_all(rows) for _ in range(3)] == [1, 0, 0]
+    assert verdicts(book) == ["reject"]
+
+
+def test_of_two_rows_without_a_date_the_last_counts_at_every_import(book):
+    rows = [said("accept", ""), said("reject", "")]
+    assert [book.add_all(rows) for _ in range(3)] == [1, 0, 0]
+    assert verdicts(book) == ["reject"]
+
+
+def test_an_imported_verdict_of_somebody_who_saw_the_others_is_an_adjudication(desk, book):
+    book.add_all([said("accept", "2026-05-02"), said("reject", "2026-05-02", "Bo")])
+    desk.dispute("Ann")
+    assert book.add_all([said("accept", "2026-05-02"), said("reject", "2026-05-03")]) == 1
+    assert [slot[1:] for slot in book.kept()] == [("Ann", False), ("Bo", False), ("Ann", True)]
 
 
 def test_a_verdict_given_without_having_seen_the_last_is_a_conflict_and_nothing_is_deleted(desk, book):

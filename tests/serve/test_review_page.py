@@ -324,6 +324,17 @@ def test_only_this_machine_is_answered_and_only_pages_of_ours_can_speak(desk: De
     assert httpx.get(f"{url}assets/../review_app.py", trust_env=False).status_code == 404
 
 
+def test_names_of_annotators_are_given_to_pages_of_ours_only(desk: Desk) -> None:
+    desk.start(ROWS)
+    press(desk.open("#/review?name=Ann"), "a")
+    site = httpx.get(f"{desk.url}data/site.js", trust_env=False)
+    assert "Ann" not in site.text
+    assert site.headers["cross-origin-resource-policy"] == "same-origin"
+    simple = httpx.post(f"{desk.url}names", content="{}", headers={"Content-Type": "text/plain"}, trust_env=False)
+    assert simple.status_code == 415
+    assert desk.open("#/review").is_visible("button:has-text('Ann')")
+
+
 def test_reviews_go_out_and_in_by_the_command_line(desk: Desk, r2med: Callable[..., Any], tmp_path: Path) -> None:
     desk.start(ROWS)
     page = desk.open("#/review?name=Ann")

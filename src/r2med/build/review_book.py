@@ -1,8 +1,13 @@
-"""The file of reviews: every verdict is a row that is never changed, and the last one of a person counts."""
+"""The file of reviews: every verdict is a row that is never changed, and the last one of a person counts.
+
+Once a person has seen what others said of an item, their own verdict on it is frozen: agreement is computed from it,
+and whatever they say later is an adjudication.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -15,6 +20,8 @@ from r2med.build.review_items import ReviewItem, review_items, reviews_file
 from r2med.build.reviews import Review
 from r2med.errors import UserError
 from r2med.store.rows import Rows
+
+log = logging.getLogger("r2med")
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class ReviewBook:
         self._version = -1
         self._last = 0
         self._kept: dict[Slot, Kept] = {}
+        self._seen: set[tuple[str, str]] = set()
 
     def __enter__(self) -> ReviewBook:
         return self
@@ -59,6 +67,20 @@ class ReviewBook:
             self._refresh()
             return dict(self._kept)
 
+    def seen(self) -> set[tuple[str, str]]:
+        """Return (item, annotator) for each item that a person was shown together with the verdicts of others."""
+        with self._lock:
+            self._refresh()
+            return set(self._seen)
+
+    def note_seen(self, item: str, annotator: str) -> None:
+        """Keep that a person is shown what others said of an item; it is on the disk when this returns."""
+        with self._lock:
+            self._refresh()
+            if (item, annotator) not in self._seen:
+                self._rows.put({self._next_key(): json.dumps({"item": item, "seen_by": annotator}).encode("ascii")})
+                self._seen.add((item, annotator))
+
     def add(self, review: Review, seen: str | None) -> Kept:
         """Keep a review; it is on the disk when this returns.
 
@@ -67,37 +89,56 @@ class ReviewBook:
         """
         with self._lock:
             self._refresh()
-            slot = review.item, review.annotator, review.adjudicated
-            current = self._kept.get(slot)
-            if current is not None and _same(current.review, review):
+            own = self._kept.get(_slot(review))
+            counted = self._counted(review)
+            current = self._kept.get(_slot(counted))
+            if current is not None and _same(current.review, counted):
                 return current
-            if seen is not None and seen != (current.revision if current else ""):
+            if seen is not None and seen not in {each.revision if each else "" for each in (current, own)}:
                 raise ConflictError(current)
-            return self._append([review])[-1]
+            return self._append([counted])[-1]
 
     def add_all(self, reviews: Iterable[Review]) -> int:
-        """Keep many reviews, all or none, and return how many were new."""
+        """Keep many reviews, all or none, and return how many were new.
+
+        Of several reviews of one person and item the one with the newest date counts, and without dates the last. What
+        is kept already is replaced only by a review with a newer date.
+        """
+        newest: dict[Slot, Review] = {}
+        for review in reviews:
+            known = newest.get(_slot(review))
+            if known is None or _date(review) >= _date(known):
+                newest[_slot(review)] = review
         with self._lock:
             self._refresh()
-            slots = (
-                (review, self._kept.get((review.item, review.annotator, review.adjudicated))) for review in reviews
-            )
-            return len(self._append([review for review, kept in slots if not (kept and _same(kept.review, review))]))
+            pairs = [(review, self._kept.get(slot)) for slot, review in newest.items()]
+            new = [review for review, kept in pairs if kept is None or _replaces(review, kept.review)]
+            return len(self._append([self._counted(review) for review in new]))
+
+    def _counted(self, review: Review) -> Review:
+        """Return a review as it counts: another verdict of somebody who saw those of others is an adjudication."""
+        own = self._kept.get((review.item, review.annotator, False))
+        if (review.item, review.annotator) not in self._seen or (own and own.review.verdict == review.verdict):
+            return review
+        return review.model_copy(update={"adjudicated": True})
 
     def _append(self, reviews: Sequence[Review]) -> list[Kept]:
         rows, kept = {}, []
         for review in reviews:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             stamped = review if review.at else review.model_copy(update={"at": now})
-            # By the clock, but always after the last: keys are the order of the rows, here and in other processes.
-            self._last = max(self._last + 1, time.time_ns())
-            key = self._last.to_bytes(8, "big")
+            key = self._next_key()
             rows[key] = json.dumps(stamped.model_dump()).encode("ascii")
             kept.append(Kept(stamped, key.hex()))
         self._rows.put(rows)
         for each in kept:
             self._place(each)
         return kept
+
+    def _next_key(self) -> bytes:
+        """Return a key by the clock, but always after the last: keys are the order of the rows in all processes."""
+        self._last = max(self._last + 1, time.time_ns())
+        return self._last.to_bytes(8, "big")
 
     def _refresh(self) -> None:
         """Read the file again if another process wrote to it."""
@@ -106,14 +147,36 @@ class ReviewBook:
             return
         self._version = version
         self._kept.clear()
+        self._seen.clear()
         for key, value in sorted(self._rows.items()):
             self._last = max(self._last, int.from_bytes(key, "big"))
-            self._place(Kept(Review(**json.loads(value)), key.hex()))
+            row = json.loads(value)
+            if "seen_by" in row:
+                self._seen.add((row["item"], row["seen_by"]))
+            else:
+                self._place(Kept(Review(**row), key.hex()))
 
     def _place(self, kept: Kept) -> None:
-        slot = kept.review.item, kept.review.annotator, kept.review.adjudicated
+        slot = _slot(kept.review)
         self._kept.pop(slot, None)  # the newest stands last
         self._kept[slot] = kept
+
+
+def _slot(review: Review) -> Slot:
+    return review.item, review.annotator, review.adjudicated
+
+
+def _date(review: Review) -> datetime:
+    """Return when a review was made; one without a date that can be read counts as older than all others."""
+    try:
+        date = datetime.fromisoformat(review.at)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _replaces(review: Review, kept: Review) -> bool:
+    return not _same(review, kept) and _date(review) > _date(kept)
 
 
 def _same(first: Review, second: Review) -> bool:
@@ -121,13 +184,22 @@ def _same(first: Review, second: Review) -> bool:
 
 
 def read_reviews(source: Path | str) -> list[Review]:
-    """Return what people say of the candidates of a build or of a table, as its texts are now."""
+    """Return what people say of the candidates of a build or of a table, as its texts are now.
+
+    Reviews of texts that have changed since do not count; how many there are is logged.
+    """
     path = reviews_file(Path(source))
     if not path.is_file():
         return []
     tokens = {item.token for item in review_items(Path(source))}
     with ReviewBook(path) as book:
-        return [kept.review for kept in book.kept().values() if kept.review.item in tokens]
+        reviews = [kept.review for kept in book.kept().values()]
+    if outdated := sum(review.item not in tokens for review in reviews):
+        told = (
+            "%s: %d reviews do not count, their texts have changed or are gone: r2med review %s asks about them again"
+        )
+        log.warning(told, path, outdated, source)
+    return [review for review in reviews if review.item in tokens]
 
 
 def add_reviews(source: Path | str, reviews: Iterable[Review], items: Sequence[ReviewItem] | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -33,18 +33,22 @@ class ReviewDesk:
 
         One goes back through what one has said, and on to the first candidate without a verdict, but no further.
         """
-        kept = self._book.kept()
+        kept, seen = self._book.kept(), self._book.seen()
         said = [token for token in self._order(name) if (token, name, False) in kept]
-        waiting = next((token for token in self._order(name) if _is_waiting(kept, token, name)), None)
+        waiting = next((each for each in self._order(name) if _is_waiting(kept, each, name, seen)), None)
         path = [*said, *([waiting] if waiting else [])]
         place, token = _moved(path, at, len(said), step)
-        shown = self._shown(token, kept.get((token, name, False))) if token else None
+        shown = None
+        if token:
+            shown = self._shown(token, kept.get((token, name, True)) or kept.get((token, name, False)))
+            shown["frozen"] = (token, name) in seen
         return {"item": shown, "reviewed": len(said), "back": place > 0, "on": place + 1 < len(path)}
 
     def dispute(self, name: str, at: str = "", step: int = 0) -> View:
         """Return a candidate that people disagree about, with what they said, but not who.
 
-        Who reviews as well sees only what they have reviewed themselves: they are not to know before.
+        Who reviews as well sees only what they have reviewed themselves: they are not to know before. What was settled
+        is shown to those who reviewed or settled it. From here on, the person's own verdict on it is frozen.
         """
         kept = self._book.kept()
         reviews = [each.review for each in kept.values() if each.review.item in self._items]
@@ -52,12 +56,16 @@ class ReviewDesk:
         for review in reviews:
             by_item.setdefault(review.item, []).append(review)
         own = {review.item for review in reviews if review.annotator == name and not review.adjudicated}
-        settled = [token for token, said in by_item.items() if any(review.adjudicated for review in said)]
-        disputed = [token for token, said in by_item.items() if is_disputed(said) and (token in own or not own)]
+        known = own | {item for item, annotator in self._book.seen() if annotator == name}
+        settled = [
+            token for token, said in by_item.items() if token in known and any(review.adjudicated for review in said)
+        ]
+        disputed = [token for token, said in by_item.items() if is_disputed(said) and (token in known or not own)]
         path = [*settled, *sorted(disputed)]
         place, token = _moved(path, at, len(settled), step)
         shown = None
         if token:
+            self._book.note_seen(token, name)
             said = sorted(
                 (review for review in by_item[token] if not review.adjudicated), key=lambda r: digest(r.annotator)
             )
@@ -127,6 +135,6 @@ def _moved(path: Sequence[str], at: str, start: int, step: int) -> tuple[int, st
     return place, path[place] if place < len(path) else None
 
 
-def _is_waiting(kept: Mapping[Slot, Kept], token: str, name: str) -> bool:
-    """Return whether a person has a verdict to give; who adjudicated knows what others said."""
-    return (token, name, False) not in kept and (token, name, True) not in kept
+def _is_waiting(kept: Mapping[Slot, Kept], token: str, name: str, seen: Container[tuple[str, str]]) -> bool:
+    """Return True if a person has a verdict to give; who was shown what others said can give no independent one."""
+    return not ((token, name, False) in kept or (token, name, True) in kept or (token, name) in seen)

@@ -33,7 +33,7 @@ class Review(BaseModel):
     verdict: Verdict
     comment: str = Field("", max_length=5000)
     adjudicated: bool = False
-    """Whether it settles what others disagreed about, and was made with their reviews in view."""
+    """True if it was made with the reviews of others in view: it settles what they disagreed about."""
     at: str = ""
     """When, in UTC."""
     item: str = ""

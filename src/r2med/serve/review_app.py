@@ -22,6 +22,8 @@ from r2med.serve.http_server import Listener
 from r2med.serve.request_limits import HTTPError, Limits
 
 _LIMITS = Limits(body=1 << 16)
+_OWN_PAGES_ONLY = {"Cross-Origin-Resource-Policy": "same-origin"}
+"""Browsers give the script of a folder's name to no page of another site."""
 
 _Body = TypeVar("_Body", bound=BaseModel)
 Name = Annotated[str, Field(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")]
@@ -36,6 +38,12 @@ class Asked(BaseModel):
     at: str = ""
     step: int = Field(0, ge=-1, le=1)
     disputes: bool = False
+
+
+class Nothing(BaseModel):
+    """A request that says nothing."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class Decided(BaseModel):
@@ -68,10 +76,15 @@ def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
 
     @app.get("/data/site.js")
     async def site() -> Response:
-        names = await run_in_threadpool(desk.names)
         foot = f"{title} · Every verdict is on the disk before the next passage is shown."
-        script = data_script("site", {"foot": foot, "names": names})
-        return Response(script, media_type="text/javascript", headers=PAGE_HEADERS)
+        script = data_script("site", {"foot": foot})
+        return Response(script, media_type="text/javascript", headers={**PAGE_HEADERS, **_OWN_PAGES_ONLY})
+
+    @app.post("/names")
+    async def names(request: Request) -> Response:
+        """Return who has reviewed, as JSON: pages of other sites cannot read it, while any page can load a script."""
+        await _read(request, Nothing)
+        return _json({"names": await run_in_threadpool(desk.names)})
 
     @app.post("/view")
     async def view(request: Request) -> Response:

@@ -170,6 +170,7 @@
         h("div", { class: "shown" },
           h("section", { class: "panel passage" }, h("h2", { class: "label" }, disputes ? "The passage they disagree about" : "Is this passage evidence for the answer?"), h("p", { class: "text" }, readable(item.passage)), provenance(item)),
           item.reviews ? others(item.reviews) : null,
+          item.frozen ? h("p", { class: "muted frozen" }, "You have seen what others said of this passage. Another verdict settles the disagreement; your first one is kept.") : null,
           h("div", { class: "comment" }, h("label", { class: "label", for: "comment" }, "Comment ", h("kbd", null, "/")), shown.comment)),
         h("div", { class: "verdicts" }, shown.notice, h("div", { class: "verdict-row", role: "group", "aria-label": "Verdict" }, shown.buttons))));
   }
@@ -180,13 +181,14 @@
       h("p", null, shown.disputes ? "Nobody disagrees about a passage that you may see." : "Every verdict you gave is saved. You may go back with k and change your mind."));
   }
 
-  function enter(main, names) {
+  async function enter(main) {
+    shown = null;
+    const { names } = (await post("names", {})).body;
     const begin = (name) => { storage("tab", (kept) => kept.setItem("r2med-review name", name)); board.go("review", { name }); };
     const input = h("input", { type: "text", id: "name", maxlength: 60, autocomplete: "off", required: true });
     const form = h("form", { onsubmit: (event) => { event.preventDefault(); if (input.value.trim()) begin(input.value.trim().normalize("NFC")); } },
       h("label", { class: "field" }, h("span", null, "Your name, as it will stand beside your verdicts"), input), h("button", { type: "submit", class: "primary" }, "Begin"));
     const known = names.length ? h("p", { class: "row" }, h("span", { class: "muted" }, "or go on as"), names.map((name) => h("button", { type: "button", onclick: () => begin(name) }, h("bdi", null, visible(name))))) : null;
-    shown = null;
     main.replaceChildren(h("div", { class: "enter" }, h("h1", null, "Who reviews?"),
       h("p", null, "You are shown a question with its answer, and one passage at a time. Nobody’s opinion is shown, neither a model’s nor another person’s."),
       h("dl", { class: "facts" }, h("dt", null, "Accept"), h("dd", null, "The passage gives the answer, or a step of the reasoning that decides it."),
@@ -196,10 +198,10 @@
     input.focus();
   }
 
-  async function show(disputes, main, params, site) {
+  async function show(disputes, main, params) {
     const name = params.get("name") || storage("tab", (kept) => kept.getItem("r2med-review name"));
     if (!name) {
-      enter(main, site.names);
+      await enter(main);
       return;
     }
     storage("tab", (kept) => kept.setItem("r2med-review name", name));
