@@ -16,7 +16,7 @@ HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub
 
 # Bottom to top, as docs/design.md has it; a room may import from its own floor and from those below.
 FLOORS = [
-    {"errors", "lazy", "plugins", "spec", "cost", "cards", "stages", "version"},
+    {"errors", "foreign_code", "lazy", "plugins", "spec", "cost", "cards", "stages", "version"},
     {"text", "store", "engine"},
     {"net"},
     {"setup"},

@@ -6,6 +6,7 @@ A plugin is a package that names itself in the entry-point group `r2med.plugins`
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from r2med.errors import UserError
+
+log = logging.getLogger("r2med")
 
 GROUP = "r2med.plugins"
 
@@ -31,10 +34,14 @@ BUILT_IN = {
 
 
 def folders(kind: str) -> Iterator[Traversable]:
-    """Yield every folder that may hold files of a kind; later ones override earlier ones by file name."""
+    """Yield every folder that may hold files of a kind: ours, then those of installed plugins, then the user's."""
     yield resources.files("r2med").joinpath(BUILT_IN[kind])
     for package in _installed():
-        yield resources.files(package).joinpath(kind)
+        yield package.joinpath(kind)
+    yield from _own_folders(kind)
+
+
+def _own_folders(kind: str) -> Iterator[Path]:
     for folder in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
         try:
             yield Path(folder).expanduser() / kind
@@ -43,17 +50,45 @@ def folders(kind: str) -> Iterator[Traversable]:
 
 
 @cache
-def _installed() -> tuple[str, ...]:
-    """Return the packages of installed plugins; looked for once, since that reads a file of every package there is."""
-    return tuple(entry.value for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name))
+def _installed() -> tuple[Traversable, ...]:
+    """Return the folders of installed plugins, looked for once: that reads a file of every package there is.
+
+    A package that cannot be imported is named in a warning and left out: no other command depends on it.
+    """
+    found = []
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            found.append(resources.files(entry.value))
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            log.warning("the plugin %s = %s is left out: importing it failed with %s", entry.name, entry.value, reason)
+    return tuple(found)
 
 
 def files(kind: str, suffix: str) -> dict[str, Traversable]:
-    """Return name (without suffix) -> file for a kind."""
+    """Return name (without suffix) -> file for a kind.
+
+    A folder of the user's own may replace a file, with a notice; an installed plugin may not.
+    """
     found: dict[str, Traversable] = {}
+    own = [str(folder) for folder in _own_folders(kind)]
     for folder in folders(kind):
-        if folder.is_dir():
-            for file in folder.iterdir():
-                if file.name.endswith(suffix):
-                    found[file.name.removesuffix(suffix)] = file
+        if not folder.is_dir():
+            continue
+        for file in folder.iterdir():
+            name = file.name.removesuffix(suffix)
+            if not file.name.endswith(suffix):
+                continue
+            if name in found and str(folder) not in own:
+                _warn(f"{file} is left out: there is a {kind}/{file.name} already, and a plugin cannot replace it")
+                continue
+            if name in found:
+                _warn(f"{file} of R2MED_PLUGINS replaces the {kind}/{file.name} that is built in or installed")
+            found[name] = file
     return found
+
+
+@cache
+def _warn(message: str) -> None:
+    """Write a warning, once in a process."""
+    log.warning("%s", message)

@@ -7,6 +7,7 @@ error for a setting that does not exist. A new stage is one class, named in TABL
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,10 @@ from pydantic.fields import FieldInfo
 
 from r2med import plugins
 from r2med.errors import UserError, nearest, unknown
+from r2med.foreign_code import foreign_code
 from r2med.spec import Call, parse_stage
+
+log = logging.getLogger("r2med")
 
 Kind = Literal["expand", "retrieve", "rerank", "build"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -168,8 +172,8 @@ class Stage(BaseModel):
         )
 
     def settings(self) -> dict[str, Any]:
-        """Return every declared value, fit for JSON; it goes into keys and records."""
-        return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"})}
+        """Return every declared value, fit for JSON, and a digest of code that is not ours; it goes into keys."""
+        return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"}), **foreign_code(type(self))}
 
     def feeding(self, retriever: Stage) -> Stage:
         """Return the expansion as it works before a retriever; feedback learns from what it feeds."""
@@ -288,8 +292,6 @@ def kind_of(name: str) -> Kind | None:
 
 def stage_class(name: str, kind: Kind) -> type[Stage]:
     """Return the class that declares a name. Raises UserError if there is none of this kind."""
-    if name in _plugged() and _plugged()[name].kind == kind:
-        return _plugged()[name]
     for prefix, path in PREFIXES[kind].items():
         if name.startswith(prefix):
             return _loaded(path)
@@ -297,6 +299,8 @@ def stage_class(name: str, kind: Kind) -> type[Stage]:
         return _loaded(TABLE[kind][name])
     if name.partition(":")[0] in _cards(kind):
         return _loaded(CARDS[kind][1])
+    if name in _plugged() and _plugged()[name].kind == kind:
+        return _plugged()[name]
     raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
 
 
@@ -331,16 +335,27 @@ def _loaded(path: str) -> type[Stage]:
 
 @cache
 def _plugged() -> Mapping[str, type[Stage]]:
-    """Return the stages of installed plugins by name."""
+    """Return the stages of installed plugins by name; one that cannot be used is named in a warning and left out."""
     found: dict[str, type[Stage]] = {}
     for entry in metadata.entry_points(group=GROUP):
-        loaded = entry.load()
-        if not (isinstance(loaded, type) and issubclass(loaded, Stage) and getattr(loaded, "kind", None) in KINDS):
-            raise UserError(
-                f"the plugin {entry.value} is no stage: a stage is a subclass of r2med.stages.Stage with a kind"
-            )
-        found[entry.name] = loaded
+        if fault := _fault(entry, found):
+            log.warning("the plugin %s = %s is left out: %s", entry.name, entry.value, " ".join(fault.split()))
+        else:
+            found[entry.name] = entry.load()
     return found
+
+
+def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
+    """Return why an entry point adds no stage; nothing if it does."""
+    if entry.name in found or any(entry.name in TABLE[kind] or entry.name in _cards(kind) for kind in KINDS):
+        return f"there is a stage {entry.name} already, and a plugin cannot replace it; give it another name"
+    try:
+        loaded = entry.load()
+    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+        return f"importing it failed with {type(error).__name__}: {error}"
+    if not (isinstance(loaded, type) and issubclass(loaded, Stage) and getattr(loaded, "kind", None) in KINDS):
+        return "a stage is a subclass of r2med.stages.Stage with a kind"
+    return ""
 
 
 @dataclass(frozen=True)

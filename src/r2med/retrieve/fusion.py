@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from r2med.cost import Cost, total
 from r2med.data import Dataset
 from r2med.errors import nearest
+from r2med.foreign_code import described
 from r2med.retrieve.retriever import (
     TEXTS_ALONE,
     Approximate,
@@ -128,7 +129,7 @@ class FusedRetriever:
             **self.stage.settings(),
             "weights": list(self.stage.weights or [1.0] * len(self.parts)),
             "queries": list(self.stage.searched),
-            "parts": [part.describe(dataset) for part in self.parts],
+            "parts": [described(part, dataset) for part in self.parts],
         }
 
     def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
@@ -201,7 +202,7 @@ class FusionSearcher:
 
     def _identity(self, part: int) -> str:
         """Return what a part is, by all its settings: two of the same are one."""
-        return str(part) if self._opened else digest(self._retriever.parts[part].describe(self._dataset))
+        return str(part) if self._opened else digest(described(self._retriever.parts[part], self._dataset))
 
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._opened:

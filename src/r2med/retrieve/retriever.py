@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from r2med.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.errors import UserError
+from r2med.foreign_code import described
 from r2med.retrieve.run import Run
 from r2med.store import LiveStore, Store, about, digest
 from r2med.store.files import write_array
@@ -141,7 +142,7 @@ def cached_search(
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
-    key = digest(["run", VERSION, retriever.describe(dataset), corpus.fingerprint, asked, k])
+    key = digest(["run", VERSION, described(retriever, dataset), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
         searcher = retriever.index(dataset, store)
@@ -162,7 +163,7 @@ def cached_search(
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: LiveStore) -> Searcher:
     """Return the searcher for questions that come one by one; the store opens each retriever once."""
-    key = digest(["searcher", retriever.describe(dataset), dataset.corpus.fingerprint])
+    key = digest(["searcher", described(retriever, dataset), dataset.corpus.fingerprint])
     return store.opened(key, lambda: retriever.index(dataset, store).live())
 
 

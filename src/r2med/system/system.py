@@ -17,6 +17,7 @@ from r2med.data.dataset import Dataset, Query
 from r2med.errors import UserError, nearest
 from r2med.expand.expansion import Asking, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
+from r2med.foreign_code import described
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.retriever import Approximation, Retriever, Search, Searched, SearchQuery, cached_search
@@ -105,10 +106,10 @@ class System:
     def describe(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""
         return {
-            "expand": self._expander.describe(dataset) if self._expander else None,
+            "expand": described(self._expander, dataset) if self._expander else None,
             "generations": expansion.fingerprint,
-            "retrieve": self._retriever.describe(dataset),
-            "rerank": [reranker.describe(dataset) for reranker in self._rerankers],
+            "retrieve": described(self._retriever, dataset),
+            "rerank": [described(reranker, dataset) for reranker in self._rerankers],
         }
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
