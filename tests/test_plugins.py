@@ -200,7 +200,8 @@ def test_an_edited_retriever_is_searched_again_though_it_describes_itself_as_bef
         ended = r2med(*words, PYTHONPATH=str(site))
         assert ended.returncode == 0, ended.stderr
         [path] = (tmp_path / f"out-{first}").rglob("*.trec.gz")
-        found.append({line.split()[2] for line in gzip.open(path, "rt") if not line.startswith("#")})
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        found.append({line.split()[2] for line in lines if not line.startswith("#")})
     assert found[0] != found[1]
 
 

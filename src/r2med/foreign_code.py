@@ -18,7 +18,7 @@ def described(part: Any, dataset: Any) -> dict[str, Any]:
 
 @cache
 def foreign_code(kind: type) -> dict[str, str]:
-    """Return {"code": digest} of the packages that define a class and its bases; nothing for a class of this package."""
+    """Return {"code": digest} of what defines a class and its bases; nothing for a class of this package."""
     digests = [_digest(each.__module__, each) for each in kind.__mro__ if _is_foreign(each)]
     return {"code": hashlib.sha256("".join(digests).encode()).hexdigest()[:16]} if digests else {}
 
