@@ -5,8 +5,7 @@
     python benchmarks/search.py --device cuda --documents 10000000 --queries 876 --dtype float16    # made on the GPU
 
 Contenders take turns in one process and the best of each counts, so that a busy machine wrongs none of them. The first
-searches of a process choose by NumPy, later ones by what numba compiled; the first cosines of a corpus take the lengths
-of its documents, later ones have them.
+cosines of a corpus take the lengths of its documents, later ones have them.
 The bare product writes into an array that it is given; its fastest form (NumPy's or torch's own) is the machine's
 rate. On a GPU the limits are measured too: the product in half precision, pinned memory to the GPU, and the host's
 copy into pinned memory. Needs the extras `dense` and `benchmark`; a peer that is not installed is left out and named.
@@ -28,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from r2med.encoders.devices import devices
-from r2med.retrieve.dense.exact import exact_search
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.kept import Kept
 
@@ -70,16 +68,14 @@ def contenders(queries: Any, documents: Any, blocks: list[tuple[int, Any]], k: i
     # The documents of this run are in memory anyway; those of a store are mapped files.
     memory = 4 * documents.nbytes + (2 << 30)
 
-    def search(worthwhile: int, **settings: Any) -> Any:
-        exact_search.WORTHWHILE = worthwhile
-        return exact_search.search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, **settings)
+    def search(**settings: Any) -> Any:
+        return search_exact(queries, blocks, k, ranks, device="cpu", memory=memory, **settings)
 
     found: Contenders = {
         "sgemm, numpy": lambda: np.matmul(queries, documents.T, out=out),
-        "r2med, first searches": partial(search, 1 << 62),
-        "r2med": partial(search, 0),
-        "r2med, cosine": partial(search, 0, cosine=True, kept=Kept()),
-        "r2med, first cosines": partial(search, 0, cosine=True),
+        "r2med": search,
+        "r2med, cosine": partial(search, cosine=True, kept=Kept()),
+        "r2med, first cosines": partial(search, cosine=True),
     }
     if importlib.util.find_spec("torch"):
         import torch

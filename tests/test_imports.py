@@ -116,3 +116,13 @@ def test_the_folders_of_tests_are_rooms():
     folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
     # Fidelity compares whole systems with the original's.
     assert {folder for folder in folders if not (SOURCE / folder / "__init__.py").exists()} == {Path("fidelity")}
+
+
+def test_nothing_compiles_code_while_it_runs():
+    """A compiler inside a request made it wait for minutes, and its cache, which is pickle, could abort the process."""
+    compilers = {"numba", "cffi", "cython", "pickle"}
+    for path in SOURCE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not compilers & {name.partition(".")[0] for name in names}, path

@@ -13,7 +13,8 @@ from typing import Any
 
 def described(part: Any, dataset: Any) -> dict[str, Any]:
     """Return what a retriever, expander or reranker says of itself, with a digest of its code if that is not ours."""
-    return {**part.describe(dataset), **foreign_code(type(part))}
+    kind: type = type(part)
+    return {**part.describe(dataset), **foreign_code(kind)}
 
 
 @cache

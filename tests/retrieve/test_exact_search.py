@@ -10,24 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.errors import UserError
-from r2med.retrieve.dense.exact import compiled_shortlists, exact_search, grouped, products
+from r2med.retrieve.dense.exact import exact_search, grouped, products
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.kept import Kept
 from r2med.retrieve.dense.exact.products import Products
 
 torch = pytest.importorskip("torch")
-DEVICES = ["cpu", "compiled", "gpu"] + ["cuda"] * torch.cuda.is_available()
+DEVICES = ["cpu", "gpu"] + ["cuda"] * torch.cuda.is_available()
 
 
 @pytest.fixture(autouse=True)
-def _code_of_gpus_and_of_large_searches_runs_here(monkeypatch):
-    real, worthwhile = exact_search._gpu, exact_search.WORTHWHILE
-
-    def gpu(device):
-        monkeypatch.setattr(exact_search, "WORTHWHILE", 0 if device == "compiled" else worthwhile)
-        return {"gpu": "cpu", "compiled": None}.get(device) or real("cpu" if device == "compiled" else device)
-
-    monkeypatch.setattr(exact_search, "_gpu", gpu)
+def _code_of_gpus_runs_here(monkeypatch):
+    real = exact_search._gpu
+    monkeypatch.setattr(exact_search, "_gpu", lambda device: "cpu" if device == "gpu" else real(device))
 
 
 def ranking(found, ranks):
@@ -115,7 +110,6 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_search, "BATCH_DOCUMENTS", batch)
         patch.setattr(exact_search, "BATCH_SCORES", 1)
-        patch.setattr(compiled_shortlists, "SPARE", 32)
         patch.setattr(grouped, "SPARE", 32)
         check(queries, documents, k, cosine=cosine, seed=seed)
 
@@ -208,7 +202,7 @@ def test_float16_blocks_are_searched_as_the_numbers_they_are(cosine):
     check(normal(10, 64), documents, 200, cosine=cosine, blocks=split(documents, 1024))
 
 
-@pytest.mark.parametrize("device", DEVICES[2:])
+@pytest.mark.parametrize("device", DEVICES[1:])
 @pytest.mark.parametrize("cosine", [False, True])
 def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
     documents, kept = normal(5000, 24, seed=20), Kept()
@@ -224,10 +218,8 @@ def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
         assert sum(chunk.count for chunk in others) == 5000
 
 
-@pytest.mark.parametrize("first", ["cpu", "compiled"])
-@pytest.mark.parametrize("second", ["cpu", "compiled"])
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_lengths_of_documents_are_found_once(first, second, kind):
+def test_lengths_of_documents_are_found_once(kind):
     documents, kept = normal(3000, 24, seed=20), Kept()
     documents *= np.random.default_rng(21).uniform(0.1, 9, (3000, 1)).astype(np.float32)
     odd = [7, 1500] if kind == np.float32 else []
@@ -235,9 +227,9 @@ def test_lengths_of_documents_are_found_once(first, second, kind):
     documents[[8, 2999]] = 0
     documents = documents.astype(kind)
     ranks = np.random.default_rng(22).permutation(3000).astype(np.int32)
-    for seed, device in ((23, first), (24, second), (25, second)):
+    for seed in (23, 24, 25):
         queries = normal(7, 24, seed=seed)
-        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=True, device=device, kept=kept)
+        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=True, device="cpu", kept=kept)
         expected = brute_force(queries, documents, 60, ranks, cosine=True)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
         unknown = set(np.flatnonzero(np.isnan(kept.factors(3000))).tolist())
@@ -249,7 +241,7 @@ def test_lengths_of_documents_are_found_once(first, second, kind):
     np.testing.assert_allclose(lengths[usual], right[usual], rtol=1e-5)
     nearest = expected[0][0][0]
     kept.factors(3000)[nearest] /= 1000  # it shows that this is asked, and not the vector
-    rows, _ = search_exact(queries, [(0, documents)], 5, ranks, cosine=True, device=second, kept=kept)[0]
+    rows, _ = search_exact(queries, [(0, documents)], 5, ranks, cosine=True, device="cpu", kept=kept)[0]
     assert nearest not in rows
 
 
@@ -299,7 +291,7 @@ def test_one_of_the_k_best_whose_sum_is_far_off_is_found(cosine, crowded, monkey
 
 def test_a_length_that_another_search_found_meanwhile_stays(monkeypatch):
     def after_another(*args):
-        kept[1] = 1  # what is compiled writes for a document of length 0
+        kept[1] = 1  # as another search may have it
         return real(*args)
 
     real, kept = np.einsum, np.full(3, np.nan, np.float32)
@@ -408,12 +400,10 @@ def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(m
         scores[:, 5::40] += np.float32(2e-6)
 
     monkeypatch.setattr(Products, "write", careless)
-    way = Products, exact_search._compiled()[1]  # what is compiled would choose before they are spoilt
-    monkeypatch.setattr(exact_search, "_compiled", lambda: way)
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
-@pytest.mark.parametrize("device", ["cpu", "compiled"])
+@pytest.mark.parametrize("device", ["cpu"])
 @pytest.mark.parametrize("k", [1, 3, 40])
 def test_a_document_too_long_for_float32_is_refused_though_no_sample_has_it(device, k):
     documents = np.ones((33, 2), np.float32) * np.arange(33, dtype=np.float32)[:, None]
@@ -481,7 +471,7 @@ except MissingExtraError:
     assert done.stdout == "fine\n", done.stderr
 
 
-@pytest.mark.parametrize("device", ["cpu", "compiled"])
+@pytest.mark.parametrize("device", ["cpu"])
 @pytest.mark.parametrize("dimension", [4, 64])
 @pytest.mark.parametrize("k", [1, 10, 50])
 def test_sums_that_exceed_float32_on_the_way_are_refused_and_named(device, dimension, k):

@@ -1,1 +1,1 @@
-"""Exact dense search: every document scored, by NumPy, by what numba compiles, or by a GPU, with one ranking."""
+"""Exact dense search: every document scored, by NumPy or by a GPU, with one ranking."""

@@ -123,13 +123,6 @@ def _openblas() -> _Shared[int] | None:
 
 
 @cache
-def sgemm_address() -> int:
-    """Return where that OpenBLAS has its cblas_sgemm with sizes of 64 bits; 0 if there is none."""
-    function = getattr(_openblas_library(), "scipy_cblas_sgemm64_", None)
-    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
-
-
-@cache
 def _openblas_library() -> ctypes.CDLL | None:
     folder = Path(np.__file__).parent
     for path in [*folder.parent.glob("numpy.libs/*openblas*"), *folder.glob(".dylibs/*openblas*")]:

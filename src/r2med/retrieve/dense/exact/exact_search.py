@@ -11,11 +11,8 @@ those documents.
 from __future__ import annotations
 
 import importlib.util
-import logging
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -33,20 +30,12 @@ from r2med.retrieve.dense.exact.rescoring import Rescorer
 from r2med.retrieve.dense.exact.rounding import Rounding
 from r2med.retrieve.dense.exact.workspace import Workspace
 
-if TYPE_CHECKING:
-    from r2med.retrieve.dense.exact.compiled_shortlists import CompiledShortlists
-
-log = logging.getLogger("r2med")
-
 BATCH_SCORES = 1 << 22
 """Scores that each thread chooses from together."""
 BATCH_DOCUMENTS = 1 << 15
 """Documents whose scores are chosen from together, at least: out of fewer, too many are candidates."""
 APART = 32
 """Scores left free between those of two queries."""
-WORTHWHILE = 1 << 37
-"""Multiplications after which a process compiles what it searches with. That takes some twenty seconds for the first
-time on a machine, and one second after that; two cores do so many multiplications in seven."""
 
 
 def search_exact(
@@ -72,7 +61,7 @@ def search_exact(
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, not {k}")
-    queries = np.require(queries, np.float32, ("C", "A", "W"))  # for arrays of another kind all would be compiled again
+    queries = np.require(queries, np.float32, ("C", "A", "W"))
     if queries.ndim != 2:
         raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
     if not len(queries):
@@ -81,12 +70,7 @@ def search_exact(
     if (gpu := _gpu(device)) is not None:
         return GpuSearch(asked, gpu).run(blocks, kept.chunks(gpu, asked.cosine) if kept else None)
     with own_threads() as (multiplying, choosing):
-        try:
-            return _Search(asked, kept or Kept(), multiplying, choosing).run(blocks)
-        except SystemError as error:
-            if isinstance(error.__context__, KeyboardInterrupt):  # Ctrl-C in what numba compiled
-                raise KeyboardInterrupt from None
-            raise
+        return _Search(asked, kept or Kept(), multiplying, choosing).run(blocks)
 
 
 def _gpu(device: str) -> str | None:
@@ -101,36 +85,6 @@ def _gpu(device: str) -> str | None:
     return name if name.startswith("cuda") else None
 
 
-_done = 0
-"""Multiplications up to now."""
-
-
-def _way(multiplications: int) -> tuple[type[Products], type[GroupedShortlists] | type[CompiledShortlists]]:
-    """Return what multiplies and what chooses in a search of so many multiplications."""
-    global _done
-    _done += multiplications
-    return (_done >= WORTHWHILE and _compiled()) or (Products, GroupedShortlists)
-
-
-@cache
-def _compiled() -> tuple[type[Products], type[CompiledShortlists]] | None:
-    """Return what is compiled; None if that fails, for it is not needed: numba may be too old for a NumPy or a CPU."""
-    if not importlib.util.find_spec("numba"):
-        return None
-    try:
-        from r2med.retrieve.dense.exact import compiled, jit
-
-        jit.forget_others()
-        try:
-            return compiled.compile_all()
-        except Exception:
-            jit.forget()
-            return compiled.compile_all()
-    except Exception as error:
-        log.info("dense search is not compiled here: %s: %s", type(error).__name__, str(error).partition("\n")[0])
-        return None
-
-
 _spare: list[Workspace] = []
 """What the last search left."""
 
@@ -142,14 +96,13 @@ class _Search:
         self._rescorer = Rescorer(queries, cosine)
         self._rounding = Rounding(self._rescorer)
         self._queries = queries
-        products, shortlists = _way(queries.size * len(ranks))
         factors = kept.factors(len(ranks)) if cosine else None
-        self._products = products(self._rescorer, factors, self._rounding, multiplying)
+        self._products = Products(self._rescorer, factors, self._rounding, multiplying)
         try:
             self._workspace = _spare.pop()
         except IndexError:  # the first search, or another has it
             self._workspace = Workspace()
-        self._shortlists = shortlists(asked, self._rounding, self._rescorer, self._workspace, choosing)
+        self._shortlists = GroupedShortlists(asked, self._rounding, self._rescorer, self._workspace, choosing)
         wanted = min(max(choosing * BATCH_SCORES // len(queries), BATCH_DOCUMENTS, 8 * k), len(ranks))
         self._documents_at_once = max(1, min(wanted, memory // 8 // (4 * max(1, *queries.shape))))
 
