@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import MODELS
+from r2med.encoders.weights import COMMIT
 from r2med.errors import UserError
 
 
@@ -80,3 +81,9 @@ def test_a_limit_that_is_no_number_of_tokens_names_the_card(tmp_path, monkeypatc
     with pytest.raises(UserError, match=r"odd\.toml: ") as caught:
         RERANKERS.card("odd")
     assert "\n" not in str(caught.value)
+
+
+def test_every_reranker_but_one_is_pinned_to_a_commit():
+    pins = {name: (card.revision, *([card.base_revision] if card.base else [])) for name, card in RERANKERS.items()}
+    floating = {name for name, commits in pins.items() if not all(map(COMMIT.fullmatch, commits))}
+    assert {name.partition(":")[0] for name in floating} == {"monobert"}  # no public source names its commit

@@ -8,11 +8,14 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants, errors
 
+from r2med.data.corpus import Corpus
+from r2med.data.dataset import Dataset, Qrels
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders import weights
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
 from r2med.errors import UserError
+from r2med.retrieve.dense.dense_retriever import Dense, DenseRetriever
 from r2med.setup import Setup
 from support import tiny_models
 
@@ -245,3 +248,37 @@ def test_only_what_is_needed_is_downloaded():
         "pytorch_model.bin",
         "2_Dense/pytorch_model.bin",
     ]
+
+
+UNPINNED = {"reasonembed"}
+"""Encoders whose commit no public source names."""
+
+
+def test_every_encoder_of_the_hub_is_pinned_to_a_commit():
+    local = {name: card for name, card in MODELS.items() if card.loader not in ("openai", "voyage", "custom")}
+    commits = {
+        name: [side.revision or card.revision for side in (card.query, card.document)] for name, card in local.items()
+    }
+    floating = {name for name, found in commits.items() if not all(map(weights.COMMIT.fullmatch, found))}
+    assert len(local) > 25
+    assert {name.partition(":")[0] for name in floating} == UNPINNED
+
+
+def test_a_model_that_is_not_pinned_says_so_once_and_in_its_record(tmp_path, cache, caplog):
+    weights._notice_unpinned.cache_clear()
+    cache(tiny_models.sentence_bert(tmp_path / "bert", prompts={"query": "q: "}))
+    floating = open_encoder(resolve_card("hf:org/tiny"), ANY_DATASET, Setup(device="cpu"))
+    assert not floating.pinned
+    assert [record.message for record in caplog.records] == [
+        "model hf-org-tiny: its revision is not pinned, and a push by its authors changes scores; "
+        f"to pin: hf:org/tiny@{COMMIT}"
+    ]
+    pinned = open_encoder(resolve_card(f"hf:org/tiny@{COMMIT}"), ANY_DATASET, Setup(device="cpu"))
+    assert pinned.pinned
+    assert floating.describe("query") == pinned.describe("query")  # vectors are kept when it is pinned later
+    data = Dataset("tiny", [], Corpus.of([("d", "text")]), Qrels({}))
+    described = [
+        DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Setup(device="cpu")).describe(data) for at in ("", f"@{COMMIT}")
+    ]
+    assert [each.get("pinned") for each in described] == [False, None]
+    assert len(caplog.records) == 1

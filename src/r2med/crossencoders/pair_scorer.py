@@ -176,6 +176,11 @@ class TransformerScorer:
     def __reduce__(self) -> tuple[type[TransformerScorer], tuple[RerankerCard, Instruction, Setup]]:
         return type(self), (self._card, self._instruction, self._setup)
 
+    @property
+    def pinned(self) -> bool:
+        """False if a push by the model's authors would change its weights under the same name."""
+        return self._weights.pinned
+
     def describe(self) -> dict[str, Any]:
         """Return what a score depends on; the card's name is no part of it."""
         card, own = self._card, self._weights

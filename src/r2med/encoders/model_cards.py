@@ -143,7 +143,8 @@ def _hub_card(spec: str) -> ModelCard:
     config = weights.json_object(file) if file else {}
     if not config.get("prompts"):
         _notice_missing_prompts(f"hf:{repository}", repository, 0)
-    return _sentence_card(f"hf-{repository}", repository, commit, config)
+    card = _sentence_card(f"hf-{repository}", repository, commit, config)
+    return card.model_copy(update={"floating": commit != revision})
 
 
 def _folder_card(typed: str) -> ModelCard:

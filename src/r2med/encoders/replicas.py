@@ -154,6 +154,11 @@ class LocalEncoder:
     def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Setup]]:
         return type(self), (self._card, self._instruction, self._setup)  # weights are found anew where it arrives
 
+    @property
+    def pinned(self) -> bool:
+        """False if a push by the model's authors would change its weights under the same name."""
+        return all(self._find(side).pinned for side in (self._card.query, self._card.document))
+
     def describe(self, role: Role) -> dict[str, Any]:
         """Return what the vectors of a role depend on; the card's name and similarity are no part of it."""
         card, side = self._card, self._card.side(role)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from r2med.errors import MissingExtraError, UserError
 from r2med.setup import Setup
 
 T = TypeVar("T")
+
+log = logging.getLogger("r2med")
 
 PATIENCE = 20
 """Seconds within which the hub must answer."""
@@ -49,7 +52,9 @@ class WeightsCard(BaseModel):
     repository: str = ""
     """On the hub, or an absolute folder."""
     revision: str = ""
-    """A commit, branch or tag of it."""
+    """A commit of it, so that a push by its authors changes no score; a branch or tag is not pinned."""
+    floating: bool = False
+    """True if the revision was looked up from a branch just now, as for hf:ORG/NAME. Not for card files."""
     package: str = ""
     """An installed Python package that carries the weights in its folder `model`."""
 
@@ -66,6 +71,8 @@ class Weights:
     folder: Path | None = None
     base: Weights | None = None
     """Of a LoRA adapter: the model that it is merged into, whose tokenizer is its own as well."""
+    pinned: bool = True
+    """False if a push by the model's authors would change which weights the same name means tomorrow."""
 
     def fetch(self) -> Path:
         """Return the local folder, downloaded if it is not there yet."""
@@ -97,7 +104,18 @@ def find(
         return Weights(name, wanted, folder_revision(checked(folder, name)), folder, base)
     if not wanted:
         raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
-    return Weights(name, wanted, commit_of(name, wanted, revision or card.revision), base=base)
+    revision = revision or card.revision
+    commit = commit_of(name, wanted, revision)
+    pinned = bool(COMMIT.fullmatch(revision)) and not card.floating and (base is None or base.pinned)
+    if not pinned:
+        _notice_unpinned(name, wanted, commit)
+    return Weights(name, wanted, commit, base=base, pinned=pinned)
+
+
+@cache
+def _notice_unpinned(name: str, repository: str, commit: str) -> None:
+    pin = f"hf:{repository}@{commit}" if name.startswith("hf-") else f'revision = "{commit}" in its card'
+    log.warning("model %s: its revision is not pinned, and a push by its authors changes scores; to pin: %s", name, pin)
 
 
 def is_here(card: WeightsCard, options: Setup) -> bool:

@@ -81,7 +81,10 @@ class CrossReranker(Opened[CrossEncoder]):
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
-        return {**self.stage.settings(), **self._scorer(dataset).describe()}
+        scorer = self._scorer(dataset)
+        # Not in the scorer's description: scores depend on the commit alone, and are kept when it is pinned later.
+        pinned = {} if getattr(scorer, "pinned", True) else {"pinned": False}
+        return {**self.stage.settings(), **scorer.describe(), **pinned}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the run with the first candidates of each query sorted by their scores."""

@@ -110,7 +110,9 @@ class DenseRetriever:
         """Return every setting a score depends on."""
         encoder = self.encoder(dataset)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
-        return {**self.stage.settings(), "similarity": self.card.similarity, **roles}
+        # Not in a role's description: vectors depend on the commit alone, and are kept when it is pinned later.
+        pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
+        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned}
 
     def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
         """Return a searcher; vectors that are in the store are not encoded again."""
