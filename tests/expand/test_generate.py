@@ -64,6 +64,15 @@ def test_the_original_query_is_searched_as_the_method_has_it_or_as_asked(dataset
     assert expansion.queries[0].lexical_text == searched
 
 
+def test_copies_of_the_query_are_joined_by_spaces_or_glued_as_the_benchmark_did(dataset, store):
+    """The original's BM25 searches text * 2 + " " + generated."""
+    spaced, _ = expand(dataset, store, method="query2doc")
+    glued, _ = expand(dataset, store, method="query2doc", joining="published")
+    assert glued.queries[0].lexical_text == "swollen faceswollen face text 0"
+    assert glued.fingerprint != spaced.fingerprint
+    assert "joining" not in Generated(name="query2doc", llm="x").settings()  # older records are found again
+
+
 def test_sampling_and_the_system_prompt_come_with_every_request(dataset, store):
     _, llm = expand(dataset, store)
     assert [message.role for message in llm.asked[0].messages] == ["system", "user"]

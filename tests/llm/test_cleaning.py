@@ -169,12 +169,21 @@ def test_the_words_of_other_servers_for_done_are_known(finish: str) -> None:
     assert isinstance(got, Generation) and got.finish_reason == "stop"
 
 
+STYLES = ("think", "answer-tag", "final-response")
+
+
 def test_the_published_way_takes_the_first_marker_and_without_one_the_whole_text() -> None:
-    published = {style: card(style).model_copy(update={"cleaning": "published"}) for style in ("think", "answer-tag")}
+    published = {style: card(style).model_copy(update={"cleaning": "published"}) for style in STYLES}
     for style, content, text in (
         ("think", "a</think>b</think>c", "b</think>c"),
         ("think", "hm, it may be gout", "hm, it may be gout"),
         ("answer-tag", "<answer>one</answer> or <answer>two</answer>", "one"),
+        ("final-response", HUATUO, "It is **gout**."),
+        ("final-response", "My Final Response is gout.\n## Final Response\nflu", "is gout.\n## Final Response\nflu"),
+        ("final-response", "hm **Final Response:** gout", ":** gout"),
+        ("final-response", "## FINAL RESPONSE\ngout", "## FINAL RESPONSE\ngout"),
+        ("final-response", "## Final response\ngout", "## Final response\ngout"),
+        ("final-response", "hm, it may be gout", "hm, it may be gout"),
     ):
         got = clean(RawAnswer(content), published[style])
         assert isinstance(got, Generation) and got.text == text
@@ -211,3 +220,5 @@ def test_recorded_texts_are_cleaned_by_the_marks_of_their_file(
 def test_recorded_texts_may_be_cleaned_the_published_way() -> None:
     texts = ["a</think>b</think>c", "d</think>e", "thoughts without end"]
     assert recorded_answers(texts, "think", "published") == ["b</think>c", "e", "thoughts without end"]
+    huatuo = ["hm. My Final Response: gout", "## FINAL RESPONSE\nflu"]
+    assert recorded_answers(huatuo, "final-response", "published") == [": gout", "## FINAL RESPONSE\nflu"]

@@ -29,7 +29,8 @@ def spec_of(row: dict[str, str]) -> str:
     # Where an answer follows a marker, the original took the first.
     marked = (row["llm"] in LLMS and LLMS[row["llm"]].answer != "plain") or row["expansion"].startswith("search")
     cleaning = ", cleaning=published" if marked else ""
-    expansion = [f"{row['expansion']}({row['llm']}{cleaning})"] if row["expansion"] else []
+    joining = ", joining=published" if row["expansion"] == "query2doc" else ""
+    expansion = [f"{row['expansion']}({row['llm']}{cleaning}{joining})"] if row["expansion"] else []
     rerank = [f"{row['reranker']}:published@{row['rerank_depth']}"] if row["reranker"] else []
     # The leaderboard's value of MedCPT came from the right encoder; the repository's from the other.
     retriever = row["retriever"] if row["average"] == "9.02" else SPELT.get(row["retriever"], row["retriever"])

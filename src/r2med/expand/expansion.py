@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from r2med.cost import NOTHING, Cost
@@ -15,6 +15,9 @@ from r2med.store import Store, digest
 QueryChoice = Literal["", "keep", "drop"]
 """What may be asked of the query's own words in a search by words; empty: as the method has it."""
 
+JoiningChoice = Literal["", "published"]
+"""How copies of the query are joined in a search by words; empty: with spaces."""
+
 
 @dataclass(frozen=True)
 class Joining:
@@ -24,16 +27,27 @@ class Joining:
     """How often the query stands before the texts where words are matched."""
     dense_form: str = MEAN
     """How a dense model searches the two."""
+    glued: bool = False
+    """True if the copies of the query follow each other without a space, as in the benchmark's rows of query2doc."""
 
-    def choose(self, query: QueryChoice) -> Joining:
+    def choose(self, query: QueryChoice, joining: JoiningChoice = "") -> Joining:
         """Return the same with the query's own words kept, or dropped, in a search by words."""
         copies = {"": self.copies, "keep": max(self.copies, 1), "drop": 0}[query]
-        return Joining(copies, self.dense_form)
+        return Joining(copies, self.dense_form, joining == "published")
+
+    def settings(self) -> dict[str, Any]:
+        """Return what a score depends on; the usual space between copies is not mentioned, as before it had a name."""
+        declared = asdict(self)
+        return declared if self.glued else {name: value for name, value in declared.items() if name != "glued"}
 
     def join(self, query: Query, texts: Iterable[str]) -> SearchQuery:
         """Return a query with its texts; without any it is searched as it is."""
         written = tuple(filter(None, texts))
-        return SearchQuery(query, written, self.copies, self.dense_form) if written else SearchQuery(query)
+        return (
+            SearchQuery(query, written, self.copies, self.dense_form, glued=self.glued)
+            if written
+            else SearchQuery(query)
+        )
 
 
 @dataclass(frozen=True)

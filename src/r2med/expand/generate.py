@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from r2med.cost import Cost, total
 from r2med.data import Dataset
-from r2med.expand.expansion import Expander, Expansion, QueryChoice, told_cut
+from r2med.expand.expansion import Expander, Expansion, JoiningChoice, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import open_recorded
 from r2med.llm.chat import ChatRequest, Failure, Generation
@@ -46,6 +46,9 @@ class Generated(Stage, kind="expand", needs="llm"):
         "strict",
         description="published: the answer follows the first marker, and a text without one counts whole",
     )
+    joining: JoiningChoice = Field(
+        "", description="published: copies of the query without a space between them, as in the benchmark's rows"
+    )
     by: Retrieving = Field(default_factory=BM25, description="what searches between rounds")
     prompts: str = Field("", description=PROMPTS_MEANING)
 
@@ -54,6 +57,11 @@ class Generated(Stage, kind="expand", needs="llm"):
         if "by" in self.model_fields_set and self.by != BM25() and not self.rounds:
             raise ValueError(f"by={self.by} searches between rounds, and there are none: give rounds=1 or more")
         return self
+
+    def settings(self) -> dict[str, Any]:
+        """Return every declared value; the usual joining is not mentioned, as before it had a name."""
+        declared = super().settings()
+        return declared if self.joining else {name: value for name, value in declared.items() if name != "joining"}
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
@@ -72,7 +80,7 @@ class Generated(Stage, kind="expand", needs="llm"):
 
     def open(self, setup: Setup) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked yet."""
-        joining = self.card.joining.choose(self.query)
+        joining = self.card.joining.choose(self.query, self.joining)
         if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked, cleaning=self.cleaning):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, setup)).model_copy(update={"cleaning": self.cleaning})
@@ -190,7 +198,7 @@ class Asked(Prompted[Generated]):
         answers = [answer for _, answer in answered]
         cut_prompts = sum(part.cut for part in prepared)
         cut_texts = sum(isinstance(answer, Generation) and answer.finish_reason == "length" for answer in kept)
-        joining = self.method.joining.choose(self.stage.query)
+        joining = self.method.joining.choose(self.stage.query, self.stage.joining)
         size = len(dataset.queries)
         queries = [joining.join(query, texts[index::size]) for index, query in enumerate(dataset.queries)]
         return Expansion.of(
@@ -228,7 +236,7 @@ class Asked(Prompted[Generated]):
         assert prompts.refine is not None
         fitter = Fitter(self.card, prompts.system)
         size = len(dataset.queries)
-        joining = self.method.joining.choose(self.stage.query)
+        joining = self.method.joining.choose(self.stage.query, self.stage.joining)
         cost, rows, made = Cost(), [], []
         for sample in range(self.stage.samples):
             own = drafts[sample * size : (sample + 1) * size]

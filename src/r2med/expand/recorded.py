@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def open_recorded(
     named = f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med llms list, or --base-url URL for any endpoint's"
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
-        if key not in ("query", "cleaning"):
+        if key not in ("query", "cleaning", "joining"):
             why = otherwise or "its recorded texts are all searched, as they are"
             raise UserError(f"{stage}: {key} is for an LLM that is asked: {why}")
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
@@ -82,7 +82,7 @@ class Recorded(Opened[Stage]):
             "llm": self.llm,
             "source": "recorded",
             "cleaning": f"{self.cleaning} {self.style} {VERSION}",
-            **asdict(self.joining),
+            **self.joining.settings(),
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:

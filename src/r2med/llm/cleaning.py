@@ -13,7 +13,7 @@ from r2med.llm.chat import Failure, Generation, RawAnswer, finish_reason
 from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard
 from r2med.text.unicode import to_unicode
 
-VERSION = 3
+VERSION = 4
 """Goes into the record: raw answers are what is journaled, so a change here changes texts without a call."""
 
 _OPEN = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
@@ -26,6 +26,7 @@ _FINAL = re.compile(
     r"|^[ \t]*final[ \t]response(?:\*\*|__)?[ \t]*(?::(?:\*\*|__)?|$)",
     re.IGNORECASE | re.MULTILINE,
 )
+_PUBLISHED_FINAL = re.compile(r"Final Response")  # the benchmark's: anywhere, in this spelling
 _OPEN_ANSWER = re.compile(r"<answer>", re.IGNORECASE)
 _CLOSE_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.IGNORECASE | re.DOTALL)
@@ -87,7 +88,8 @@ def recorded_answers(
     written = [text for text in texts if text.strip()]
     enough = 0 if cleaning == "published" else len(written) / 2
     styles: tuple[AnswerStyle, ...] = (style, "think", "final-response")
-    marked = {each: sum(bool(_MARKS[each].search(text)) for text in written) for each in styles if each != "plain"}
+    marks = _PUBLISHED_MARKS if cleaning == "published" else _MARKS
+    marked = {each: sum(bool(marks[each].search(text)) for text in written) for each in styles if each != "plain"}
     of_file: AnswerStyle = next((each for each, count in marked.items() if count > enough), "plain")
     parts = [_split(to_unicode(text), _recorded_style(text, style, of_file), cleaning, cut=False) for text in texts]
     return [None if part is None else part.answer.strip() for part in parts]
@@ -125,7 +127,7 @@ def _split(text: str, style: AnswerStyle, cleaning: Cleaning, cut: bool) -> Part
 def _first_marker(text: str, style: AnswerStyle) -> Parts:
     if style == "answer-tag" and (tag := _ANSWER.search(text)):
         return Parts(text[: tag.start()], tag.group(1))
-    mark = _MARKS[style].search(text) if style in ("think", "final-response") else None
+    mark = _PUBLISHED_MARKS[style].search(text) if style in ("think", "final-response") else None
     return Parts(text[: mark.start()], text[mark.end() :]) if mark else Parts("", text)
 
 
@@ -172,6 +174,7 @@ _MARKS: Mapping[AnswerStyle, re.Pattern[str]] = {
     "final-response": _FINAL,
     "answer-tag": _CLOSE_ANSWER,
 }
+_PUBLISHED_MARKS: Mapping[AnswerStyle, re.Pattern[str]] = {**_MARKS, "final-response": _PUBLISHED_FINAL}
 _MARKERS: Mapping[AnswerStyle, str] = {
     "plain": "the end of its reasoning",
     "think": "</think>",

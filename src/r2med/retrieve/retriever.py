@@ -35,6 +35,8 @@ class SearchQuery:
     """How the two are joined for dense models."""
     terms: tuple[tuple[str, float], ...] = ()
     """Index terms with weights, instead of a text, for retrievers that match words; all others search the query."""
+    glued: bool = False
+    """True if the copies follow each other without a space."""
 
     @property
     def expanded(self) -> bool:
@@ -46,13 +48,15 @@ class SearchQuery:
         """The text that a word-matching retriever searches: without generated text always the query itself."""
         if not self.generated:
             return self.query.text
-        return " ".join([self.query.text] * self.copies + list(self.generated))
+        copies = [self.query.text] * self.copies
+        return " ".join([*(["".join(copies)] if self.glued and copies else copies), *self.generated])
 
     @property
     def key(self) -> list[Any]:
         """All that a ranking depends on."""
         query = self.query
-        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms]
+        glued = ["glued"] if self.glued else []  # older keys stay as they were
+        return [query.id, query.text, query.excluded, self.generated, self.copies, self.dense_form, self.terms, *glued]
 
 
 @dataclass(frozen=True)
