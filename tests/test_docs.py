@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,21 @@ def test_the_reference_of_cards_is_as_the_declarations_are() -> None:
 def test_the_site_of_the_docs_has_every_page() -> None:
     listed = re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+
+
+def test_nothing_says_to_install_r2med_by_a_name_that_others_could_register() -> None:
+    """r2med is not on a package index: whoever takes the name there would be installed instead."""
+    by_name = re.compile(
+        r"(?:pip|pipx|uv tool) install (?:-\S+ )*['\"]?r2med(?:\[|['\"\s`=]|$)|uvx r2med", re.MULTILINE
+    )
+    assert by_name.search("pip install 'r2med[hub]'") and not by_name.search("pip install -e . in a clone of r2med")
+    files = [*PAGES, *(ROOT / "docs").glob("*.yml"), ROOT / "Makefile", *(ROOT / "src").rglob("*.py")]
+    found = {path.name: by_name.findall(path.read_text(encoding="utf-8")) for path in files}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_the_extras_of_bridges_are_tried_everywhere_and_the_tests_leave_them_out_on_arm() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert not any(";" in package for extra in ("mteb", "pyterrier") for package in declared[extra])
+    named = [line for line in declared["test"] if re.search(r"[\[,](?:mteb|pyterrier)[\],]", line)]
+    assert named and all("platform_machine != 'aarch64'" in line for line in named)

@@ -18,7 +18,12 @@ class MissingExtraError(UserError):
     """An optional part is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional part: pip install 'r2med[{extra}]'")
+        super().__init__(f"{what} needs an optional part: {install_extra(extra)}")
+
+
+def install_extra(extra: str) -> str:
+    """Return the command that installs an optional part. It names no package: r2med is installed from a clone."""
+    return f"pip install -e '.[{extra}]' in your clone of r2med"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

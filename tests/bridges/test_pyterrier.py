@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-NO_PYTERRIER = "pyterrier is not installed: extra pyterrier; it has no wheels for Linux on ARM"
+NO_PYTERRIER = "pyterrier is not installed: extra pyterrier; on Linux on ARM it must be compiled"
 pt = pytest.importorskip("pyterrier", reason=NO_PYTERRIER, exc_type=ImportError)
 
 from r2med import evaluate, load  # noqa: E402

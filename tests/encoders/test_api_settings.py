@@ -87,7 +87,7 @@ def test_a_missing_http_library_names_the_extra(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"r2med\[api\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[api\]"):
         opened(server, home, provider).encode(TEXTS, "document")
 
 

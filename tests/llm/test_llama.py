@@ -185,7 +185,7 @@ def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
 
 def test_without_llama_cpp_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(MissingExtraError, match=r"r2med\[local\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[local\]"):
         answers(LlamaBackend(CARD, Setup()), ask("Say hi."))
 
 

@@ -59,7 +59,7 @@ def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(UserError, match="is no name"):
         resolve_llm(" ", Setup(base_url="http://h/v1"))
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(MissingExtraError, match=r"r2med\[llm\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[llm\]"):
         open_chat(card(), Setup(base_url="http://127.0.0.1:1/v1", store=Store(home))).complete(ask("gout"))
 
 

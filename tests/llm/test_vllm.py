@@ -160,7 +160,7 @@ def test_its_use_is_not_reported_to_its_makers(calls, monkeypatch):
 
 def test_without_vllm_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(MissingExtraError, match=r"model qwen .*r2med\[vllm\]"):
+    with pytest.raises(MissingExtraError, match=r"model qwen .*\.\[vllm\]"):
         answers(VllmBackend(card(), Setup()), ask("one"))
 
 

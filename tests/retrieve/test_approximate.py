@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_one_line(spec, line):
 def test_a_missing_library_is_one_line_before_anything_is_encoded(store, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     monkeypatch.setattr("r2med.retrieve.dense.dense_retriever.embed_corpus", None)
-    with pytest.raises(MissingExtraError, match=r"an approximate index .*pip install 'r2med\[ann\]'"):
+    with pytest.raises(MissingExtraError, match=r"an approximate index .*pip install -e '\.\[ann\]'"):
         System.parse("minilm(index=hnsw)").run(topics(), store, 10)
 
 

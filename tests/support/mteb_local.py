@@ -10,7 +10,7 @@ import pytest
 from r2med.data import Dataset
 from r2med.encoders.replicas import forget_models
 
-NO_MTEB = "mteb is not installed: extra mteb; it has no wheels for Linux on ARM"
+NO_MTEB = "mteb is not installed: extra mteb; on Linux on ARM it must be compiled"
 
 
 def register_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:

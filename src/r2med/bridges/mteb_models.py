@@ -30,7 +30,7 @@ from r2med.encoders import devices, weights
 from r2med.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
 from r2med.encoders.model_cards import ModelCard, safe_name
 from r2med.encoders.replicas import Replicas, cached_model
-from r2med.errors import UserError, unknown
+from r2med.errors import UserError, install_extra, unknown
 from r2med.rerank.cross import CrossEncoder, CrossReranker
 from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
@@ -322,8 +322,8 @@ def _mteb(name: str) -> Any:
         import mteb
     except ModuleNotFoundError as error:
         raise UserError(
-            f"{name} needs {error.name}: pip install 'r2med[mteb]', which cannot be done on Linux on ARM, since "
-            "pytrec-eval-terrier, which mteb needs, has no wheels for it"
+            f"{name} needs {error.name}: {install_extra('mteb')} (on Linux on ARM see docs/bridges.md: "
+            "pytrec-eval-terrier, which mteb needs, has to be compiled there)"
         ) from None
     import datasets
 

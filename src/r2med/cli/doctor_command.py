@@ -18,6 +18,7 @@ def doctor(
     """Show versions, devices, extras, the cache, which keys are set (never their values), and endpoints that answer."""
     from r2med.cli.console import console, plain, print_json, table
     from r2med.doctor import diagnose
+    from r2med.errors import install_extra
 
     diagnosis = diagnose(base_url or [])
     if as_json:
@@ -27,7 +28,7 @@ def doctor(
     free = f"{diagnosis.cache_free / 1e9:.1f} GB free" if diagnosis.cache_free else "cannot be written to"
     rows = [
         *((name, version) for name, version in diagnosis.versions.items()),
-        ("devices", ", ".join(diagnosis.devices) or "none for models: pip install 'r2med[dense]'"),
+        ("devices", ", ".join(diagnosis.devices) or f"none for models: {install_extra('dense')}"),
         ("CPU cores", diagnosis.cores),
         ("cache", f"{diagnosis.cache} ({free})"),
         *((f"extra {name}", f"lacks {lacks}" if lacks else "installed") for name, lacks in missing.items()),

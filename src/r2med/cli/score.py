@@ -16,7 +16,11 @@ def score(
     as_json: flags.AsJSON = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
     doubles: Annotated[
-        bool, typer.Option("--doubles", help="Compare scores as doubles (trec_eval 9.0.8 and later), not as floats.")
+        bool,
+        typer.Option(
+            "--doubles",
+            help="Compare scores as doubles, as trec_eval 10 does; else as floats, as up to 9.0.8.",
+        ),
     ] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""

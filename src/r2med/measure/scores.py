@@ -1,6 +1,6 @@
-"""Compute measures for a whole run at once, exact to pytrec_eval and to trec_eval -c built with floats.
+"""Compute measures for a whole run at once, exact to pytrec_eval and to trec_eval -c up to version 9.0.8.
 
-trec_eval 9.0.8 and 10 compare doubles: for a run that was read as doubles the figures are theirs.
+trec_eval 10 compares scores as doubles: for a run that was read as doubles the figures are the same as its own.
 
 The denominator is the qrels: a judged query that a run lacks counts 0, a query without judgements is ignored.
 Relevant is a grade of 1 or more; nDCG's gain is the grade itself.

@@ -66,8 +66,8 @@ class Run:
     def of(cls, rankings: Mapping[str, Mapping[str, float]], doubles: bool = False) -> Run:
         """Return the run of query id -> document id -> score, as other tools have it.
 
-        Scores are compared as floats, as in pytrec_eval and older builds of trec_eval, or as `doubles`, as in trec_eval
-        9.0.8 and 10, where scores that differ only as doubles are no tie. Raises UserError if a score is no number.
+        Scores are compared as floats, as in pytrec_eval and in trec_eval up to 9.0.8, or as `doubles`, as in trec_eval
+        10, where scores that differ only as doubles are no tie. Raises UserError if a score is no number.
         """
         table = IdTable(tuple(sorted({document for scores in rankings.values() for document in scores})))
         row_of = {identifier: row for row, identifier in enumerate(table.table)}
