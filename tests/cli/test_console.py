@@ -29,6 +29,14 @@ def test_a_pipe_is_as_wide_as_one_likes(capsys: pytest.CaptureFixture[str], monk
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
+def test_a_table_in_a_pipe_is_not_filled_up_with_spaces(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    console().print(table(("what", "here"), [("cache", "x" * 400), ("cores", "2")]))
+    assert [line for line in capsys.readouterr().out.splitlines() if line.endswith(" ")] == []
+
+
 def test_markup_and_escapes_are_shown_as_they_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

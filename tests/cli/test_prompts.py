@@ -1,7 +1,10 @@
 """`r2med prompts` lists and shows templates, and begins a set."""
 
+from pathlib import Path
+
 import pytest
 
+import r2med as r2med_package
 from support.fork_server import Command
 
 
@@ -34,3 +37,13 @@ def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -
     assert ended.returncode == 2
     assert message in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_the_prompts_of_build_and_analyse_are_listed_and_shown_too(r2med: Command) -> None:
+    listed = r2med("prompts", "list").stdout
+    package = Path(r2med_package.__file__).parent
+    names = [
+        f"{room}/{file.stem}" for room in ("analyse", "build") for file in (package / room / "prompts").glob("*.txt")
+    ]
+    assert len(names) >= 15 and all(name in listed for name in names)
+    assert "two scales" in r2med("prompts", "show", "build/judge").stdout

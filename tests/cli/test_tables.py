@@ -129,6 +129,16 @@ def test_without_any_record_there_is_no_table_of_dashes_but_each_error_once(
     ]
 
 
+def test_a_hub_that_is_away_is_one_line_whatever_the_dataset(capsys: pytest.CaptureFixture[str]) -> None:
+    fault = "cannot fetch R2MED/{} from the hub (no answer at {})"
+    names = ("Biology", "MedQA-Diag")
+    row = [Cell("bm25", name, error=fault.format(name, str(number) * 40)) for number, name in enumerate(names)]
+    lines = report(capsys, row)
+    assert [line for line in lines if line.strip()] == [
+        f"not evaluated: bm25, on 2 datasets: {fault.format('Biology', '0' * 40)}"
+    ]
+
+
 def test_an_average_over_some_of_the_datasets_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     whole = [cell("bm25", "Biology", 0.5), cell("bm25", "MedQA-Diag", 0.7)]
     half = [cell("nv", "Biology", 0.9), Cell("nv", "MedQA-Diag", error="no hub")]

@@ -7,6 +7,7 @@ import pytest
 
 import r2med
 from r2med.crossencoders.pair_scorer import ScoredPair
+from r2med.errors import UserError
 from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
 from r2med.llm.costs import Preview
 from r2med.llm.journal import Journal, journal_file
@@ -68,3 +69,23 @@ def test_the_time_of_a_reranker_is_that_of_pairs_it_has_scored(setup: Setup) -> 
         cache.put({b"a": packed(ScoredPair(0.5, seconds=0.1)), b"b": packed(ScoredPair(0.5, seconds=0.3))})
     stages = planned(["bm25 → bge-reranker@10"], ["Biology"], setup)
     assert stages["bge-reranker@10"].seconds == pytest.approx(1030 * 0.2)
+
+
+def test_what_has_its_own_index_or_weights_is_not_said_to_be_encoded_or_downloaded(
+    setup: Setup, tmp_path: Path
+) -> None:
+    run = tmp_path / "found.trec"
+    run.write_text("0 Q0 d 1 1.0 x\n")
+    systems = [f"run:{run} → py:mine:Model@5", "pyterrier:mine:pipeline", "py:mine:Model"]
+    stages = planned(systems, ["demo/Biology"], setup)
+    assert all(stage.fetch == 0 for stage in stages.values())
+    assert stages[f"run:{run}"].work == "reads a run that is there; nothing is indexed or encoded"
+    assert stages["pyterrier:mine:pipeline"].work.startswith("runs a pipeline of PyTerrier")
+    assert stages["py:mine:Model"].work.endswith("weights are the model's own matter")
+    assert stages["py:mine:Model@5"].work.endswith("weights are the model's own matter")
+
+
+@pytest.mark.parametrize("system", ["bge:nonsense", "bm25 → bge-reranker:nonsense@5", "path:nowhere"])
+def test_a_name_that_means_no_model_stops_the_plan(setup: Setup, system: str) -> None:
+    with pytest.raises(UserError):
+        planned([system], ["demo/Biology"], setup)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from r2med.cli.terminal_text import printable
 
@@ -23,7 +24,24 @@ def console() -> Console:
     from rich.console import Console
 
     limited = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
-    return Console(highlight=False, width=None if limited else UNLIMITED)
+    if limited:
+        return Console(highlight=False)
+    # Rich fills the last column of a table with spaces, up to its longest cell.
+    return Console(highlight=False, width=UNLIMITED, file=cast("IO[str]", _WithoutPadding(sys.stdout)))
+
+
+class _WithoutPadding:
+    """A stream without spaces at the ends of lines."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text of whole lines."""
+        return self._stream.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def plain(text: object, style: str = "") -> Text:

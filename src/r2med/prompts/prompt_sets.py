@@ -7,12 +7,13 @@ it, as in hyde(o3-mini, prompts=short), so it is part of a system's name, record
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from r2med import plugins
 from r2med.errors import UserError, nearest, unknown
-from r2med.prompts.templates import SUFFIX, Template, open_templates
+from r2med.prompts.templates import SUFFIX, Template, open_templates, read_template
 from r2med.spec import decoded, typed_path
 from r2med.store.files import write_atomically
 
@@ -48,6 +49,8 @@ def named_templates(name: str) -> dict[str, Template]:
     Raises UserError if there are none.
     """
     built_in = open_templates()
+    if name in (fixed := fixed_templates()):
+        return {name: Template(str(fixed[name]), read_template(fixed[name]))}
     if name in (sets := prompt_sets()) or ("/" in name and typed_path(name).is_dir()):
         templates = open_templates(sets.get(name) or typed_path(name))
         names = sorted(templates.own)
@@ -55,7 +58,7 @@ def named_templates(name: str) -> dict[str, Template]:
         templates = built_in
         names = sorted(known for known in built_in.files if name in (known, known.partition(".")[0]))
     if not names:
-        raise unknown("template or set of templates", name, [*sets, *methods()], "r2med prompts list shows all")
+        raise unknown("template or set of templates", name, [*sets, *methods(), *fixed], "r2med prompts list shows all")
     return {name: Template(*templates.read(name)) for name in names}
 
 
@@ -66,6 +69,17 @@ def methods() -> dict[str, list[str]]:
         method, _, kind = name.partition(".")
         kinds.setdefault(method, []).extend([kind] if kind else [])
     return kinds
+
+
+def fixed_templates() -> dict[str, Traversable]:
+    """Return the templates of `build` and `analyse` by name. They are shown; no set replaces them."""
+    package = resources.files("r2med")
+    return {
+        f"{command}/{file.name.removesuffix(SUFFIX)}": file
+        for command in ("analyse", "build")
+        for file in sorted(package.joinpath(command, "prompts").iterdir(), key=lambda file: file.name)
+        if file.name.endswith(SUFFIX)
+    }
 
 
 def write_set(method: str, folder: Path) -> list[Path]:

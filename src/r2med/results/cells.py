@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,11 @@ class Cell:
     record: Record | None = None
     reused: bool = False
     error: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The error without the dataset's name and commits: a hub that is away is one reason, not eight."""
+        return re.sub(r"\b[0-9a-f]{40}\b", "", self.error.replace(self.dataset.split("/")[-1], ""))
 
     def summary(self) -> dict[str, Any]:
         """Return the means and what they took, fit for JSON; what is not known is None."""
@@ -86,12 +92,12 @@ class Results:
 
     @property
     def errors(self) -> dict[str, list[Cell]]:
-        """Each distinct error with the cells that have it."""
+        """Each distinct error with the cells that have it, in the words of the first dataset that has it."""
         errors: dict[str, list[Cell]] = {}
         for cell in self:
             if cell.record is None:
-                errors.setdefault(cell.error, []).append(cell)
-        return errors
+                errors.setdefault(cell.reason, []).append(cell)
+        return {cells[0].error: cells for cells in errors.values()}
 
     @property
     def complete(self) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from r2med.crossencoders.reranker_cards import RERANKERS
+from r2med.crossencoders.reranker_cards import RERANKERS, resolve_reranker
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
 from r2med.encoders.devices import devices
-from r2med.encoders.model_cards import MODELS
+from r2med.encoders.model_cards import MODELS, resolve_card
 from r2med.encoders.weights import is_here, is_offline
 from r2med.errors import UserError
 from r2med.llm.costs import Preview
@@ -72,22 +72,28 @@ def _stage_plan(stage: Stage, plan: Plan, held: set[tuple[str, str, str]]) -> St
         return StagePlan(name, "asks an LLM, see below", seconds=0.0, missing=_missing_key(llm, setup))
     if stage.kind == "expand":
         return StagePlan(name, "learns from a first search", seconds=0.0)
+    source = stage.name.partition(":")[0]
+    if source == "run":
+        return StagePlan(name, "reads a run that is there; nothing is indexed or encoded", seconds=0.0)
+    if source == "pyterrier":
+        return StagePlan(name, "runs a pipeline of PyTerrier, which has its own index and weights")
+    own_weights = "; weights are the model's own matter" if source in ("py", "mteb") else ""
     kind = "bm25-postings" if stage.name == "bm25" else "vectors"
     model = "" if stage.name == "bm25" else stage.name
     if stage.kind == "rerank":
         depth = getattr(stage, "depth", 0)
-        fetch, missing = _weights(stage.name, RERANKERS, setup)
+        fetch, missing = _weights(stage.name, RERANKERS, resolve_reranker, setup)
         pairs = sum(queries * min(depth, documents) for queries, documents in _sizes(plan.data, setup))
         measured = seconds_per_pair(setup.store, stage.name)
         seconds = _reading_seconds(RERANKERS, stage.name, 2 * pairs, setup) if measured is None else pairs * measured
-        return StagePlan(name, f"scores {pairs:,} pairs of queries and documents", fetch, seconds, missing)
+        return StagePlan(name, f"scores {pairs:,} pairs of queries and documents{own_weights}", fetch, seconds, missing)
     todo = [source for name, source in zip(datasets, plan.data, strict=True) if (kind, name, model) not in held]
     documents = sum(documents for _, documents in _sizes(todo, setup))
     kept = f"{len(datasets) - len(todo)} of {len(datasets)} datasets are kept"
     if not model:
         return StagePlan(name, f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)
-    fetch, missing = _weights(stage.name, MODELS, setup)
-    work = f"encodes {documents:,} documents; {kept}"
+    fetch, missing = _weights(stage.name, MODELS, resolve_card, setup)
+    work = f"encodes {documents:,} documents; {kept}{own_weights}"
     seconds = _reading_seconds(MODELS, stage.name, documents, setup)
     return StagePlan(name, work, fetch if todo else 0.0, seconds, missing)
 
@@ -119,11 +125,16 @@ def _parameters(text: str) -> float | None:
         return None
 
 
-def _weights(name: str, known: Mapping[str, Any], setup: Setup) -> tuple[float | None, str]:
-    """Return the bytes to fetch, about, and what is missing."""
+def _weights(
+    name: str, known: Mapping[str, Any], resolve: Callable[[str], object], setup: Setup
+) -> tuple[float | None, str]:
+    """Return the bytes to fetch, about, and what is missing. Raises UserError if the name means no model."""
     card = known.get(name)
     if card is None:
-        return None, ""
+        source = name.partition(":")[0]
+        if source not in ("hf", "mteb"):  # these would ask the network
+            resolve(name)
+        return (None if source == "hf" else 0.0), ""
     if card.loader in ("openai", "voyage") or is_here(card, setup):
         return 0.0, ""
     size = _parameters(card.parameters)
