@@ -100,9 +100,10 @@ def test_an_address_of_another_machine_is_a_user_error(host):
 # --- serving
 
 
-def test_the_ready_line_has_the_url_the_dataset_and_the_retriever(demo):
-    page = f"http://127.0.0.1:{demo.port}/ searches with bm25"
-    assert demo.ready == f"http://127.0.0.1:{demo.port}/retrieve · {DEMO}, 68 documents, bm25 · {page} · Ctrl-C stops"
+def test_the_ready_line_begins_with_the_page_and_has_the_dataset_and_the_retriever(demo):
+    url = f"http://127.0.0.1:{demo.port}"
+    about = f"{DEMO}, 68 documents, bm25 · agents: POST {url}/retrieve"
+    assert demo.ready == f"{url}/ searches with bm25 · {about} · Ctrl-C stops"
 
 
 def test_a_client_like_search_r1_s_is_served(demo):

@@ -102,4 +102,10 @@ def test_two_systems_stand_side_by_side_in_a_browser(chat_server, marked_keys, c
         page.keyboard.type(" and bread")
         page.keyboard.press("Enter")
         page.wait_for_selector(".answer:nth-child(1) .problem >> text=401")
+        page.select_option("#first", "bm25")
+        page.select_option("#second", "")
+        page.click("#ask button.primary")
+        page.wait_for_selector(".answer:nth-child(2)", state="detached")
+        page.wait_for_selector(".passages li")
+        assert not [chip for chip in page.query_selector_all(".chip") if chip.is_visible() and not chip.inner_text()]
     assert faults == []

@@ -48,7 +48,7 @@ class Served:
 
     @property
     def url(self) -> str:
-        return self.ready.split("/retrieve")[0].replace("0.0.0.0", "127.0.0.1")
+        return self.ready.split("/ ")[0].replace("0.0.0.0", "127.0.0.1")
 
     @property
     def port(self) -> int:

@@ -104,7 +104,8 @@ def serve(
 
     def ready() -> None:
         about = f"{served.dataset}, {len(served.corpus):,} documents, {served.retriever}"
-        page = f"{listener.url}/ searches with {', '.join(each.name for each in systems)}"
-        print(printable(f"{listener.url}/retrieve · {about} · {page} · Ctrl-C stops"), flush=True)
+        names = ", ".join(each.name for each in systems)
+        agents = f"agents: POST {listener.url}/retrieve"
+        print(printable(f"{listener.url}/ searches with {names} · {about} · {agents} · Ctrl-C stops"), flush=True)
 
     serve_at(app, listener, ready, grace=grace, access_log=access_log, leave=store.close)
