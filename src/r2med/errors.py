@@ -26,6 +26,16 @@ def install_extra(extra: str) -> str:
     return f"pip install -e '.[{extra}]' in your clone of r2med"
 
 
+def refuse_table(value: object, what: str, shape: str) -> None:
+    """Raise UserError for a DataFrame: which of its columns is meant is for its owner to say."""
+    if hasattr(value, "columns"):
+        raise UserError(
+            f"{what} is a {type(value).__name__}, and must be {shape}; of a table with qid, docno and score: "
+            "{q: dict(zip(g.docno, g.score)) for q, g in frame.astype({'qid': str, 'docno': str}).groupby('qid')}; "
+            "of ids and texts: dict(zip(frame.id, frame.text))"
+        )
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` for the closest known name, or nothing when none is close."""
     by_lower = {k.lower(): k for k in known}

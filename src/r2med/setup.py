@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from r2med.engine.engine_names import open_engine
 from r2med.engine.work import THREADS, Engine
-from r2med.errors import UserError
+from r2med.errors import UserError, unknown
 from r2med.net.budget import Budget
 from r2med.net.offline import go_offline
 from r2med.spec import typed_path
@@ -86,6 +86,14 @@ class Setup:
     store: Store = field(default_factory=default_store, compare=False)
     engine: Engine = field(default=THREADS, compare=False)
     """Where models and indexing run: threads of this process, or `ray`, `ray://HOST:PORT`."""
+
+    def __new__(cls, *given: Any, **settings: Any) -> Self:
+        """Raise UserError for a setting that does not exist, with the nearest one that does."""
+        known = [each.name for each in fields(cls)]
+        for name in settings:
+            if name not in known:
+                raise unknown("setting", name, known)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         # As one types them in Python: a number of dollars, paths as strings, weights by name.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
-from r2med.errors import UserError
+from r2med.errors import UserError, refuse_table
 from r2med.store import digest
 from r2med.text.html_table import html_table
 
@@ -87,6 +87,12 @@ class Dataset:
         """
         from r2med.data.corpus import Corpus
 
+        for what, given, shape in (
+            ("queries", queries, "id -> text"),
+            ("corpus", corpus, "id -> text"),
+            ("qrels", qrels, "query id -> document id -> grade"),
+        ):
+            refuse_table(given, what, shape)
         asked = [Query(*pair) for pair in queries.items()] if isinstance(queries, Mapping) else list(queries)
         if not all(isinstance(query, Query) and isinstance(query.text, str) for query in asked):
             raise UserError(f"{name}: queries are id -> text, or objects of r2med.Query")

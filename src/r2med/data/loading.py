@@ -16,7 +16,7 @@ from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
 from r2med.data.source_rows import QueryRow, where
-from r2med.errors import UserError, unknown
+from r2med.errors import UserError, refuse_table, unknown
 from r2med.store import Store, about, default_store, digest
 
 log = logging.getLogger("r2med")
@@ -36,6 +36,9 @@ class Reading:
 
 def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
     """Read one dataset: a name of the benchmark, `demo/NAME`, `irds:ID` of ir_datasets, or the path of a folder."""
+    refuse_table(
+        name_or_path, "a dataset", "a name or a folder; for tables in memory: r2med.Dataset.of(queries, corpus, qrels)"
+    )
     name, folder, card = locate(name_or_path, store or default_store())
     problems = Problems()
     with about(dataset=name):

@@ -119,8 +119,13 @@ def _encoding_methods(model: Any, what: str) -> Mapping[str, str]:
     raise UserError(f"{what}: it has no method {lacking}, it needs {' and '.join(first.values())}, or encode")
 
 
+_OWN_NAME = re.compile(r"[A-Za-z0-9_][\w.-]*")
+
+
 def spec_of(model: object) -> str:
     """Return the name of a user's object in systems of this process: py:MODULE:CLASS, numbered if that is taken.
+
+    An object with an attribute `name`, a string, is called by it: py:MODULE:NAME.
 
     That of a pipeline of PyTerrier, which has `transform` and neither encodes nor predicts, begins with pyterrier.
 
@@ -128,6 +133,11 @@ def spec_of(model: object) -> str:
     is the same (`revision`). Raises UserError if it neither encodes nor, as a reranker, has `predict`.
     """
     module, name = type(model).__module__, type(model).__name__
+    chosen = getattr(model, "name", None)
+    if isinstance(chosen, str) and chosen:
+        if not _OWN_NAME.fullmatch(chosen):
+            raise UserError(f"a model's attribute name is {chosen!r}: letters, digits, '.', '_' and '-' only")
+        name = chosen
     methods = [name for name in ("encode", "predict", "transform") if callable(getattr(model, name, None))]
     is_pipeline = methods == ["transform"]
     if not is_pipeline and "predict" not in methods:

@@ -9,13 +9,14 @@ Relevant is a grade of 1 or more; nDCG's gain is the grade itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from r2med.errors import UserError, refuse_table
 from r2med.measure.measures import DEFAULT, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
 from r2med.text.html_table import html_table
@@ -26,6 +27,23 @@ AT_ONCE = 1024
 """Queries scored together: bounds the memory, whatever the size of the run."""
 
 
+class Means(dict[Measure, float]):
+    """Values by measure, which may also be named by a string: means["nDCG@10"]."""
+
+    def __missing__(self, measure: object) -> float:
+        known = Measure.parse(measure) if isinstance(measure, str) else measure
+        if known in self and isinstance(known, Measure):
+            return self[known]
+        raise UserError(
+            f"{known} was not computed: name it in score(qrels, run, measures=[...]); there are {_few(self)}"
+        )
+
+
+def _few(measures: Iterable[object]) -> str:
+    names = list(map(str, measures))
+    return ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
+
+
 @dataclass(frozen=True)
 class Scores:
     """One value per judged query and measure."""
@@ -34,9 +52,9 @@ class Scores:
     values: Mapping[Measure, Floats]
 
     @cached_property
-    def mean(self) -> dict[Measure, float]:
-        """The mean over all judged queries."""
-        return {m: float(v.mean()) if len(v) else 0.0 for m, v in self.values.items()}
+    def mean(self) -> Means:
+        """The mean over all judged queries, as in `scores.mean["nDCG@10"]`."""
+        return Means({m: float(v.mean()) if len(v) else 0.0 for m, v in self.values.items()})
 
     def __getitem__(self, measure: Measure | str) -> float:
         """Return the mean of one measure, as in `scores["nDCG@10"]`."""
@@ -51,10 +69,10 @@ class Scores:
         return html_table(("measure", "mean"), rows, f"{len(self.queries):,} judged queries")
 
     @property
-    def per_query(self) -> dict[str, dict[Measure, float]]:
+    def per_query(self) -> dict[str, Means]:
         """Query id -> measure -> value."""
         lists = {measure: values.tolist() for measure, values in self.values.items()}
-        return {q: {m: lists[m][i] for m in self.values} for i, q in enumerate(self.queries)}
+        return {q: Means({m: lists[m][i] for m in self.values}) for i, q in enumerate(self.queries)}
 
 
 def score(
@@ -64,8 +82,10 @@ def score(
 ) -> Scores:
     """Score a run, or query id -> document id -> score, against query id -> document id -> grade.
 
-    Raises UserError if a measure does not exist.
+    Raises UserError if a measure does not exist, or for a DataFrame.
     """
+    refuse_table(qrels, "qrels", "query id -> document id -> grade")
+    refuse_table(run, "run", "query id -> document id -> score")
     wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
     queries = tuple(qrels)
     judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)

@@ -10,7 +10,7 @@ from typing import Any
 from r2med.data import Dataset, load, names
 from r2med.encoders.custom import spec_of
 from r2med.engine.notebook import notebook_progress
-from r2med.errors import UserError
+from r2med.errors import UserError, refuse_table
 from r2med.expand.expansion import Expansion
 from r2med.results.cells import Cell, Results
 from r2med.results.evaluation import DEPTH, evaluated
@@ -41,6 +41,7 @@ def run(
     one with `predict` may be among `rerank`. `expand`, `rerank` and `llms` make the cross product with `systems`;
     `settings` are fields of `Setup`.
     """
+    refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
     plan = plan_run(
         systems if isinstance(systems, list | tuple) else [systems],
         [data] if isinstance(data, str | Path | Dataset) else data,

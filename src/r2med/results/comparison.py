@@ -161,7 +161,7 @@ class SlicePair(Gap):
     b: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Systems with their figures, every pair of them that was asked for, and what these queries can tell at all."""
 
@@ -175,6 +175,12 @@ class Comparison:
     slices: tuple[SlicePair, ...] = ()
     notices: tuple[str, ...] = ()
     _values: Values = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        best = self.ranked[0] if self.systems else None
+        leader = f"; best: {best.system} {best.mean.value:.2f}" if best and best.mean else ""
+        sizes = f"{len(self.systems)} systems, {len(self.datasets)} datasets, {len(self.pairs)} pairs"
+        return f"Comparison({self.measure} × 100, {sizes}{leader})"
 
     @property
     def datasets(self) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from r2med.errors import UserError, nearest
+from r2med.errors import UserError, nearest, refuse_table
 from r2med.retrieve.run_file import read_rankings
 from r2med.text.html_table import html_table
 
@@ -69,6 +69,7 @@ class Run:
         Scores are compared as floats, as in pytrec_eval and in trec_eval up to 9.0.8, or as `doubles`, as in trec_eval
         10, where scores that differ only as doubles are no tie. Raises UserError if a score is no number.
         """
+        refuse_table(rankings, "a run", "query id -> document id -> score")
         table = IdTable(tuple(sorted({document for scores in rankings.values() for document in scores})))
         row_of = {identifier: row for row, identifier in enumerate(table.table)}
         arrays: list[Any] = []
