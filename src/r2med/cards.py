@@ -98,6 +98,30 @@ def validated(card: type[CardType], content: Mapping[str, Any], file: Traversabl
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        message = first["msg"].replace("a valid tuple", "a list")  # TOML knows no other
         hint = nearest(field, card.model_fields) if first["type"] == "extra_forbidden" else ""
-        raise UserError(f"{file}: {field}: {message}{hint}") from None
+        raise UserError(f"{file}: {field}: {_plain_fault(first)}{hint}") from None
+
+
+_FAULTS = {"missing": "this field is needed", "extra_forbidden": "there is no such field"}
+_TYPES = (
+    ("string", "a text in quotes"),
+    ("int", "a whole number"),
+    ("float", "a number"),
+    ("bool", "true or false"),
+    ("tuple", "a list in brackets"),
+    ("list", "a list in brackets"),
+    ("dict", "a table"),
+    ("model", "a table"),
+)
+"""How pydantic's kinds of errors begin, and what a TOML file should have there."""
+
+
+def _plain_fault(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with a field in the words of a card, not in those of the library that checks it."""
+    kind, message = str(fault["type"]), str(fault["msg"])
+    if kind in _FAULTS:
+        return _FAULTS[kind]
+    wanted = next((words for begin, words in _TYPES if kind.startswith(f"{begin}_")), "")
+    if wanted and kind.endswith(("_type", "_parsing", "_from_float")):
+        return f"it must be {wanted}, not {str(fault['input'])[:40]!r}"
+    return message.removeprefix("Value error, ").replace("Input should be", "it must be")

@@ -40,6 +40,12 @@ def test_texts_of_an_llm_with_a_slash_in_its_name_are_written_and_searched_witho
     assert len(chat_server.requests) == 16
 
 
+def test_the_llm_may_stand_in_parentheses_as_in_a_system(chat_server, tmp_path, r2med):
+    done = r2med("generate", "hyde(org/m:free)", "--base-url", chat_server.address, *BIOLOGY)
+    assert done.returncode == 0, done.stderr
+    assert len(lines(tmp_path / "generations" / TEXTS)) == 8
+
+
 def test_an_agent_s_answers_are_texts_like_any_other(tmp_path, r2med):
     with serve(answer("<answer>coeliac disease</answer>")) as server:
         made = r2med("generate", "search-r1", "--llm", "m", "--base-url", server.address, *BIOLOGY)
@@ -161,7 +167,8 @@ def test_expansions_with_settings_run_from_their_flag(r2med):
         (["run", "bm25(k1=1, k1=2)", *BIOLOGY], "bm25(k1=1, k1=2): k1 is given twice"),
         (["run", "bm25", "--data", " , "], "--data names no dataset"),
         (["generate", "hyd", "--llm", "gpt4"], "did you mean hyde"),
-        (["generate", "hyde(gpt4)", "--llm", "gpt4"], "the LLM is named by --llm"),
+        (["generate", "hyde(gpt4)", "--llm", "o3-mini"], "name two LLMs"),
+        (["generate", "hyde"], "hyde names no LLM: r2med generate 'hyde(o3-mini)'"),
         (["generate", "hyde(rounds=1)", "--llm", "gpt4", "--rounds", "2"], "rounds is given twice"),
         (["generate", "hyde", "--llm", "author"], "no LLM 'author'"),
         (["generate", "hyde", "--llm", "gpt4,o3-mini"], "the texts of one LLM are generated at a time"),

@@ -32,6 +32,22 @@ def test_a_query_s_story_fits_one_screen(r2med: Command, tmp_path: Path) -> None
     assert len(ended.stdout.splitlines()) < 60
 
 
+def test_the_story_shows_every_relevant_passage_with_its_ranks(r2med: Command, tmp_path: Path) -> None:
+    documents = [{"id": f"d{number}", "text": f"cough number {number}"} for number in range(9)]
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (folder / "query.jsonl").write_text(json.dumps({"id": "q", "text": "cough"}))
+    relevant = [{"q_id": "q", "p_id": f"d{number}", "score": 1} for number in range(7)]
+    (folder / "qrels.jsonl").write_text("\n".join(map(json.dumps, relevant)))
+    r2med("run", "bm25", "--data", "./mine", "--out", "out")
+    [record] = (tmp_path / "out").rglob("*-*.json")
+    shown = r2med("why", record, "q", "--data", "./mine").stdout
+    assert [number for number in range(9) if f"relevant d{number}, grade 1: " in shown] == list(range(7))
+    table = shown.partition("rank after")[2]
+    assert all(f"\nd{number} " in table for number in range(7))
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

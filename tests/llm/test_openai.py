@@ -14,6 +14,7 @@ from r2med.engine.reporting import Progress, listening
 from r2med.llm.chat import Generation, RawAnswer
 from r2med.llm.costs import answers_cost
 from r2med.llm.journal import key_of
+from r2med.llm.openai_protocol import MalformedReply, Reply
 from r2med.net.http import Answer
 from support import chat_server as api
 from support.chat_models import PATIENT, ask, card, numbered, one, opened, texts
@@ -212,3 +213,13 @@ def test_an_answer_that_never_ends_is_stopped(server: Server, home: Path) -> Non
     first, second = opened(server, home, concurrency=1).complete(ask("asthma", "gout"))
     assert isinstance(first, Generation)
     assert "is larger than 16 MB" in one([second], "invalid").message
+
+
+def test_content_as_a_list_of_parts_is_their_text_and_other_parts_are_named() -> None:
+    reply = Reply()
+    parts = [{"type": "text", "text": "It is "}, {"type": "text", "text": "gout."}]
+    reply.take(json.dumps({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}).encode(), whole=True)
+    assert reply.answer(ask("q")[0], 0.1).content == "It is gout."
+    picture = {"choices": [{"message": {"content": [{"type": "image_url", "image_url": {}}]}}]}
+    with pytest.raises(MalformedReply, match="content has a part of type image_url, and only text is understood"):
+        Reply().take(json.dumps(picture).encode(), whole=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.errors import UserError
+from r2med.llm import openai
 from r2med.llm.chat import Failure, Generation
 from support import chat_server as api
 from support.chat_models import numbered, one, opened
@@ -150,6 +151,17 @@ def test_an_endpoint_that_never_says_a_word_is_given_up_after_a_dozen_attempts(s
     with pytest.raises(UserError, match=r"was silent for 0\.3 s, \d\d times and without one answer: is it running"):
         opened(server, home, concurrency=6, idle=0.3).complete(numbered(876))
     assert 12 <= len(server.requests) <= 30
+
+
+def test_a_silent_endpoint_is_mentioned_while_it_is_waited_for(
+    server: Server, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(openai, "NOTICE_SECONDS", 0.05)
+    server.script = [api.hang]
+    [outcome] = opened(server, home, idle=0.5, attempts=2).complete(numbered(1))
+    assert isinstance(outcome, Generation)
+    said = [record.message for record in caplog.records if "has not answered within" in record.message]
+    assert len(said) == 1 and "0.5 s of silence" in said[0]
 
 
 def test_a_long_retry_after_ends_the_run_in_one_line_instead_of_freezing_it(server: Server, home: Path) -> None:

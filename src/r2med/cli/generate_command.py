@@ -26,17 +26,18 @@ def generate(
     method: Annotated[
         str,
         typer.Argument(
-            help="hyde, query2doc, lamer or an agent; settings in parentheses, as in 'hyde(rounds=2, by=bge)'."
+            help="hyde, query2doc, lamer or an agent; the LLM and settings in parentheses: 'hyde(o3-mini, rounds=2)'."
         ),
     ],
     llm: Annotated[
         str,
         typer.Option(
-            help="The LLM that writes (r2med llms list), or any with --base-url.",
+            help="The LLM that writes, if the method does not name it (r2med llms list), or any with --base-url.",
             autocompletion=completion.llms,
             rich_help_panel=flags.LLMS,
+            show_default=False,
         ),
-    ],
+    ] = "",
     data: flags.Data = None,
     out: Annotated[
         Path,
@@ -65,7 +66,7 @@ def generate(
 
     store = setup.store
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
-    resolve_llm(llm, setup)
+    resolve_llm(call.arguments[0], setup)
     expander: Expander = stage(call, "expand").open(setup)
     datasets = [load(word, store) for word in flags.dataset_names(data)]
     _check_names(datasets)
@@ -89,8 +90,14 @@ def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
     call, *others = parse_stage(method)
     if others or call.name not in asking:
         raise UserError(f"{method} asks no LLM for texts{nearest(call.name, asking)}: {', '.join(asking)} do")
-    if call.arguments or call.depth is not None:
-        raise UserError(f"{call}: the LLM is named by --llm, and settings are written KEY=VALUE")
+    if len(call.arguments) > 1 or call.depth is not None:
+        raise UserError(f"{call}: it names one LLM, and settings are written KEY=VALUE")
+    named = call.arguments[0] if call.arguments else llm
+    if not named:
+        raise UserError(f"{call} names no LLM: r2med generate '{call.name}(o3-mini)', or --llm NAME (r2med llms list)")
+    if llm and named != llm:
+        raise UserError(f"{call} and --llm {llm} name two LLMs: the texts of one LLM are generated at a time")
+    llm = named
     if "query" in dict(call.settings):
         raise UserError(f"{call}: query says how texts are searched: give it to r2med run, which searches them")
     if len(llm_names([llm])) > 1:

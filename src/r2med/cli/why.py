@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 LETTERS = 480
 """Letters of a text that are shown."""
 SHOWN = 3
-"""Gold passages and written texts that are shown."""
+"""Texts that are shown at this length; of further relevant passages only the beginning."""
+FEWER_LETTERS = 120
 
 
 def why(
@@ -29,7 +30,7 @@ def why(
     ] = "",
     offline: flags.Offline = False,
 ) -> None:
-    """Show a question, what was written about it, the gold passages, and their rank before and after each stage."""
+    """Show a question, what was written about it, the relevant passages, and their rank before and after each stage."""
     from r2med.cli.console import console
     from r2med.results.story import explain
 
@@ -42,7 +43,7 @@ def _show(story: Story, output: Console) -> None:
     from r2med.measure import HEADLINE
     from r2med.text.highlight import Words
 
-    record, gold = story.record, story.gold[:SHOWN]
+    record, gold = story.record, story.gold
     value = record.per_query[story.query.id][str(HEADLINE)]
     output.print(
         plain(f"{record.dataset.name} {story.query.id}", "bold"),
@@ -56,23 +57,21 @@ def _show(story: Story, output: Console) -> None:
         if kinds := stage.failed.get(story.query.id):
             output.print(plain("failed: ", "bold") + plain(f"{stage.name}, {kinds}"))
     words = Words.of(story.query.text, story.generated)
-    for document in gold:
+    for number, document in enumerate(gold):
+        letters = LETTERS if number < SHOWN else FEWER_LETTERS
         output.print(
-            plain(f"gold {document.id}, grade {document.grade}: ", "bold") + marked(document.text, words, LETTERS)
+            plain(f"relevant {document.id}, grade {document.grade}: ", "bold") + marked(document.text, words, letters)
         )
         for source, of in (("the question", ("query", "both")), ("what was written alone", ("generated",))):
             common = [word for kind in of for word in shared(document.text, words)[kind]]
             if common or of[0] == "query":
                 output.print(plain(f"  shares with {source}: {', '.join(common) or 'nothing'}", "dim"))
-    if len(story.gold) > SHOWN:
-        output.print(plain(f"and {len(story.gold) - SHOWN} more gold passages", "dim"))
     output.print()
-    heads = [document.id for document in gold]
     depth = record.settings.get("k", "")
     rows = [
-        (name, *(f"{ranks[id]}" if id in ranks else f"> {depth}" for id in heads))
-        for name, ranks in story.ranks.items()
+        (document.id, *(str(ranks.get(document.id, f"> {depth}")) for ranks in story.ranks.values()))
+        for document in gold
     ]
-    output.print(table(("rank of gold after", *heads), rows, numbers=heads))
+    output.print(table(("rank after", *story.ranks), rows, numbers=tuple(story.ranks)))
     if output.is_terminal:
         output.print(plain(LEGEND, "dim"))

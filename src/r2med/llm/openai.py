@@ -34,6 +34,8 @@ _BILL = 5.0
 """Seconds for the bill after the end of an answer; then its tokens are counted roughly."""
 _LAST_BYTES = 0.5
 """Seconds for what may follow the end of a stream, so that its connection can be used again."""
+NOTICE_SECONDS = 15.0
+"""Seconds without any answer after which a line says what is waited for."""
 _DOZEN = 12
 """Failures alike, with no answer between them, after which an endpoint is given up."""
 _OF_THE_ENDPOINT = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
@@ -136,6 +138,14 @@ class _Call:
         async with Client(self.endpoint, self.policy.idle, key=key, refusal=self._refusal) as self.client:
             workers = [asyncio.create_task(self._work()) for _ in range(self.policy.concurrency)]
             try:
+                await asyncio.wait(workers, timeout=NOTICE_SECONDS)
+                if not self.answered and self.error is None and not all(worker.done() for worker in workers):
+                    log.warning(
+                        "%s has not answered within %g s: waiting, up to %g s of silence an attempt; Ctrl-C stops",
+                        self.endpoint.server,
+                        NOTICE_SECONDS,
+                        self.policy.idle,
+                    )
                 await asyncio.wait(workers)
             finally:
                 for worker in workers:  # only after Ctrl-C is any of them not done

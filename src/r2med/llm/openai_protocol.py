@@ -114,6 +114,8 @@ class Reply:
             (self._refusal, ("refusal",)),
         ):
             text = next((message[name] for name in names if message.get(name)), "")
+            if isinstance(text, list):
+                text = _joined_parts(text)
             if not isinstance(text, str):
                 raise MalformedReply(f"{names[0]} is no text")
             pieces.append(text)
@@ -133,6 +135,17 @@ class Reply:
         if all(type(count) is int and 0 <= count < self._MOST_TOKENS for count in counts):
             return counts[0], counts[1]  # type: ignore[return-value]
         return None
+
+
+def _joined_parts(parts: list[Any]) -> str:
+    """Return the text of a list of parts, as some servers send it. Raises MalformedReply if a part is no text."""
+    for part in parts:
+        if not isinstance(part, dict) or not isinstance(part.get("text"), str):
+            kind = part.get("type") if isinstance(part, dict) else None
+            raise MalformedReply(
+                f"content has a part of type {str(kind or 'unknown')[:40]}, and only text is understood"
+            )
+    return "".join(part["text"] for part in parts)
 
 
 def _error_status(error: Any) -> int:
