@@ -131,7 +131,7 @@ def test_a_corpus_alone_and_questions_alone_are_welcome(tmp_path: Path, notes: P
 def test_a_column_of_ids_that_repeat_is_told_by_name(tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text("id,text\na,first note\na,second note\n")
     [notice] = plan_import([tmp_path / "notes.csv"]).notices
-    assert "column 'id' has values that repeat or are missing: documents are numbered" in notice
+    assert "column 'id' has values that repeat or are missing ('a' in lines 2 and 3): documents are" in notice
 
 
 def test_columns_can_be_named_and_a_table_may_have_no_head(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ SHOWN = 3
 """Rows of each table that are shown."""
 LETTERS = 60
 """Letters of a cell that are shown."""
+UNUSED = 20
+"""Columns that are not used and that are named."""
 
 DOCUMENTS, QUESTIONS = "Columns of documents", "Columns of questions and judgements"
 
@@ -53,7 +55,15 @@ def tables(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The new folder.", show_default=False)],
     id: str = _column("id", "The id of a document.", DOCUMENTS),
-    text: str = _column("text", "Its text.", DOCUMENTS),
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Its text. May be repeated: the columns are joined under their headings.",
+            show_default=False,
+            rich_help_panel=DOCUMENTS,
+        ),
+    ] = None,
     title: str = _column("title", "Its title, which is searched as well.", DOCUMENTS),
     query: str = _column("query", "The question.", QUESTIONS),
     query_id: str = _column("query-id", "Its id.", QUESTIONS),
@@ -62,7 +72,24 @@ def tables(
     grade: str = _column("grade", "How relevant they are.", QUESTIONS),
     header: Annotated[
         bool | None,
-        typer.Option(help="Whether names of columns stand in the first row. Default: as it looks.", show_default=False),
+        typer.Option(help="Whether the first row holds names of columns. Default: as it looks.", show_default=False),
+    ] = None,
+    skip_rows: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Rows above the names of columns. May be repeated, once for each file. Default: as it looks.",
+            show_default=False,
+        ),
+    ] = None,
+    sheet: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A sheet of a workbook. May be repeated. Default: all that hold tables.",
+            show_default=False,
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether the columns are right.")] = False,
 ) -> None:
@@ -78,8 +105,10 @@ def tables(
     plan = plan_import(
         files,
         header=header,
+        skip_rows=skip_rows,
+        sheets=sheet or (),
         id=id,
-        text=text,
+        text=text or (),
         title=title,
         query=query,
         query_id=query_id,
@@ -122,24 +151,33 @@ def mteb(
 
 
 def _show(plan: Import) -> None:
-    """Print three rows of each table under what its columns were taken for, and what is not used."""
+    """Print three rows of each table under what its columns were taken for, what is not used, and counts."""
     from r2med.cli.console import console, plain, table
 
     output = console()
+    notices = plan.notices  # before anything is printed: what cannot be read ends here
     for part in plan.parts:
         output.print(plain(f"{part.table}: {part.kind}", "bold"))
-        heads = [f"{role.replace('_', '-')} = {column}" for role, column in part.columns.items()]
-        output.print(table(heads, _rows(part)))
-        unused = [column for column in part.table.columns if column not in part.columns.values()]
+        output.print(table(_heads(part), _rows(part)))
+        used = {*part.columns.values(), *part.texts}
+        unused = [column for column in part.table.columns if column not in used]
         if unused:
-            output.print(plain(f"not used: {', '.join(unused)}", "dim"))
+            output.print(plain(f"not used: {', '.join(unused[:UNUSED])}{', …' if len(unused) > UNUSED else ''}", "dim"))
         output.print()
-    for notice in plan.notices:
+    for notice in notices:
         output.print(plain(f"note: {notice}"), soft_wrap=True)
+    counts = ", ".join(f"{number:,} {kind}" for kind, number in plan.counts.items())
+    relevant = f" ({plan.relevant:,} say relevant)" if plan.counts["judgements"] else ""
+    output.print(plain(f"{counts}{relevant}"), soft_wrap=True)
+
+
+def _heads(part: Part) -> list[str]:
+    columns = {**part.columns, **({"text": " + ".join(part.texts)} if part.texts else {})}
+    return [f"{role.replace('_', '-')} = {column}" for role, column in columns.items()]
 
 
 def _rows(part: Part) -> list[list[str]]:
-    rows = [[row.get(column, "") for column in part.columns.values()] for row in part.table.sample[:SHOWN]]
+    rows = [list(part.cells(row).values()) for row in part.table.sample[:SHOWN]]
     texts = [[cell if isinstance(cell, str) else "; ".join(cell) for cell in row] for row in rows]
     short = [[" ".join(cell[: 4 * LETTERS].split()) for cell in row] for row in texts]
     return [[f"{cell[: LETTERS - 1]}…" if len(cell) > LETTERS else cell for cell in row] for row in short]

@@ -1,7 +1,8 @@
 """What the tables of a user hold: documents, questions or judgements, and which column is what.
 
-Names are a hint and contents decide where they can: an id column has no value twice, and a column of relevant documents
-holds ids of documents. What was guessed is shown before anything is written, and every column can be named.
+Names are a hint and contents decide where they can: an id column hardly ever has a value twice, and a column of
+relevant documents holds ids of documents. What was guessed is shown before anything is written, and every column can be
+named.
 """
 
 from __future__ import annotations
@@ -12,10 +13,25 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from r2med.data.table_files import Cell, Table
+from r2med.data.column_names import (
+    DOCUMENT_IDS,
+    NAMES,
+    OTHER_NAMES,
+    QUESTION_FILE,
+    QUESTION_IDS,
+    QUESTION_NAMES,
+    RELEVANCE_NAMES,
+    plain_name,
+)
+from r2med.data.grade_words import grade_of, is_grade
+from r2med.data.id_matching import Ids
+from r2med.data.running_text import text_columns
+from r2med.data.table import Cell, Table, flat
 from r2med.errors import UserError, nearest
 
 Kind = Literal["documents", "questions", "judgements"]
+Named = Mapping[str, str | Sequence[str]]
+"""The columns that the user named, by role. The text may be several."""
 
 ROLES: Mapping[Kind, tuple[str, ...]] = {
     "documents": ("id", "text", "title"),
@@ -24,46 +40,38 @@ ROLES: Mapping[Kind, tuple[str, ...]] = {
 }
 """What columns a table of each kind may have."""
 
-NAMES: Mapping[str, frozenset[str]] = {
-    role: frozenset(names.split())
-    for role, names in {
-        "id": "id docid documentid noteid passageid pid corpusid articleid pmid uid key nr no number",
-        "text": "text contents content passage body document note notes abstract article description paragraph chunk "
-        "report fulltext summary",
-        "title": "title titel heading headline subject section",
-        "query_id": "queryid qid questionid id nr no number",
-        "query": "query queries question questions text prompt case vignette",
-        "answer": "answer answers diagnosis solution expected",
-        "relevant": "relevant relevantid relevantids relevantdocs relevantdocuments relevantnotes positives gold "
-        "goldids docid docids documentid documentids noteid noteids passageid passageids corpusid pid evidence source",
-        "grade": "grade grades score relevance rel rating",
-        "links": "link links url urls reference references linked pages",
-    }.items()
-}
-"""What people call a column, in small letters without anything else."""
-
-_QUESTIONS = re.compile(r"quer|question|ask", re.IGNORECASE)
-_OF_QUESTIONS = frozenset({"query", "queries", "question", "questions"})
 _MOST = 0.5
 """The share of values above which a column counts as what most of its values are."""
-_SEPARATORS = (r"\n", ";", r"\|", ",", r"\s+")
+_SEPARATORS = (r"\n", ";", r"\|", ",", "/", r"\s+", r"\s+(?:and|und|et|y)\s+|,")
+_SURE = 4
+"""Separators that hardly any id contains, at the beginning of the list."""
+_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?|\d{1,2}:\d\d(:\d\d)?|\d+[.,]\d+")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A table, what it holds, and its column for each role that it has."""
+    """A table, what it holds, and its column for each role that it has; `texts` are all columns of its text."""
 
     table: Table
     kind: Kind
     columns: Mapping[str, str]
+    texts: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, Mapping[str, Cell]]]:
         """Yield the number of each row and its cells by role."""
         for line, row in self.table:
-            yield line, {role: row.get(column, "") for role, column in self.columns.items()}
+            yield line, self.cells(row)
+
+    def cells(self, row: Mapping[str, Cell]) -> Mapping[str, Cell]:
+        """Return the cells of a row by role; several texts are joined, each under its heading."""
+        cells = {role: row.get(column, "") for role, column in self.columns.items()}
+        if len(self.texts) > 1:
+            filled = [(column, text) for column in self.texts if (text := flat(row.get(column, "")))]
+            cells["text"] = "\n".join(f"{column}: {text}" for column, text in filled)
+        return cells
 
 
-def guess_parts(tables: Sequence[Table], named: Mapping[str, str]) -> list[Part]:
+def guess_parts(tables: Sequence[Table], named: Named) -> list[Part]:
     """Return what each table holds; `named` are the columns that the user named, by role.
 
     Raises UserError if a named column does not exist, or if there are no documents.
@@ -76,12 +84,14 @@ def guess_parts(tables: Sequence[Table], named: Mapping[str, str]) -> list[Part]
             "or name its column with --text"
         )
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
-    ids = set().union(*map(_ids, documents))
+    ids = Ids(word for part in documents for word in _ids(part))
     others = [
         Part(table, kind, _columns(table, kind, named, ids))
         for table, kind in zip(tables, kinds, strict=True)
         if kind != "documents"
     ]
+    for part in others:
+        _check_judgements(part)
     return [*documents, *others]
 
 
@@ -99,7 +109,7 @@ def question_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def split_ids(cell: Cell, known: Collection[str]) -> list[str]:
-    """Return the ids in a cell: a list, or a text in which separators stand between ids that are known."""
+    """Return the ids in a cell: a list, or a text with separators between ids that are known."""
     if not isinstance(cell, str):
         return [part.strip() for part in cell if part.strip()]
     text = cell.strip()
@@ -108,12 +118,13 @@ def split_ids(cell: Cell, known: Collection[str]) -> list[str]:
     if text[0] == "[" and text[-1] == "]":
         try:
             return [str(part).strip() for part in ast.literal_eval(text)]
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             text = text[1:-1]
     ways = [[part for each in re.split(separator, text) if (part := each.strip(" \"'"))] for separator in _SEPARATORS]
-    return max(
-        ways, key=lambda parts: sum(_without_grade(part, known)[0] in known for part in parts) / max(len(parts), 1)
-    )
+    shares = [sum(_without_grade(part, known)[0] in known for part in parts) / max(len(parts), 1) for parts in ways]
+    if not any(shares):  # none is known: the surest separator that is there
+        return next((parts for parts in ways[:_SURE] if len(parts) > 1), [text])
+    return ways[shares.index(max(shares))]
 
 
 def _without_grade(part: str, known: Collection[str]) -> tuple[str, str]:
@@ -123,72 +134,79 @@ def _without_grade(part: str, known: Collection[str]) -> tuple[str, str]:
 
 
 def graded_ids(cell: Cell, known: Collection[str]) -> list[tuple[str, str]]:
-    """Return each id in a cell with the grade that stands beside it, if one does."""
+    """Return each id in a cell with the grade beside it, if there is one."""
     return [_without_grade(part, known) for part in split_ids(cell, known)]
 
 
-_GRADES = {"yes": 1, "true": 1, "x": 1, "relevant": 1, "no": 0, "false": 0, "irrelevant": 0, "not relevant": 0}
-"""Grades that are words."""
+def named_texts(named: Named) -> tuple[str, ...]:
+    """Return the columns of text that the user named."""
+    texts = named.get("text", ())
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
-def grade_of(word: str) -> int | None:
-    """Return the grade that a word means: a whole number, or yes and no; None if it means none."""
-    text = word.strip().lower()
-    number = re.fullmatch(r"(-?\d{1,9})(?:[.,]0+)?", text)
-    return int(number[1]) if number else _GRADES.get(text)
+def _name(named: Named, role: str) -> str:
+    column = named.get(role, "")
+    return column if isinstance(column, str) else next(iter(column), "")
 
 
-def is_grade(cell: str) -> bool:
-    """Return whether all of a cell's words are grades; there may be one for each of several ids."""
-    return all(grade_of(word) is not None for word in re.split(r"[;|,]", cell))
-
-
-def _check_named(tables: Sequence[Table], named: Mapping[str, str]) -> None:
+def _check_named(tables: Sequence[Table], named: Named) -> None:
     columns = [column for table in tables for column in table.columns]
-    for role, column in named.items():
-        if column not in columns:
-            flag = role.replace("_", "-")
-            raise UserError(f"--{flag} {column}: no such column{nearest(column, columns)}: {', '.join(columns)}")
+    for role, given in named.items():
+        for column in (given,) if isinstance(given, str) else given:
+            if column not in columns:
+                flag = role.replace("_", "-")
+                shown = ", ".join(columns[:50])
+                raise UserError(f"--{flag} {column}: no such column{nearest(column, columns)}: {shown}")
 
 
-def _kinds(tables: Sequence[Table], named: Mapping[str, str]) -> list[Kind]:
+def _kinds(tables: Sequence[Table], named: Named) -> list[Kind]:
     """Return what each table holds; one that names the ids of another, beside its own, asks for what is in it."""
     kinds = [_kind(table, named) for table in tables]
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     for part in documents if len(documents) > 1 and "text" not in named else ():
-        ids = set().union(*(_ids(other) for other in documents if other is not part))
+        others = [other for other in documents if other is not part]
+        if any(other.table.columns == part.table.columns for other in others):
+            continue  # one table in two files or sheets
+        ids = Ids(word for other in others for word in _ids(other))
         if any(_holds(part.table, column, ids) for column in part.table.columns if column != part.columns.get("id")):
             kinds[tables.index(part.table)] = "questions"
     return kinds
 
 
-def _kind(table: Table, named: Mapping[str, str]) -> Kind:
+def _kind(table: Table, named: Named) -> Kind:
     """Return what a table holds: by the columns that the user named, else by names and contents."""
-    if named.get("query") in table.columns:
+    if _name(named, "query") in table.columns:
         return "questions"
-    if named.get("text") in table.columns:
+    if any(column in table.columns for column in named_texts(named)):
         return "documents"
-    names = {_plain(column) for column in table.columns}
-    longest = max(_words(table, column) for column in table.columns)
-    if longest < 2 and names & NAMES["query_id"] and names & NAMES["relevant"]:
+    names = {plain_name(column) for column in table.columns}
+    longest = max(_words(table, column, filled=True) for column in table.columns)
+    judging = names & NAMES["query_id"] and names & NAMES["relevant"]
+    asking = names & QUESTION_NAMES
+    if judging and (longest < 2 or (names & QUESTION_IDS and not asking and names & NAMES["grade"])):
         return "judgements"
-    if names & _OF_QUESTIONS or _QUESTIONS.search(table.sheet or table.path.stem):
+    if asking or QUESTION_FILE.search(table.sheet or table.path.stem):
         return "questions"
     asked = max(_share(table, column, lambda cell: cell.endswith("?")) for column in table.columns)
     return "questions" if asked > _MOST else "documents"
 
 
-def _documents(table: Table, named: Mapping[str, str]) -> Part:
-    return Part(table, "documents", _columns(table, "documents", named, ()))
+def _documents(table: Table, named: Named) -> Part:
+    columns = _columns(table, "documents", named, ())
+    given = tuple(column for column in named_texts(named) if column in table.columns)
+    if given:
+        return Part(table, "documents", columns, given)
+    free = [column for column in table.columns if column not in (columns.get("id"), columns.get("title"))]
+    return Part(table, "documents", columns, text_columns(table, free, columns["text"]))
 
 
-def _columns(table: Table, kind: Kind, named: Mapping[str, str], ids: Collection[str]) -> dict[str, str]:
+def _columns(table: Table, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:
     """Return role -> column of a table: first the text, the longest of those with its name or of all; then the rest."""
     text_role = "text" if kind == "documents" else "query"
     chosen: dict[str, str] = {}
     roles = ROLES[kind]
     for role in sorted(roles, key=lambda role: (role != text_role, roles.index(role))):
-        column = named[role] if named.get(role) in table.columns else None
+        column = _name(named, role) if _name(named, role) in table.columns else None
         if column is None and role not in named:
             free = [column for column in table.columns if column not in chosen.values()]
             column = _longest(table, free, role) if role == text_role else _column(table, free, role, ids)
@@ -198,65 +216,111 @@ def _columns(table: Table, kind: Kind, named: Mapping[str, str], ids: Collection
 
 
 def _longest(table: Table, free: Sequence[str], role: str) -> str:
-    by_name = [column for column in free if _plain(column) in NAMES[role]]
+    by_name = [column for column in free if plain_name(column) in NAMES[role]]
     return max(by_name or free, key=lambda column: _words(table, column))
 
 
 def _column(table: Table, free: Sequence[str], role: str, ids: Collection[str]) -> str | None:
     """Return the column of a role that is not the text's, if there is one."""
-    by_name = [column for column in free if _plain(column) in NAMES[role]]
+    by_name = [column for column in free if plain_name(column) in NAMES[role]]
     if role == "id":
-        one_word = [column for column in free if _is_id(table, column)]
-        return next(iter([column for column in by_name if column in one_word] or one_word), None)
+        return _id_column(table, free, by_name)
     holding = [column for column in free if _holds(table, column, ids)]
     if role == "query_id":
-        one_word = [column for column in by_name if _words(table, column) <= 1]
+        # A table of judgements may call both ids by names that any id has: those of questions come first.
+        one_word = sorted(
+            (column for column in by_name if _words(table, column) <= 1),
+            key=lambda column: plain_name(column) not in QUESTION_IDS,
+        )
         # Numbers of questions may be numbers of documents as well: then another column names the documents.
         others = NAMES["relevant"] | NAMES["grade"] | NAMES["answer"]
-        apart = [column for column in free if _is_id(table, column) and _plain(column) not in others]
+        apart = [column for column in free if _is_id(table, column) and plain_name(column) not in others]
         apart = [column for column in apart if column not in holding or len(holding) > 1]
         return next(iter(one_word or apart), None)
     if role == "relevant":
-        return next(iter([column for column in by_name if column in holding] or by_name or holding), None)
+        return _relevant_column(table, by_name, holding)
     if role == "grade":
         by_name = [column for column in by_name if _share(table, column, is_grade) > _MOST]
     return next(iter(by_name), None)
 
 
+def _id_column(table: Table, free: Sequence[str], by_name: Sequence[str]) -> str | None:
+    """Return the column of documents' ids: one that is called so, even if few values repeat, else the first of ids."""
+    exact = [column for column in free if _is_id(table, column)]
+    own = [column for column in by_name if plain_name(column) in DOCUMENT_IDS and _is_nearly_id(table, column)]
+    named = [column for column in by_name if column in exact]
+    nearly = [column for column in by_name if _is_nearly_id(table, column)]
+    return next(iter([column for column in own if column in exact] or own or named or nearly or exact), None)
+
+
+def _relevant_column(table: Table, by_name: Sequence[str], holding: Sequence[str]) -> str | None:
+    """Return the column that names relevant documents; verdicts that happen to be ids, such as 1, come last."""
+    named = [column for column in by_name if not _holds_verdicts(table, column)]
+    apart = [column for column in holding if not _holds_verdicts(table, column)]
+    both = [column for column in named if column in apart]
+    return next(iter(both or named or apart or holding), None)
+
+
+def _holds_verdicts(table: Table, column: str) -> bool:
+    """Return True if most cells say yes, no or a small number."""
+    return _share(table, column, lambda cell: (grade := grade_of(cell)) is not None and -1 <= grade <= 4) > _MOST
+
+
+def _check_judgements(part: Part) -> None:
+    """Raise UserError for a column that says how relevant documents are, but names none or in unknown words."""
+    used = set(part.columns.values())
+    for column in part.table.columns:
+        if column in used or plain_name(column) not in RELEVANCE_NAMES or not _words(part.table, column):
+            continue
+        if _share(part.table, column, is_grade) > _MOST:
+            if "relevant" not in part.columns:
+                why = "says what is relevant, and no column holds ids of documents"
+                raise UserError(f"{part.table}: column {column!r} {why}: name it with --relevant")
+        elif "grade" not in part.columns and _words(part.table, column) <= 2:
+            words = dict.fromkeys(word for row in part.table.sample if (word := flat(row.get(column, ""))))
+            shown = ", ".join(repr(word[:20]) for word in list(words)[:3])
+            raise UserError(f"{part.table}: column {column!r} holds {shown}: grades are 0, 1, 2, … or yes and no")
+
+
 def _holds(table: Table, column: str, ids: Collection[str]) -> bool:
-    """Return whether most cells of a column name an id."""
+    """Return True if most cells of a column name an id."""
     return _share(table, column, lambda cell: any(part in ids for part, _ in graded_ids(cell, ids))) > _MOST
 
 
-def _ids(part: Part) -> set[str]:
+def _ids(part: Part) -> tuple[str, ...]:
     column = part.columns.get("id")
-    return {word for _, row in part.table if (word := _word(row.get(column, "")))} if column else set()
+    return part.table.values(column) if column else ()
 
 
 def _is_id(table: Table, column: str) -> bool:
-    """Return whether a column has one word in every row, and none twice."""
-    values = [_word(row.get(column, "")) for row in table.sample]
-    return all(values) and len(set(values)) == len(values) and max(len(value.split()) for value in values) == 1
+    """Return True if a column has one word in every row, and none twice."""
+    values = [flat(row.get(column, "")) for row in table.sample]
+    return (
+        all(values)
+        and len(set(values)) == len(values)
+        and max(len(value.split()) for value in values) == 1
+        and plain_name(column) not in OTHER_NAMES
+        and not all(map(_DATE.fullmatch, values))
+    )
+
+
+def _is_nearly_id(table: Table, column: str) -> bool:
+    """Return True if there are more different values, of few words, than half of the rows."""
+    values = {value for row in table.sample if (value := flat(row.get(column, "")))}
+    return len(values) > _MOST * len(table.sample) and _words(table, column) <= 3
 
 
 def id_named(table: Table) -> str:
     """Return the column that is called as ids are, whatever it holds; empty if there is none."""
-    return next((column for column in table.columns if _plain(column) in NAMES["id"]), "")
+    return next((column for column in table.columns if plain_name(column) in NAMES["id"]), "")
 
 
-def _words(table: Table, column: str) -> float:
-    cells = [_word(row.get(column, "")) for row in table.sample]
+def _words(table: Table, column: str, filled: bool = False) -> float:
+    """Return how many words a cell has on average; those that are empty count unless only filled ones are asked for."""
+    cells = [cell for row in table.sample if (cell := flat(row.get(column, ""))) or not filled]
     return sum(len(cell.split()) for cell in cells) / max(len(cells), 1)
 
 
 def _share(table: Table, column: str, is_so: Callable[[str], bool]) -> float:
-    cells = [cell for row in table.sample if (cell := _word(row.get(column, "")))]
+    cells = [cell for row in table.sample if (cell := flat(row.get(column, "")))]
     return sum(map(is_so, cells)) / max(len(cells), 1)
-
-
-def _word(cell: Cell) -> str:
-    return (cell if isinstance(cell, str) else ";".join(cell)).strip()
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z]", "", name.lower())

@@ -1,23 +1,26 @@
-"""From the tables of a user to an R2MED folder: what they hold is guessed or told, and written whole or not at all."""
+"""From the tables of a user to an R2MED folder: what they hold is guessed or named, and written whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.data.columns import Kind, Part, grade_of, graded_ids, guess_parts, id_named
-from r2med.data.source_rows import HIGHEST_GRADE
-from r2med.data.table_files import Cell, open_tables
-from r2med.errors import UserError
+from r2med.data.columns import Kind, Named, Part, guess_parts
+from r2med.data.imported_documents import ImportedDocuments, read_documents
+from r2med.data.imported_judgements import ImportedJudgements, read_judgements
+from r2med.data.imported_questions import ImportedQuestions, read_questions
+from r2med.data.table import Reading
+from r2med.data.table_files import open_tables
+from r2med.data.workbooks import sheet_names
+from r2med.errors import UserError, nearest
 from r2med.store.files import sync, write_atomically
 from r2med.store.owners import process_name
-from r2med.text.unicode import is_unicode
 
 
 @dataclass(frozen=True)
@@ -25,17 +28,27 @@ class Import:
     """The tables of a dataset to be, and what their columns are taken for."""
 
     parts: tuple[Part, ...]
+    ids_named: bool = False
 
     @property
     def notices(self) -> list[str]:
-        """What was done about the files, and which rows get ids that they did not come with."""
-        lines = [notice for part in self.parts for notice in part.table.notices]
-        for part in self._of("documents"):
-            if "id" not in part.columns:
-                named = id_named(part.table)
-                why = f"column {named!r} has values that repeat or are missing" if named else "no column of ids"
-                lines.append(f"{part.table}: {why}: documents are numbered in their order (--id names a column)")
-        return lines
+        """What was done about the files, and which rows and cells do not fit."""
+        tables = [notice for part in self.parts for notice in part.table.notices]
+        return [*tables, *self._catalogue.notices, *self._asked.notices, *self._judged.notices]
+
+    @property
+    def counts(self) -> dict[Kind, int]:
+        """How many documents, questions and judgements there are."""
+        return {
+            "documents": len(self._catalogue.ids),
+            "questions": len(self._asked.questions),
+            "judgements": len(self._judged.grades),
+        }
+
+    @property
+    def relevant(self) -> int:
+        """How many judgements say that a document is relevant."""
+        return sum(grade > 0 for grade in self._judged.grades.values())
 
     def write(self, folder: Path) -> None:
         """Write the folder under its name. Raises UserError if it is there already, or a cell makes no sense."""
@@ -47,7 +60,7 @@ class Import:
                 # A file without rows would be a fault; one that is not there says that there are none yet.
                 if (first := next(rows, None)) is not None:
                     write_atomically(scratch / f"{name}.jsonl", map(_line, chain((first,), rows)))
-            scratch.replace(folder)
+            _take_name(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         sync(folder.parent)
@@ -55,66 +68,29 @@ class Import:
     def _of(self, kind: Kind) -> list[Part]:
         return [part for part in self.parts if part.kind == kind]
 
+    @cached_property
+    def _catalogue(self) -> ImportedDocuments:
+        judged = any("relevant" in part.columns for part in self.parts)
+        return read_documents(self._of("documents"), judged or self.ids_named)
+
+    @cached_property
+    def _asked(self) -> ImportedQuestions:
+        return read_questions(self._of("questions"))
+
+    @cached_property
+    def _judged(self) -> ImportedJudgements:
+        parts = [*self._of("questions"), *self._of("judgements")]
+        return read_judgements(parts, self._asked, self._catalogue.ids)
+
     def _documents(self) -> Iterator[dict[str, str]]:
-        number = 0
-        for part in self._of("documents"):
-            for line, row in part.rows():
-                number += 1
-                identifier = (_text(row.get("id", "")).strip() or f"row-{line}") if "id" in row else str(number)
-                title = _text(row.get("title", ""))
-                yield {"id": identifier, **({"title": title} if title else {}), "text": _text(row["text"])}
-
-    @cached_property
-    def _ids(self) -> frozenset[str]:
-        return frozenset(row["id"] for row in self._documents())
-
-    @cached_property
-    def _questions(self) -> Mapping[tuple[Path, str, int], str]:
-        """The id of the question in each row: its own, else a number; rows of one text are one question."""
-        ids: dict[tuple[Path, str, int], str] = {}
-        numbered: dict[str, str] = {}
-        for part in self._of("questions"):
-            for line, row in part.rows():
-                own = _text(row.get("query_id", "")).strip()
-                made = numbered.setdefault(_text(row["query"]), f"q{len(numbered) + 1}")
-                ids[part.table.path, part.table.sheet, line] = own or made
-        return ids
+        yield from self._catalogue.documents()
 
     def _queries(self) -> Iterator[dict[str, str]]:
-        seen: set[tuple[str, str]] = set()
-        for part in self._of("questions"):
-            for line, row in part.rows():
-                identifier, text = self._questions[part.table.path, part.table.sheet, line], _text(row["query"])
-                if text and (identifier, text) not in seen:  # a row for each relevant document repeats the question
-                    seen.add((identifier, text))
-                    answer = _text(row.get("answer", ""))
-                    yield {"id": identifier, "text": text, **({"answer": answer} if answer else {})}
+        yield from self._asked.questions.values()
 
     def _qrels(self) -> Iterator[dict[str, Any]]:
-        for part in (*self._of("questions"), *self._of("judgements")):
-            if "relevant" not in part.columns:
-                continue
-            for line, row in part.rows():
-                key = (part.table.path, part.table.sheet, line)
-                query = self._questions.get(key) or _text(row.get("query_id", "")).strip()
-                for document, grade in self._judged(part, line, row):
-                    yield {"q_id": query, "p_id": document, "score": grade}
-
-    def _judged(self, part: Part, line: int, row: Mapping[str, Cell]) -> Iterable[tuple[str, int]]:
-        """Yield the documents that a row names, with their grades: beside the id, in a column of grades, else 1."""
-        pairs = graded_ids(row["relevant"], self._ids)
-        cell = row.get("grade", "")
-        grades = cell if isinstance(cell, list) else cell.replace(";", "|").split("|")
-        if len(grades) == 1:
-            grades = grades * len(pairs)
-        if len(grades) != len(pairs) and pairs:
-            raise UserError(f"{part.table.path}:{line}: {len(pairs)} documents and {len(grades)} grades")
-        for (document, beside), word in zip(pairs, grades, strict=False):
-            grade = grade_of(beside or word or "1")
-            if grade is None or abs(grade) > HIGHEST_GRADE:
-                column = part.columns.get("grade", "")
-                raise UserError(f"{part.table.path}:{line}: {column} {word[:40]!r} is no grade: 0, 1, 2, … or yes, no")
-            yield document, grade
+        for (query, document), grade in self._judged.grades.items():
+            yield {"q_id": query, "p_id": document, "score": grade}
 
 
 def require_new(folder: Path) -> None:
@@ -123,23 +99,61 @@ def require_new(folder: Path) -> None:
         raise UserError(f"{folder} is there already: name another folder, or remove it first")
 
 
-def plan_import(files: Sequence[Path | str], *, header: bool | None = None, **columns: str) -> Import:
+def _take_name(scratch: Path, folder: Path) -> None:
+    try:
+        scratch.replace(folder)
+    except OSError:
+        require_new(folder)  # another import was faster
+        raise
+
+
+def plan_import(
+    files: Sequence[Path | str],
+    *,
+    header: bool | None = None,
+    skip_rows: Sequence[int] | int | None = None,
+    sheets: Sequence[str] = (),
+    **columns: str | Sequence[str],
+) -> Import:
     """Return what an import of these files would make of them.
 
-    `columns` names columns by what they are: id, text and title of documents; query_id, query, answer, relevant and
-    grade of questions. What is not named is guessed. Raises UserError if a file cannot be read.
+    `columns` names columns by what they are: id, text (one or several) and title of documents; query_id, query, answer,
+    relevant and grade of questions. What is not named is guessed. `skip_rows` is the number of rows above the names of
+    columns, for all files or for each; `sheets` are the sheets of workbooks that are read. Raises UserError if a file
+    cannot be read.
     """
     if not files:
         raise UserError("import needs files: r2med import notes.csv questions.xlsx -o mine")
-    tables = [table for file in dict.fromkeys(map(Path, files)) for table in open_tables(file, header)]
-    return Import(tuple(guess_parts(tables, {role: column for role, column in columns.items() if column})))
+    paths = list(dict.fromkeys(map(Path, files)))
+    _check_sheets(paths, sheets)
+    skipped = _skipped(paths, skip_rows)
+    readings = [Reading(header, skip, tuple(sheets)) for skip in skipped]
+    tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
+    named: Named = {role: column for role, column in columns.items() if column}
+    return Import(tuple(guess_parts(tables, named)), "id" in named)
 
 
-def _text(cell: Cell) -> str:
-    return cell.strip() if isinstance(cell, str) else "\n".join(cell).strip()
+def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Sequence[int | None]:
+    if skip_rows is None or isinstance(skip_rows, int):
+        return [skip_rows] * len(paths)
+    if len(skip_rows) <= 1:
+        return [*skip_rows, None][:1] * len(paths)
+    if len(skip_rows) != len(paths):
+        raise UserError(f"--skip-rows: {len(skip_rows)} numbers for {len(paths)} files: give one for all, or one each")
+    return skip_rows
+
+
+def _check_sheets(paths: Sequence[Path], sheets: Sequence[str]) -> None:
+    if not sheets:
+        return
+    books = [path for path in paths if path.suffix.lower() in (".xlsx", ".xlsm") and path.is_file()]
+    names = [name for path in books for name in sheet_names(path)]
+    for sheet in sheets:
+        if sheet not in names:
+            raise UserError(
+                f"--sheet {sheet}: no such sheet{nearest(sheet, names)}: {', '.join(names) or 'no workbook'}"
+            )
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
-    text = json.dumps(row, ensure_ascii=False)
-    # A lone surrogate has no bytes in UTF-8: escaped, it is found by the check of the data.
-    return (text if is_unicode(text) else json.dumps(row)).encode() + b"\n"
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"

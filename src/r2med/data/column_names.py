@@ -1,0 +1,117 @@
+"""What people call the columns of documents, questions and judgements, in English, German, French and Spanish."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+_GENERIC_IDS = frozenset("id nr no number nummer num numero key uid lfdnr lfd ref code".split())
+_DOCUMENT_IDS = frozenset(
+    "docid documentid noteid passageid pid corpusid articleid pmid reportid recordid sampleid accession "
+    "accessionnumber filename "
+    "dokumentid doknr dokumentnr dokumentennummer befundid befundnr befundnummer berichtid berichtnr berichtsnummer "
+    "notizid fallid fallnr fallnummer probennr probennummer auftragsnummer auftragsnr "
+    "iddocument docno nodocument numerodocument idnote idcompterendu nocompterendu numerocompterendu identifiant "
+    "nodossier numerodossier iddossier "
+    "iddocumento nodocumento numerodocumento idnota idinforme ninforme nodeinforme numerodeinforme numeroinforme "
+    "identificador".split()
+)
+_QUESTION_IDS = frozenset(
+    "queryid qid questionid questionno questionnr questionnumber frageid fragenr fragennr fragenummer anfrageid "
+    "idquestion noquestion numeroquestion idpregunta nopregunta npregunta numeropregunta numerodepregunta".split()
+)
+_QUESTIONS = frozenset(
+    "query queries question questions frage fragen anfrage fragestellung pregunta preguntas consulta requete".split()
+)
+_RELEVANT = frozenset("relevant relevante relevantes relevants pertinent pertinente pertinents pertinentes".split())
+
+NAMES: Mapping[str, frozenset[str]] = {
+    "id": _GENERIC_IDS | _DOCUMENT_IDS,
+    "text": frozenset(
+        "text contents content passage body document note notes abstract article description paragraph chunk report "
+        "fulltext summary freetext findings finding impression conclusion history indication notetext reporttext "
+        "befund befundtext befunde bericht berichtstext notiz freitext verlauf beurteilung anamnese epikrise arztbrief "
+        "fragestellung indikation zusammenfassung beschreibung dokument "
+        "texte compterendu rapport observation observations contenu resume antecedents motif resultat resultats "
+        "texto informe nota contenido descripcion hallazgos resumen conclusiones antecedentes motivo observaciones "
+        "juicioclinico".split()
+    ),
+    "title": frozenset(
+        "title heading headline subject section titel betreff uberschrift ueberschrift titre objet titulo "
+        "asunto".split()
+    ),
+    "query_id": _QUESTION_IDS | (_GENERIC_IDS - {"ref", "code"}),
+    "query": _QUESTIONS | {"text", "prompt", "case", "vignette", "texte", "texto"},
+    "answer": frozenset(
+        "answer answers diagnosis solution expected antwort antworten diagnose losung loesung reponse reponses "
+        "diagnostic respuesta respuestas diagnostico solucion".split()
+    ),
+    "relevant": _RELEVANT
+    | _DOCUMENT_IDS
+    | frozenset(
+        "relevantid relevantids relevantdocs relevantdocuments relevantnotes positives gold goldids docids documentids "
+        "noteids passageids evidence source document note report "
+        "relevantedokumente relevantebefunde relevanteberichte relevantenotizen treffer beleg belege quelle quellen "
+        "befundnummern befund bericht dokument "
+        "documentspertinents documentpertinent comptesrenduspertinents notespertinentes sources compterendu "
+        "documentosrelevantes informesrelevantes notasrelevantes fuente fuentes documento informe nota".split()
+    ),
+    "grade": _RELEVANT
+    | frozenset(
+        "grade grades score relevance rel rating isrelevant label judgement judgment "
+        "relevanz bewertung urteil istrelevant pertinence estpertinent jugement relevancia esrelevante "
+        "pertinencia puntuacion calificacion".split()
+    ),
+    "links": frozenset("link links url urls reference references linked pages".split()),
+}
+"""Role -> what people call its column, as `plain_name` writes it."""
+
+QUESTION_NAMES = _QUESTIONS
+"""Names that only a column of questions has."""
+
+QUESTION_IDS = _QUESTION_IDS
+"""Names that only a column of questions' ids has."""
+
+DOCUMENT_IDS = _DOCUMENT_IDS
+"""Names that only a column of documents' ids has."""
+
+RELEVANCE_NAMES = _RELEVANT | {
+    "relevance",
+    "isrelevant",
+    "relevanz",
+    "istrelevant",
+    "pertinence",
+    "relevancia",
+    "grade",
+}
+"""Names under which a column that says how relevant a document is must not be overlooked."""
+
+OTHER_NAMES = frozenset(
+    "date time age sex gender patient patientid name firstname ward author doctor department unit value result "
+    "datum uhrzeit alter geschlecht patientenid patid patientennr vorname station arzt abteilung einheit wert klinik "
+    "heure sexe nom prenom service medecin unite valeur dateexamen "
+    "fecha hora edad sexo paciente nombre apellidos medico servicio unidad valor resultado "
+    "comment comments kommentar commentaire comentario bemerkung remarque".split()
+)
+"""Names of columns that are neither searched nor judged, but that tell the names of columns from data."""
+
+ALL_NAMES = frozenset().union(*NAMES.values(), OTHER_NAMES) - {"no", "x"}
+"""Every known name; `no` is an answer as often as a number."""
+
+COVER_SHEET = re.compile(
+    r"^(cover|title|legend|read.?me|info|about|codebook|data.?dictionary|lookup|deckblatt|titelblatt|legende|hinweise?"
+    r"|erl[aä]uterung|page de garde|couverture|l[ée]gende|lisez|portada|car[aá]tula|leyenda|instrucciones"
+    r"|instructions?|anleitung|metadat(a|en|os))(?![^\W\d_])",
+    re.IGNORECASE,
+)
+"""How sheets are called that explain the others."""
+
+QUESTION_FILE = re.compile(r"quer|question|ask|frage|pregunta|consulta|requ[eê]te", re.IGNORECASE)
+"""How files and sheets of questions are called."""
+
+
+def plain_name(name: str) -> str:
+    """Return a name in small letters without accents or anything else: `N.º de informe` is `nodeinforme`."""
+    folded = unicodedata.normalize("NFKD", name.replace("ß", "ss").lower())
+    return re.sub(r"[^a-z]", "", folded)

@@ -1,0 +1,131 @@
+"""The judgements of an import: which documents a row names, and how relevant they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from r2med.data.columns import Part, graded_ids
+from r2med.data.grade_words import grade_of, is_mark
+from r2med.data.id_matching import Ids
+from r2med.data.imported_documents import rows_named
+from r2med.data.imported_questions import ImportedQuestions, row_key
+from r2med.data.source_rows import HIGHEST_GRADE
+from r2med.data.table import Cell, flat
+from r2med.errors import UserError
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ImportedJudgements:
+    """Grades by (question, document), and what did not fit."""
+
+    grades: Mapping[Pair, int]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass
+class _JudgedRows:
+    """What is found while the judgements are read."""
+
+    grades: dict[Pair, int] = field(default_factory=dict)
+    first: dict[Pair, str] = field(default_factory=dict)
+    respelt: dict[str, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    unasked: list[str] = field(default_factory=list)
+    ungraded: list[str] = field(default_factory=list)
+    rows: int = 0
+    documents: int = 0
+
+
+def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: Ids) -> ImportedJudgements:
+    """Return the judgements.
+
+    Raises UserError if none names a document or a question that is there, if a cell is no grade, or if a pair has two.
+    """
+    found, questions = _JudgedRows(), Ids(asked.questions)
+    for part in parts:
+        if "relevant" in part.columns:
+            _read(found, part, asked, questions, documents)
+    if found.unknown and len(found.unknown) == found.documents:
+        example = next(iter(documents))
+        raise UserError(
+            f"no judgement names a document: {rows_named(found.unknown)}; ids of documents are like {example!r}"
+        )
+    if found.unasked and questions and len(found.unasked) == found.rows:
+        example = next(iter(questions))
+        raise UserError(
+            f"no judgement names a question: {rows_named(found.unasked)}; ids of questions are like {example!r}"
+        )
+    return ImportedJudgements(found.grades, tuple(_notices(found)))
+
+
+def _read(found: _JudgedRows, part: Part, asked: ImportedQuestions, questions: Ids, documents: Ids) -> None:
+    column = part.columns.get("grade")
+    marked = column is not None and all(
+        is_mark(cell) for row in part.table.sample if (cell := flat(row.get(column, "")))
+    )
+    above = ""
+    for line, row in part.rows():
+        where = part.table.at(line)
+        own = asked.rows.get(row_key(part, line)) or flat(row.get("query_id", "")) or above
+        above = own
+        query = questions.find(own)
+        pairs = list(_judged(part, where, row, documents, "0" if marked else ""))
+        found.rows += bool(pairs)
+        if pairs and query is None:
+            found.unasked.append(f"{where} ({own[:40]!r})")
+        elif query != own and query is not None:
+            found.respelt[own] = query
+        for document, grade in pairs:
+            _add(found, where, query or own, document, grade, documents)
+
+
+def _add(found: _JudgedRows, where: str, query: str, word: str, grade: int | None, documents: Ids) -> None:
+    found.documents += 1
+    document = documents.find(word)
+    if document is None:
+        found.unknown.append(f"{where} ({word[:40]!r})")
+    elif document != word:
+        found.respelt[word] = document
+    if grade is None:
+        found.ungraded.append(f"{where} ({word[:40]!r})")
+        return
+    pair = (query, document or word)
+    earlier = found.first.setdefault(pair, where)
+    if found.grades.setdefault(pair, grade) != grade:
+        both = f"question {query!r} and document {pair[1]!r}"
+        raise UserError(f"{where}: {both} have grade {grade} here and {found.grades[pair]} in {earlier}: keep one")
+
+
+def _judged(
+    part: Part, where: str, row: Mapping[str, Cell], documents: Ids, unwritten: str
+) -> Iterator[tuple[str, int | None]]:
+    """Yield the documents that a row names, with their grades: beside the id, in a column of grades, else 1."""
+    pairs = graded_ids(row["relevant"], documents)
+    cell = row.get("grade", "")
+    grades = cell if isinstance(cell, list) else cell.replace(";", "|").split("|")
+    if len(grades) == 1:
+        grades = grades * len(pairs)
+    if len(grades) != len(pairs) and pairs:
+        raise UserError(f"{where}: {len(pairs)} documents and {len(grades)} grades: give one for all, or one each")
+    for (document, beside), word in zip(pairs, grades, strict=False):
+        said = beside or word.strip() or (unwritten if "grade" in part.columns else "1")
+        grade = grade_of(said)
+        if said and (grade is None or abs(grade) > HIGHEST_GRADE):
+            column = part.columns.get("grade", "")
+            raise UserError(f"{where}: {column} {said[:40]!r} is no grade: 0, 1, 2, … or yes, no")
+        yield document, grade
+
+
+def _notices(found: _JudgedRows) -> Iterator[str]:
+    if found.respelt:
+        shown = [f"{word!r} is {identifier!r}" for word, identifier in found.respelt.items()]
+        yield f"ids that differ in zeros only are taken as the same: {rows_named(shown)}"
+    if found.unknown:
+        yield f"ids that no document has, and that count as never found: {rows_named(found.unknown)}"
+    if found.unasked:
+        yield f"ids that no question has, and that are not scored: {rows_named(found.unasked)}"
+    if found.ungraded:
+        yield f"documents without a grade are left out: {rows_named(found.ungraded)}"

@@ -1,0 +1,141 @@
+"""One table of a user: the names of its columns, its rows with their lines, and what cells hold as text."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from r2med.errors import UserError
+from r2med.text.unicode import is_unicode
+
+SAMPLE = 500
+"""Rows that columns are judged by."""
+
+MAX_COLUMNS = 2_000
+"""Columns that a table may have. Each one is judged by its cells, so that a hostile file would take hours."""
+
+MAX_CELL = 1 << 24
+"""Characters that a cell may have. A file without line ends must not fill the memory."""
+
+Cell = str | list[str]
+Row = tuple[int, Mapping[str, Cell]]
+"""The line or number of a row, for messages, and its cells by column."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the user said about the layout of a file; what was not said is recognised."""
+
+    header: bool | None = None
+    skip_rows: int | None = None
+    sheets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a file, or of a sheet of a workbook. It is read anew each time it is iterated over."""
+
+    path: Path
+    columns: tuple[str, ...]
+    read: Callable[[], Iterator[Row]]
+    sheet: str = ""
+    notices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.path.name}, sheet {self.sheet}" if self.sheet else self.path.name
+
+    def at(self, line: int) -> str:
+        """Return the name of a row for messages."""
+        return f"{self.path.name}, sheet {self.sheet}, row {line}" if self.sheet else f"{self.path.name}:{line}"
+
+    def __iter__(self) -> Iterator[Row]:
+        line = 0
+        try:
+            for line, row in self.read():
+                self._check(line, row)
+                yield line, row
+        except UserError:
+            raise
+        except (RecursionError, ValueError, OSError, LookupError, TypeError) as error:
+            # Readers meet damage wherever it is in the file, each with an exception of its own.
+            after = f" after {self.at(line)}" if line else ""
+            raise UserError(f"{self}: cannot be read{after} ({_cause(error)}): save the table again") from None
+
+    def _check(self, line: int, row: Mapping[str, Cell]) -> None:
+        for column, cell in row.items():
+            text = cell if isinstance(cell, str) else "".join(cell)
+            if len(text) > MAX_CELL:
+                raise UserError(
+                    f"{self.at(line)}: column {column!r} has {len(text):,} characters; {MAX_CELL:,} are read"
+                )
+            if not is_unicode(text):
+                fault = "holds half of a character (a lone surrogate)"
+                raise UserError(f"{self.at(line)}: column {column!r} {fault}: remove it, or save the file as UTF-8")
+
+    @cached_property
+    def sample(self) -> tuple[Mapping[str, Cell], ...]:
+        """The first rows."""
+        return tuple(row for _, row in itertools.islice(self, SAMPLE))
+
+    def values(self, column: str) -> tuple[str, ...]:
+        """Return the filled cells of a column. They are read once."""
+        if column not in self._values:
+            self._values[column] = tuple(word for _, row in self if (word := flat(row.get(column, ""))))
+        return self._values[column]
+
+    @cached_property
+    def _values(self) -> dict[str, tuple[str, ...]]:
+        return {}
+
+
+def flat(cell: Cell) -> str:
+    """Return a cell as one string."""
+    return (cell if isinstance(cell, str) else ";".join(cell)).strip()
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"invalid {error.encoding.upper()}"
+    return str(error)[:200] or type(error).__name__
+
+
+def text_of(value: Any) -> Cell:
+    """Return what a cell says: numbers as one types them, lists of values as lists of strings."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, list | tuple):
+        return [cell if isinstance(cell, str) else " ".join(cell) for cell in map(text_of, value)]
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "isoformat"):  # a date
+        return str(value.isoformat()).removesuffix("T00:00:00")
+    return str(value)
+
+
+def column_names(cells: Sequence[Any]) -> tuple[str, ...]:
+    """Return distinct names of columns; those without one are numbered."""
+    names: dict[str, None] = {}
+    for number, cell in enumerate(cells, 1):
+        name = " ".join(str(text_of(cell)).split()) or f"column {number}"
+        while name in names:
+            name = f"{name} {number}"
+        names[name] = None
+    return tuple(names)
+
+
+def check_width(path: Path, width: int) -> None:
+    """Raise UserError if a table has more columns than are read."""
+    if width > MAX_COLUMNS:
+        raise UserError(f"{path}: {width:,} columns; at most {MAX_COLUMNS:,} are read: keep those that matter")

@@ -1,0 +1,123 @@
+"""Where the table begins in a file of rows: titles above the names of columns, the names, or data at once."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from r2med.data.column_names import ALL_NAMES, plain_name
+from r2med.data.table import SAMPLE, Cell, Reading, Row, Table, check_width, column_names
+from r2med.errors import UserError
+
+LONGEST_HEAD = 60
+"""Letters that the name of a column may have; a longer first cell is a text, and the table has no head."""
+LAST_TITLE = 30
+"""Rows at the top among which the names of columns are looked for."""
+_SENTENCE = re.compile(r"\S+\s+\S+\s+.*\S[.?!]", re.DOTALL)
+_NUMBER = re.compile(r"[\d\s.,:/+-]*\d[\d\s.,:/+-]*")
+
+GridRow = tuple[int, list[Cell]]
+"""The line of a row, and its cells from left to right."""
+
+
+def headed_table(
+    path: Path, grid: Callable[[], Iterator[GridRow]], reading: Reading, sheet: str = "", separator: str = ""
+) -> Table:
+    """Return the table in a grid of cells whose blank rows are left out: titles are skipped, columns are named.
+
+    With a separator between the cells, a row that is longer than the first is an error: a text holds the separator.
+    """
+    below = reading.skip_rows or 0
+    start = [row for row in itertools.islice(grid(), SAMPLE + LAST_TITLE + below) if row[0] > below]
+    titles = (
+        title_rows([cells for _, cells in start]) if reading.skip_rows is None and reading.header is not False else 0
+    )
+    rows = start[titles:]
+    first = rows[0][1] if rows else []
+    has_header = (
+        looks_like_header(first, [cells for _, cells in rows[1:]]) if reading.header is None else reading.header
+    )
+    # In a workbook the names may end before the data does; a cell beyond both belongs to no column.
+    width = max((_width(cells) for _, cells in rows), default=0)
+    width = min(width, len(first)) if separator else width
+    check_width(path, width)
+    head = [*first[:width], *[""] * (width - len(first))]
+    columns = column_names(head if has_header else [""] * width)
+    begin = rows[0][0] + int(has_header) if rows else 0
+
+    def read() -> Iterator[Row]:
+        for line, cells in grid():
+            if line < begin:
+                continue
+            if any(map(_filled, cells[width:])):
+                raise UserError(f"{table.at(line)}: {_too_wide(cells, width, separator)}")
+            yield line, dict(zip(columns, [*cells[:width], *[""] * (width - len(cells))], strict=True))
+
+    table = Table(path, columns, read, sheet)
+    return replace(table, notices=tuple(_notices(table, start[:titles], has_header, reading)))
+
+
+def _too_wide(cells: Sequence[Cell], width: int, separator: str) -> str:
+    hint = f"put texts that hold {separator!r} or line ends in quotes" if separator else "give each column a name"
+    return f"{_width(cells)} cells where the first row has {width}: {hint}"
+
+
+def _notices(table: Table, titles: Sequence[GridRow], has_header: bool, reading: Reading) -> Iterator[str]:
+    if titles:
+        said = next(str(cell) for cell in titles[0][1] if _filled(cell))[:LONGEST_HEAD]
+        lines = "1 row" if len(titles) == 1 else f"{len(titles)} rows"
+        yield f"{table}: {lines} above the names of columns left out, from {said!r} on (--skip-rows 0 keeps them)"
+    if reading.header is None and not has_header:
+        yield f"{table}: the first row looks like data, so columns are numbered (--header if it holds their names)"
+
+
+def title_rows(rows: Sequence[Sequence[Cell]]) -> int:
+    """Return how many rows at the top are titles: they fill fewer cells than the names of columns below them."""
+    filled = [sum(map(_filled, cells)) for cells in rows]
+    typical = statistics.median_high(filled) if filled else 0
+    if typical < 2:
+        return 0
+    known = [sum(plain_name(str(cell)) in ALL_NAMES for cell in cells) for cells in rows[:LAST_TITLE]]
+    best = max(known)
+    number = known.index(best) if best >= 2 else next(n for n, count in enumerate(filled) if 2 * count > typical)
+    if number >= LAST_TITLE or any(count >= filled[number] for count in filled[:number]):
+        return 0
+    return number if looks_like_header(rows[number], rows[number + 1 :]) else 0
+
+
+def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
+    """Return True if a row holds names of columns: none is a number or like the data in the rows below."""
+    names = [str(cell).strip() for cell in cells if _filled(cell)]
+    if not names or any(len(name) > LONGEST_HEAD or _NUMBER.fullmatch(name) for name in names):
+        return False
+    if len(cells) == 1:  # a list of texts, one a line, mostly begins with the first of them
+        return len(names[0].split()) == 1 and len(names[0]) <= LONGEST_HEAD // 2
+    known = sum(plain_name(name) in ALL_NAMES for name in names)
+    if known > 1 or not below:
+        return True
+    if any(_like_column(cells, below, column) for column in range(len(cells))):
+        return False
+    return bool(known) or (len(set(names)) == len(names) and not any(map(_SENTENCE.fullmatch, names)))
+
+
+def _like_column(cells: Sequence[Cell], below: Sequence[Sequence[Cell]], column: int) -> bool:
+    """Return True if the cell has the shape of those below it, as n1 is like n2 and n31."""
+    shape = _shape(cells[column])
+    shapes = [_shape(row[column]) for row in below if column < len(row) and _filled(row[column])]
+    return "9" in shape and bool(shapes) and shapes.count(shape) >= 0.9 * len(shapes)
+
+
+def _shape(cell: Cell) -> str:
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", str(cell)[:LONGEST_HEAD].strip()))
+
+
+def _width(cells: Sequence[Cell]) -> int:
+    return max((number for number, cell in enumerate(cells, 1) if _filled(cell)), default=0)
+
+
+def _filled(cell: Cell) -> bool:
+    return bool(cell if isinstance(cell, list) else cell.strip())

@@ -1,0 +1,161 @@
+"""Excel workbooks: the sheets that hold tables, each read once, within limits that a small hostile file cannot pass."""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from r2med.data.column_names import ALL_NAMES, COVER_SHEET, plain_name
+from r2med.data.table import MAX_COLUMNS, Cell, Reading, Table, text_of
+from r2med.data.table_heads import GridRow, headed_table
+from r2med.errors import MissingExtraError, UserError
+
+MAX_ROWS = 1_048_576
+"""Rows of a sheet in Excel."""
+MAX_CELLS = 50_000_000
+"""Cells of a sheet that are read; those between filled cells count."""
+SMALL_PART = 1 << 26
+"""Bytes of XML that any part of a workbook may have, however well it was packed."""
+MAX_RATIO = 100
+"""How much larger than its packed form a larger part may be; real ones are 3 to 30 times as large."""
+MAX_PART = 1 << 31
+
+_ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#WERT!", "#BEZUG!"})
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+"""Characters that XML cannot hold, as Excel writes them; line ends from Windows are the commonest."""
+
+
+def read_workbook(path: Path, reading: Reading) -> list[Table]:
+    """Return the tables of a workbook: the sheets that were named, else all but covers, legends and hidden ones."""
+    _check_size(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about parts of the workbook that are not read here
+        visible = _sheets(path)
+        sheets = [name for name in visible if not reading.sheets or name in reading.sheets]
+        tables = [_table(path, name, reading) for name in sheets]
+    if reading.sheets:
+        return tables
+    return _without_covers(tables, [name for name, shown in visible.items() if not shown])
+
+
+def sheet_names(path: Path) -> list[str]:
+    """Return the names of a workbook's sheets."""
+    _check_size(path)
+    return list(_sheets(path))
+
+
+def _check_size(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise _unreadable(path, error) from None
+    for part in parts:
+        ratio = part.file_size / max(part.compress_size, 1)
+        if part.file_size > MAX_PART or (part.file_size > SMALL_PART and ratio > MAX_RATIO):
+            size = f"{part.filename} unpacks to {part.file_size / 1e6:,.0f} MB, {ratio:,.0f} times its size"
+            raise UserError(f"{path}: {size}: save it again as CSV if it is a table")
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    return UserError(f"{path}: not a readable workbook ({str(error)[:200]}): save it again as .xlsx or CSV")
+
+
+def _open(path: Path) -> Any:
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise MissingExtraError(f"{path.name}: reading Excel", "excel") from None
+    try:
+        return load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    except Exception as error:  # whatever the library raises for a broken archive, it means one thing to a user
+        raise _unreadable(path, error) from None
+
+
+def _sheets(path: Path) -> dict[str, bool]:
+    """Return the names of the sheets, and whether each is shown."""
+    book = _open(path)
+    try:
+        return {sheet.title: sheet.sheet_state == "visible" for sheet in book.worksheets}
+    finally:
+        book.close()
+
+
+def _table(path: Path, sheet: str, reading: Reading) -> Table:
+    @cache
+    def grid() -> tuple[GridRow, ...]:
+        # The library keeps the texts of all cells in any case, and is slow: the rows are kept as well.
+        return tuple(_rows(path, sheet))
+
+    return headed_table(path, lambda: iter(grid()), reading, sheet)
+
+
+def _rows(path: Path, sheet: str) -> Iterator[GridRow]:
+    """Yield the number and the cells of every row that is not blank."""
+    book, line, cells = _open(path), 0, 0
+    try:
+        worksheet = book[sheet]
+        worksheet.reset_dimensions()  # programs write wrong ones, and rows outside of them would be lost
+        for line, values in enumerate(worksheet.iter_rows(values_only=True), 1):
+            cells += len(values)
+            if line > MAX_ROWS or cells > MAX_CELLS or len(values) > MAX_COLUMNS:
+                raise UserError(_too_large(path, sheet, line, len(values)))
+            if any(value not in (None, "") for value in values):
+                yield line, _texts(values)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"{path.name}, sheet {sheet}: cannot be read after row {line} ({str(error)[:100]}): save it again as CSV"
+        ) from None
+    finally:
+        book.close()
+
+
+def _too_large(path: Path, sheet: str, line: int, width: int) -> str:
+    where = f"{path.name}, sheet {sheet}, row {line}"
+    if line > MAX_ROWS:
+        return f"{where}: Excel's last row is {MAX_ROWS:,}: copy the table into a new workbook"
+    if width > MAX_COLUMNS:
+        return f"{where}: {width:,} columns; at most {MAX_COLUMNS:,} are read: keep those that matter"
+    return f"{where}: more than {MAX_CELLS:,} cells: copy the table into a new workbook, or save it as CSV"
+
+
+def _texts(values: Sequence[Any]) -> list[Cell]:
+    cells = list(map(_text, values))
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _text(value: Any) -> Cell:
+    if isinstance(value, str):
+        return "" if value in _ERRORS else _ESCAPED.sub(_character, value).replace("\r\n", "\n")
+    return text_of(value)
+
+
+def _character(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _without_covers(tables: Sequence[Table], hidden: Sequence[str]) -> list[Table]:
+    """Return the tables without hidden sheets and those that explain the others; what is left out is a notice."""
+    named = [table for table in tables if any(plain_name(column) in ALL_NAMES for column in table.columns)]
+    explaining = [
+        table
+        for table in tables
+        if table.sheet in hidden or COVER_SHEET.search(table.sheet) or (named and table not in named)
+    ]
+    kept = [table for table in tables if table not in explaining]
+    left_out = [table.sheet for table in explaining if table.columns]
+    if not kept or not left_out:
+        return kept or list(tables)
+    names = ", ".join(left_out)
+    notice = f"{kept[0].path.name}: sheets left out: {names} (--sheet NAME reads a sheet)"
+    return [replace(kept[0], notices=(notice, *kept[0].notices)), *kept[1:]]
