@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from r2med.data.column_names import ALL_NAMES, plain_name
-from r2med.data.table import MAX_CELL, Reading, Table, check_width
+from r2med.data.table import MAX_CELL, MAX_COLUMNS, Reading, Table, check_width
 from r2med.data.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
 from r2med.errors import UserError
 
@@ -97,11 +97,14 @@ def _is_mostly_utf8(path: Path) -> bool:
 
 def _separator(lines: Sequence[str], path: Path) -> str:
     """Return what separates the cells; empty where each line is one cell."""
-    best = ("", (False, 0.0, 0))
+    best, too_wide = ("", (False, 0.0, 0)), 0
     for separator in SEPARATORS:
         try:
             rows = [row for row in csv.reader(lines, delimiter=separator) if any(map(str.strip, row))]
         except csv.Error:
+            continue
+        if rows and len(rows[0]) > MAX_COLUMNS:  # a table that is too wide, or a long text that is full of commas
+            too_wide = max(too_wide, len(rows[0])) if all(len(row) == len(rows[0]) for row in rows) else too_wide
             continue
         titles = title_rows([list(row) for row in rows[:200]])
         head, rows = rows[titles] if rows else [], rows[titles:]
@@ -113,7 +116,7 @@ def _separator(lines: Sequence[str], path: Path) -> str:
         named = width > 1 and max(map(len, head)) <= LONGEST_HEAD // 2 and head[-1][-1:] not in (".", "?")
         if width > 1 and (alike > 0.9 or named or known):
             best = max(best, (separator, (known, alike, width)), key=lambda pair: pair[1])
-    check_width(path, best[1][2])
+    check_width(path, best[1][2] or too_wide)
     return best[0]
 
 

@@ -74,7 +74,7 @@ class Table:
                 raise UserError(
                     f"{self.at(line)}: column {column!r} has {len(text):,} characters; {MAX_CELL:,} are read"
                 )
-            if not is_unicode(text):
+            if not is_unicode(f"{column}{text}"):
                 fault = "holds half of a character (a lone surrogate)"
                 raise UserError(f"{self.at(line)}: column {column!r} {fault}: remove it, or save the file as UTF-8")
 
@@ -138,4 +138,4 @@ def column_names(cells: Sequence[Any]) -> tuple[str, ...]:
 def check_width(path: Path, width: int) -> None:
     """Raise UserError if a table has more columns than are read."""
     if width > MAX_COLUMNS:
-        raise UserError(f"{path}: {width:,} columns; at most {MAX_COLUMNS:,} are read: keep those that matter")
+        raise UserError(f"{path}: more than {MAX_COLUMNS:,} columns: keep those that matter")
