@@ -96,9 +96,39 @@ def test_without_a_token_the_server_may_be_called_by_the_names_of_loopback(app, 
     assert request(app, json=BODY, headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8000", "localhost.evil.example", "", "[::2]"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example:8000", "localhost.evil.example", "", "[::2]", "[::1].evil.com", "[::1"],
+)
 def test_without_a_token_a_page_that_points_its_own_name_here_is_refused(app, host):
     assert "127.0.0.1" in detail_of(request(app, json=BODY, headers={"Host": host}), 403)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    ],
+)
+def test_a_page_of_another_site_is_refused_whatever_it_asks(app, method, headers):
+    assert request(app, method, json=BODY, headers=headers).status_code == 403
+
+
+def test_pages_of_the_server_itself_are_answered(app):
+    own = {"Origin": "http://127.0.0.1", "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    assert request(app, json=BODY, headers=own).status_code == 200
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert request(app, "GET", "/", headers=followed).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+@pytest.mark.parametrize("path", ["/retrieve", "/search", "/nowhere"])
+def test_a_post_that_is_not_json_is_refused(app, kind, path):
+    detail_of(request(app, url=path, content=b'{"queries": ["iron"]}', headers={"Content-Type": kind}), 415)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,13 @@ from r2med.errors import UserError
 from r2med.serve.http_server import bind
 from support.datasets import r2med_folder
 from support.processes import PATIENCE, wait_for
-from support.serving import SearchR1Client, gated_model, serving
+from support.serving import SearchR1Client, gated_model, limited, serving
 
 BODY = {"queries": ["iron"], "topk": 1, "return_scores": True}
 DEMO = "demo/IIYi-Clinical"
 HALF_A_HEAD = b"GET /hea"
-HALF_A_BODY = b'POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"queries'
+HEAD = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+HALF_A_BODY = HEAD % 100 + b'{"queries'
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,8 @@ def read_to_the_end(connection):
 
 def as_http(body, **headers):
     encoded = json.dumps(body).encode()
-    lines = ["POST /retrieve HTTP/1.1", "Host: localhost", f"Content-Length: {len(encoded)}"]
+    lines = ["POST /retrieve HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    lines += [f"Content-Length: {len(encoded)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + encoded
 
@@ -144,14 +146,13 @@ def test_ten_megabytes_are_refused_and_the_client_can_read_why(demo, chunked):
     body = b" " * 10_000_000
     with demo.client() as http:
         content = (body[at : at + 65_536] for at in range(0, len(body), 65_536)) if chunked else body
-        answer = http.post("/retrieve", content=content)
+        answer = http.post("/retrieve", content=content, headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
         assert answer.json() == {"detail": "the request is larger than this server takes, 1,048,576 bytes"}
         assert http.post("/retrieve", json=BODY).status_code == 200
 
 
 def test_a_wrong_content_length_harms_nobody(demo):
-    head = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
     body = json.dumps(BODY).encode()
 
     def answer_to(sent):
@@ -160,8 +161,8 @@ def test_a_wrong_content_length_harms_nobody(demo):
             connection.shutdown(socket.SHUT_WR)
             return read_to_the_end(connection)
 
-    assert answer_to(head % 10 + body).startswith(b"HTTP/1.1 400")
-    answer_to(head % (len(body) + 10) + body)  # the server waits for more, and nobody is left to read an answer
+    assert answer_to(HEAD % 10 + body).startswith(b"HTTP/1.1 400")
+    answer_to(HEAD % (len(body) + 10) + body)  # the server waits for more, and nobody is left to read an answer
     assert answer_to(b"\x16\x03\x01 this is not HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
     with demo.client() as http:
         assert http.get("/health").json()["status"] == "ok"
@@ -184,6 +185,25 @@ def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_lo
         code, written = server.stop()
     assert code == 0
     assert "Traceback" not in written and len(written.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("command", ["review", "board"])
+def test_idle_connections_do_not_starve_the_pages_of_review_and_board(command, tmp_path, r2med):
+    if command == "review":
+        candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
+        (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate) + "\n")
+        words = ["review", tmp_path / "candidates.jsonl"]
+    else:
+        assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
+        words = ["board", tmp_path / "results", "--out", tmp_path / "site", "--serve"]
+    with limited(256, *words) as server, ExitStack() as stack:
+        for number in range(400):
+            stack.enter_context(connect(server, (b"", HALF_A_HEAD)[number % 2]))
+        for _ in range(3):
+            assert stack.enter_context(server.client()).get("/").status_code == 200
+        code, written = server.stop()
+    assert code == 0
+    assert "Traceback" not in written and len(written.splitlines()) <= 4
 
 
 def test_a_request_is_refused_where_all_connections_are_at_work(tmp_path):
@@ -220,7 +240,7 @@ def test_a_head_that_is_not_completed_is_a_408(impatient):
         b"GET /health HTTP/1.1\r\nX-Slow: ",  # a head
         b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health HTTP/1.1\r\nX-Slow: ",  # the head after an answer
         b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n",  # a body that was refused
-        b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n",  # a body that is read
+        HEAD % 9999,  # a body that is read
     ],
 )
 def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(impatient, begun):
@@ -305,11 +325,12 @@ def test_an_answer_that_is_read_slowly_arrives_whole(home):
 
 def test_a_stopped_server_exits_with_0_and_without_a_word(home):
     with serving(DEMO, "--access-log", R2MED_HOME=home) as server, server.client() as http:
-        http.get("/health")
+        http.get("/health", params={"token": "s3cret"})
         code, written = server.stop(signal.SIGINT)  # with a connection open
     assert code == 0
     assert "Traceback" not in written
     assert '"GET /health HTTP/1.1" 200' in written  # what --access-log is for
+    assert "s3cret" not in written
 
 
 def test_a_busy_server_refuses_what_it_cannot_serve_and_finishes_the_running_search_when_stopped(tmp_path):

@@ -85,11 +85,6 @@ def test_unknown_keys_are_ignored(app):
     assert ask(app, queries=["iron"], topk=1, user="agent 7") == ask(app, queries=["iron"], topk=1)
 
 
-def test_the_content_type_does_not_matter(app):
-    answer = request(app, content=b'{"queries": ["iron"]}', headers={"content-type": "text/plain"})
-    assert answer.status_code == 200
-
-
 def test_a_score_that_is_no_number_is_never_sent():
     with pytest.raises(ValueError):
         write_response([[Hit("d", "\ntext", float("nan"))]], scores=True)

@@ -16,7 +16,8 @@ def requests(app: FastAPI, *calls: dict[str, Any], **client: Any) -> list[httpx.
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", **client) as session:
+        settings = {"headers": {"Content-Type": "application/json"}, **client}
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", **settings) as session:
             return await asyncio.gather(*(session.request(**call) for call in calls))
 
     return asyncio.run(ask())

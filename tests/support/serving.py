@@ -72,6 +72,13 @@ def serving(*arguments: str | Path, files: int | None = None, **changes: str | P
         yield Served(process, first_line(process))
 
 
+@contextmanager
+def limited(files: int, *words: str | Path, **changes: str | Path) -> Iterator[Served]:
+    """Yield the server of any command that takes --port, with a limit of open files."""
+    with started(["-c", _LIMITED, str(files), *words, "--port", "0"], **changes) as process:
+        yield Served(process, first_line(process))
+
+
 _LIMITED = """
 import resource, sys
 files = int(sys.argv.pop(1))

@@ -43,8 +43,19 @@ def board(
         print(printable(f"The board: {make()}"))
         return
     from r2med.board.live_preview import Preview
+    from r2med.errors import MissingExtraError
+
+    try:
+        from r2med.serve.http_server import bind
+        from r2med.serve.preview_app import serve_preview
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
+            raise
+        raise MissingExtraError("r2med board --serve", "serve") from None
 
     watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
-    preview = Preview(make, out, watched, port)
-    print(f"{preview.url} · Ctrl-C stops", flush=True)
-    preview.run()
+    listener = bind("127.0.0.1", port, None)
+    preview = Preview(make, out, watched)
+    listener.listen()  # a person who reads the line may come at once
+    print(f"{listener.url}/ · Ctrl-C stops", flush=True)
+    serve_preview(preview, listener)

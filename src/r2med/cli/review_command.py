@@ -43,8 +43,9 @@ def review(
     if import_ is not None or export is not None:
         return
     try:
-        from r2med.serve.http_server import bind
-        from r2med.serve.review_app import create_review_app, serve_review
+        from r2med.serve.http_server import GuardedServer, bind
+        from r2med.serve.request_limits import Limits
+        from r2med.serve.review_app import create_review_app
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
             raise
@@ -54,4 +55,5 @@ def review(
     with ReviewBook(reviews_file(source)) as book:
         listener.listen()  # whoever reads the line may come at once
         print(printable(f"{listener.url}/ · {source}, {len(items):,} candidates · Ctrl-C stops"), flush=True)
-        serve_review(create_review_app(ReviewDesk(items, book), source.resolve().name), listener)
+        app = create_review_app(ReviewDesk(items, book), source.resolve().name)
+        GuardedServer(app, Limits(), lambda: None).serve_at(listener)

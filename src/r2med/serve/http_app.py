@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import re
 from collections.abc import Awaitable, Mapping, Sequence
 from importlib import resources
 from typing import Any, TypeVar
@@ -108,7 +109,6 @@ def create_app(
     @app.post("/search", summary="Ask a system", response_model=None, responses=_ANSWERS, openapi_extra=_QUESTION)
     async def search(request: Request) -> Response:
         """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
-        check_json(request)
         asked, system = read_question(await read_body(request, limits), systems, limits)
         response = await _unless_gone(request, _answered(answers, system, asked, deadline))
         budget = system.system.setup.budget
@@ -142,11 +142,12 @@ def create_app(
     return app
 
 
-def check_json(request: Request) -> None:
-    """Raise HTTPError unless JSON is sent. A form of another site's page can send none: what it cannot do is to spend
-    the money, or to speak in the name, of whoever looks at it."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise HTTPError(415, "send JSON, with the header Content-Type: application/json")
+def _check_json(headers: Headers) -> HTTPError | None:
+    """Return an error unless JSON is sent. A form of another site's page can send none: it cannot spend the money, or
+    speak in the name, of the person who looks at it."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+        return None
+    return HTTPError(415, "send JSON, with the header Content-Type: application/json")
 
 
 def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
@@ -175,7 +176,11 @@ async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, 
 
 
 class Guard:
-    """Middleware that answers 401 without the token or, where there is none, 403 to other names of this machine."""
+    """Middleware that refuses a request before its body is read, whatever its method and path.
+
+    401 without the token; where there is none, 403 if the request is for another host name or comes from another
+    site's page; 415 for a POST that is not JSON, which is all that a form of another site can send.
+    """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app = app
@@ -183,16 +188,21 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it before its body is read."""
-        error = self._check(Headers(scope=scope)) if scope["type"] == "http" else None
+        error = None
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            error = self._check(headers) or (_check_json(headers) if scope["method"] == "POST" else None)
         await (self._app if error is None else refusal(error))(scope, receive, send)
 
     def _check(self, headers: Headers) -> HTTPError | None:
         if self._token is None:
             # A web page may have its own name point at this machine and so read, through its visitor's
             # browser, what is served here; the name it was called by gives it away.
-            if is_loopback(_host(headers.get("host", ""))):
-                return None
-            return HTTPError(403, "without a token this server answers only to localhost, 127.0.0.1 and [::1]")
+            if not is_loopback(_host(headers.get("host", ""))):
+                return HTTPError(403, "without a token this server answers only to localhost, 127.0.0.1 and [::1]")
+            if _is_from_another_site(headers):
+                return HTTPError(403, "this server answers only to its own pages and to programs of this machine")
+            return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         # Headers are decoded as Latin-1; back to bytes, they are what was sent. Compared in constant time.
         is_right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
@@ -213,10 +223,19 @@ def is_loopback(host: str) -> bool:
 
 
 def _host(header: str) -> str:
-    """Return a Host header without its port."""
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]
+    """Return a Host header without its port; nothing if it is no host and port, as [::1].example.com is not."""
+    parts = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::\d*)?", header)
+    return (parts[1] or parts[2]) if parts else ""
+
+
+def _is_from_another_site(headers: Headers) -> bool:
+    """Return True if a page of another origin sent the request. A link that a person follows is no such request."""
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != headers.get("host"):
+        return True
+    # Browsers send no Origin for a <script> or an image of another site, but say this.
+    is_cross = headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
+    return is_cross and headers.get("sec-fetch-mode") != "navigate"
 
 
 def refusal(error: HTTPError) -> Response:
@@ -306,6 +325,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"model": Detail, "description": "Not UTF-8, or not JSON."},
     408: {"model": Detail, "description": "The request took too long to arrive."},
     413: {"model": Detail, "description": "The request is too large."},
+    415: {"model": Detail, "description": "The request is not sent as JSON."},
     422: {"model": Detail, "description": "A field is wrong, or asks for too much."},
     500: {"model": Detail, "description": "The search failed."},
     503: {"model": Detail, "description": "Too many are waiting, or the server is stopping; Retry-After says when."},
@@ -314,7 +334,6 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     **_RESPONSES,
     200: {"model": SearchResponse, "description": "The answer, or in one line why there is none (status, problem)."},
-    415: {"model": Detail, "description": "The request is not sent as JSON."},
     503: {"model": Detail, "description": "Too many are being answered, or the server is stopping."},
 }
 _ANSWERS.pop(500)

@@ -103,25 +103,7 @@ def serve(
     queue: SearchQueue = app.state.queue
     answers: AnswerPool = app.state.answers
     limits: Limits = app.state.limits
-    config = _Config(
-        app,
-        replace(limits, connections=_affordable(limits.connections)),
-        http=_Connection,  # one implementation, the tested one, whatever else is installed
-        ws="none",
-        lifespan="off",
-        loop="asyncio",
-        log_config=None,
-        log_level="error",
-        access_log=access_log,
-        server_header=False,
-        proxy_headers=False,
-        backlog=_ACCEPTED_AT_ONCE,  # asyncio accepts as many at once; the socket's own backlog is the listener's
-        timeout_graceful_shutdown=grace + 2,
-    )
-    if access_log:
-        _print_to_stderr(logging.getLogger("uvicorn.access"))
-    listener.listen()
-    _Server(config, (queue, answers), ready, grace).run(sockets=[listener.socket])
+    GuardedServer(app, limits, ready, (queue, answers), grace=grace, access_log=access_log).serve_at(listener)
     if queue.is_searching or answers.is_busy:
         # A search that does not end must not keep the process, and Python must not tear down what a library's
         # threads are using: that ends in a crash now and then.
@@ -149,9 +131,17 @@ def _affordable(connections: int) -> int:
 def _print_to_stderr(logger: logging.Logger) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.addFilter(_without_query)
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    """Leave out what follows a question mark: it may be a token that somebody sends where it does not belong."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(arg.partition("?")[0] if isinstance(arg, str) else arg for arg in record.args)
+    return True
 
 
 class _Config(uvicorn.Config):
@@ -160,15 +150,50 @@ class _Config(uvicorn.Config):
         self.limits = limits
 
 
-class _Server(uvicorn.Server):
+class GuardedServer(uvicorn.Server):
+    """The one server of `serve`, `review` and `board --serve`: idle and slow clients cannot exhaust it.
+
+    Who may ask what is checked by the application's `Guard`.
+    """
+
     def __init__(
-        self, config: _Config, queues: Sequence[SearchQueue | AnswerPool], ready: Callable[[], None], grace: int
+        self,
+        app: FastAPI,
+        limits: Limits,
+        ready: Callable[[], None],
+        queues: Sequence[SearchQueue | AnswerPool] = (),
+        *,
+        grace: int = GRACE,
+        access_log: bool = False,
     ) -> None:
-        super().__init__(config)
+        super().__init__(
+            _Config(
+                app,
+                replace(limits, connections=_affordable(limits.connections)),
+                http=_Connection,  # one implementation, the tested one, whatever else is installed
+                ws="none",
+                lifespan="off",
+                loop="asyncio",
+                log_config=None,
+                log_level="error",
+                access_log=access_log,
+                server_header=False,
+                proxy_headers=False,
+                backlog=_ACCEPTED_AT_ONCE,  # what asyncio accepts at once; the listener has its own backlog
+                timeout_graceful_shutdown=grace + 2,
+            )
+        )
         self._queues = queues
         self._ready = ready
         self._grace = grace
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def serve_at(self, listener: Listener) -> None:
+        """Serve until SIGINT or SIGTERM, or until `should_exit` is set."""
+        if self.config.access_log:
+            _print_to_stderr(logging.getLogger("uvicorn.access"))
+        listener.listen()
+        self.run(sockets=[listener.socket])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and call `ready`."""

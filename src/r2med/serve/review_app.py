@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
-import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -17,8 +16,7 @@ from r2med.board.site import data_script
 from r2med.build.review_book import ConflictError
 from r2med.build.review_desk import ReviewDesk, View
 from r2med.build.reviews import Verdict
-from r2med.serve.http_app import PAGE_HEADERS, Guard, check_json, page_file, read_body, refusal
-from r2med.serve.http_server import Listener
+from r2med.serve.http_app import PAGE_HEADERS, Guard, page_file, read_body, refusal
 from r2med.serve.request_limits import HTTPError, Limits
 
 _LIMITS = Limits(body=1 << 16)
@@ -111,7 +109,6 @@ def create_review_app(desk: ReviewDesk, title: str) -> FastAPI:
 
 async def _read(request: Request, kind: type[_Body]) -> _Body:
     """Return the body of a request. Raises HTTPError if it is not JSON, or says something else than it may."""
-    check_json(request)
     try:
         return kind.model_validate_json(await read_body(request, _LIMITS))
     except ValidationError as error:
@@ -121,12 +118,6 @@ async def _read(request: Request, kind: type[_Body]) -> _Body:
 
 def _json(value: View, status: int = 200) -> Response:
     return JSONResponse(value, status, {"Cache-Control": "no-store"})
-
-
-def serve_review(app: FastAPI, listener: Listener) -> None:
-    """Serve until Ctrl-C. A verdict that was answered is on the disk, however this ends."""
-    settings: dict[str, Any] = {"lifespan": "off", "log_config": None, "log_level": "error", "server_header": False}
-    uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listener.socket])
 
 
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
