@@ -30,7 +30,7 @@ HEAD = """# Every field of every card
 
 Made from the declarations by `python docs/make_reference.py`; a test checks that it is up to date.
 A card is a TOML file named after what it describes, in the folder of its kind
-([contributing](../CONTRIBUTING.md)). A field without a default must be there.
+(`CONTRIBUTING.md` in the repository has examples). A field without a default must be there.
 """
 
 

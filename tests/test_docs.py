@@ -137,3 +137,38 @@ def test_the_extras_of_bridges_are_tried_everywhere_and_the_tests_leave_them_out
     assert not any(";" in package for extra in ("mteb", "pyterrier") for package in declared[extra])
     named = [line for line in declared["test"] if re.search(r"[\[,](?:mteb|pyterrier)[\],]", line)]
     assert named and all("platform_machine != 'aarch64'" in line for line in named)
+
+
+_LINK = re.compile(r"\]\(((?!https?:|mailto:)[^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def test_the_site_has_a_first_page_and_links_only_to_its_own_files() -> None:
+    """What `mkdocs build --strict` refuses: a link out of docs/, to no file, or to no heading."""
+    docs = ROOT / "docs"
+    assert "- Home: index.md" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    faults = []
+    for page in docs.glob("*.md"):
+        text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for target, anchor in _LINK.findall(text):
+            file = (docs / target).resolve() if target else page
+            if not file.is_relative_to(docs) or not file.is_file():
+                faults.append(f"{page.name}: {target}")
+            elif anchor and anchor not in headings(file):
+                faults.append(f"{page.name}: {target}#{anchor}")
+    assert faults == []
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings as Markdown makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
+
+
+def test_the_readme_says_how_to_get_it_how_to_cite_it_and_where_texts_are_kept() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "git clone https://REPLACE-WITH" in text and "arXiv:2505.14558" in text and "r2med cite" in text
+    assert all(word in text for word in ("R2MED_HOME", "--without-texts", "r2med cache clear --dataset"))
+    assert max(line.count("](docs/") for line in text.splitlines()) <= 6, "a table, not a paragraph of links"
+    assert all((ROOT / target).exists() for target, _ in _LINK.findall(text))
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert {Path(target).name for target, _ in _LINK.findall(text)} >= pages

@@ -1,4 +1,4 @@
-"""`evaluate(system, dataset)`: expand, look for the record, search, rerank, score, write; each is done once."""
+"""`evaluate(system, dataset)`: expand, look for the record, search, rerank, score, write."""
 
 from __future__ import annotations
 
