@@ -31,3 +31,8 @@ def test_a_system_is_a_transformer_that_scores_there_as_here() -> None:
     record = evaluate("rm3 → bm25", DATA)
     assert table["ndcg_cut_10"][0] == pytest.approx(record.mean["nDCG@10"])
     assert table["recall_5"][0] == pytest.approx(record.mean["R@5"])
+
+
+def test_objects_print_as_what_they_are() -> None:
+    assert repr(Retriever("bm25", DATA, k=5)) == f"Retriever('bm25', '{DATA}', k=5)"
+    assert repr(pt.get_dataset(f"r2med:{DATA}")) == f"PyTerrierDataset('{DATA}')"

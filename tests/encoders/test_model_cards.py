@@ -4,7 +4,7 @@ import pytest
 
 from r2med.cards import read_cards
 from r2med.data.dataset_cards import cards
-from r2med.encoders.model_cards import MODELS, ModelCard
+from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.errors import UserError
 from r2med.llm.llm_cards import LLMS
 
@@ -175,3 +175,8 @@ def test_unknown_names_offer_the_nearest():
     with pytest.raises(UserError, match="did you mean bge"):
         MODELS.card("bgee")
     assert "medcpt:published" in MODELS
+
+
+def test_a_model_without_a_card_is_told_the_other_ways_to_run_it():
+    with pytest.raises(UserError, match=r"hf:ORG/NAME and mteb:ORG/NAME run others"):
+        resolve_card("jina-v3")

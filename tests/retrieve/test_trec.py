@@ -63,6 +63,7 @@ def test_a_written_line_is_what_trec_eval_reads(tmp_path):
         ("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n", ":2: document 'd' comes twice"),
         ("q Q0 d 1 0.5\n", ":1: 5 columns instead of 6"),
         ("q Q0 d 1 high t\n", ":1: score 'high' is not a number"),
+        ("q Q0 d 1 1_000 t\n", ":1: score '1_000' is not a number"),
         ("q Q0 d 1 nan t\n", ":1: score 'nan' is not a number"),
         (b"\xff\xfe\x00", "UTF-8"),
         (gzip.compress(b"q Q0 d 1 0.5 t\n" * 50, mtime=0)[:-9], "not a TREC run"),

@@ -38,6 +38,9 @@ class PyTerrierDataset(pt.datasets.Dataset):  # type: ignore[misc]
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
 
+    def __repr__(self) -> str:
+        return f"PyTerrierDataset({self.dataset.name!r})"
+
     def get_corpus_iter(self, verbose: bool = True) -> Iterator[dict[str, str]]:
         """Yield the documents."""
         return ({"docno": identifier, "text": text} for identifier, text in self.dataset.corpus)
@@ -59,6 +62,9 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         self.system = System.parse(system) if isinstance(system, str) else system
         self.dataset = data if isinstance(data, Dataset) else load(data)
         self.k = k
+
+    def __repr__(self) -> str:
+        return f"Retriever({str(self.system)!r}, {self.dataset.name!r}, k={self.k})"
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Search; ranks begin with 0, as PyTerrier's do, and other columns of the queries stay."""

@@ -98,7 +98,11 @@ LLMs = Annotated[
 ]
 BaseURL = Annotated[
     str | None,
-    typer.Option(help="An OpenAI-compatible endpoint for any model.", show_default=False, rich_help_panel=LLMS),
+    typer.Option(
+        help="An OpenAI-compatible endpoint for any LLM. Embedding APIs: OPENAI_BASE_URL, VOYAGE_BASE_URL.",
+        show_default=False,
+        rich_help_panel=LLMS,
+    ),
 ]
 LLMBackend = Annotated[
     str,

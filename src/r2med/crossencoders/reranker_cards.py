@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from r2med.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
-from r2med.encoders.model_cards import checked_python_path, hub_repository, model_folder, safe_name
+from r2med.encoders.model_cards import MORE_MODELS, checked_python_path, hub_repository, model_folder, safe_name
 from r2med.encoders.weights import WeightsCard
 
 Loader = Literal["classifier", "yes-no", "custom"]
@@ -78,7 +78,7 @@ class RerankerCard(WeightsCard):
         return before, after
 
 
-RERANKERS = Catalogue("rerankers", RerankerCard, "reranker", "r2med models list shows all")
+RERANKERS = Catalogue("rerankers", RerankerCard, "reranker", MORE_MODELS)
 """Every reranker card by name; those with variants also as NAME:VARIANT."""
 
 

@@ -99,7 +99,9 @@ class ModelCard(weights.WeightsCard):
         return self.document if role == "document" else self.query
 
 
-MODELS: Catalogue[ModelCard] = Catalogue("models", ModelCard, "model", more="r2med models list shows all")
+MORE_MODELS = "r2med models list shows all; hf:ORG/NAME and mteb:ORG/NAME run others"
+
+MODELS: Catalogue[ModelCard] = Catalogue("models", ModelCard, "model", more=MORE_MODELS)
 """Every model that has a card, by name; variants are CARD:VARIANT."""
 
 SENTENCE_CONFIG = "config_sentence_transformers.json"

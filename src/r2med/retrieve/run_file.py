@@ -84,7 +84,7 @@ def _parse(path: Path, number: int, line: str) -> tuple[str, str, float]:
     if len(columns) != 6:
         raise UserError(f"{path}:{number}: {len(columns)} columns instead of 6 (query Q0 document rank score tag)")
     try:
-        score = float(columns[4])
+        score = float("nan" if "_" in columns[4] else columns[4])  # Python would read 1_000 as 1000
     except ValueError:
         score = math.nan
     if math.isnan(score):
