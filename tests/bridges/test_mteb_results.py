@@ -17,9 +17,17 @@ from support.mteb_local import local_task, register_models
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Record:
-    """A record on a dataset with the name of one of the benchmark's."""
-    return evaluate("bm25", random_folder(tmp_path / "MedQA-Diag", documents=60), tmp_path / "results")
+def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A dataset of the benchmark, fetched from a hub that has few documents."""
+    folder = random_folder(tmp_path / "hub/MedQA-Diag", documents=60)
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: folder)
+    return "MedQA-Diag"
+
+
+@pytest.fixture
+def record(fetched: str, tmp_path: Path) -> Record:
+    """A record on a dataset of the benchmark."""
+    return evaluate("bm25", fetched, tmp_path / "results")
 
 
 def test_files_lie_where_mteb_looks_for_them(record: Record, tmp_path: Path) -> None:
@@ -36,7 +44,7 @@ def test_figures_are_those_of_the_record_to_six_places(record: Record, tmp_path:
     [file] = export_results([], tmp_path / "out", tmp_path / "results")
     content = json.loads(file.read_bytes())
     [scores] = content["scores"]["test"]
-    assert content["dataset_revision"] == record.dataset.fingerprint
+    assert record.dataset.source == f"R2MED/MedQA-Diag@{content['dataset_revision']}"
     assert scores["main_score"] == scores["ndcg_at_10"] == round(record.mean["nDCG@10"], 6)
     for k in CUTOFFS:
         assert scores[f"recall_at_{k}"] == round(record.mean[f"R@{k}"], 6)
@@ -46,16 +54,15 @@ def test_figures_are_those_of_the_record_to_six_places(record: Record, tmp_path:
 
 
 def test_mteb_reads_back_what_it_computes_itself_for_the_same_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fetched: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mteb = register_models(tmp_path, monkeypatch)
-    folder = random_folder(tmp_path / "MedQA-Diag", documents=60)
-    evaluate("mteb:org/bert", folder, tmp_path / "results")
+    evaluate("mteb:org/bert", fetched, tmp_path / "results")
     [file] = export_results([], tmp_path / "out", tmp_path / "results")
     assert file.parent == tmp_path / "out/results/org__bert/r1"
     result = mteb.results.TaskResult.from_disk(file)
     model = mteb.get_model("org/bert", device="cpu")
-    whole = mteb.evaluate(model, local_task(load(folder)), cache=None, show_progress_bar=False)
+    whole = mteb.evaluate(model, local_task(load(fetched)), cache=None, show_progress_bar=False)
     [ours], [theirs] = result.scores["test"], whole.task_results[0].scores["test"]
     assert result.get_score() == ours["main_score"]
     cache = mteb.cache.ResultCache(tmp_path / "out")
@@ -71,6 +78,36 @@ def test_mteb_reads_back_what_it_computes_itself_for_the_same_model(
             assert ours[name] == pytest.approx(theirs[name], abs=6e-6), name
 
 
+def test_a_folder_that_is_called_like_a_task_is_not_exported_as_the_task(tmp_path: Path) -> None:
+    evaluate("bm25", random_folder(tmp_path / "Biology", documents=60), tmp_path / "results")
+    with pytest.raises(UserError, match="own/Biology is no task of MTEB"):
+        export_results([], tmp_path / "out", tmp_path / "results")
+
+
+def test_a_record_of_older_versions_on_such_a_folder_is_not_exported_either(tmp_path: Path) -> None:
+    evaluate("bm25", random_folder(tmp_path / "Biology", documents=60), tmp_path / "results")
+    [path] = (tmp_path / "results").rglob("bm25-*.json")
+    record = Record.read(path)
+    record.model_copy(update={"dataset": record.dataset.model_copy(update={"name": "Biology"})}).write(path)
+    with pytest.raises(UserError, match="own/Biology is no task of MTEB"):
+        export_results([], tmp_path / "out", tmp_path / "results")
+
+
+def test_weights_from_a_folder_have_no_revision_for_mteb(fetched: str, tmp_path: Path) -> None:
+    """A digest of ours looked like a commit of the model's repository, which has no such commit."""
+    evaluate("minilm", fetched, tmp_path / "results")
+    [file] = export_results([], tmp_path / "out", tmp_path / "results")
+    assert file.parent.name == "no_revision_available"
+    assert json.loads((file.parent / "model_meta.json").read_bytes())["revision"] == "no_revision_available"
+
+
+def test_a_local_copy_of_the_benchmark_has_no_revision_for_mteb(record: Record, tmp_path: Path) -> None:
+    [path] = (tmp_path / "results").rglob("bm25-*.json")
+    record.model_copy(update={"dataset": record.dataset.model_copy(update={"source": ""})}).write(path)
+    [file] = export_results([], tmp_path / "out", tmp_path / "results")
+    assert json.loads(file.read_bytes())["dataset_revision"] == "no_revision_available"
+
+
 def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
     evaluate("bm25", "demo/MedQA-Diag", tmp_path / "results")
     with pytest.raises(UserError, match="demo/MedQA-Diag is no task of MTEB: it has Biology, "):
@@ -78,13 +115,13 @@ def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_two_systems_that_would_have_one_place_are_told(record: Record, tmp_path: Path) -> None:
+def test_two_systems_that_would_have_one_place_are_told(record: Record, fetched: str, tmp_path: Path) -> None:
     [run] = (tmp_path / "results").rglob("*.trec.gz")
     for name in ("a", "b"):
         copy = tmp_path / name / "run.trec.gz"
         copy.parent.mkdir()
         copy.write_bytes(run.read_bytes())
-        evaluate(f"run:{copy}", tmp_path / "MedQA-Diag", tmp_path / "runs")
+        evaluate(f"run:{copy}", fetched, tmp_path / "runs")
     with pytest.raises(UserError, match=r"a/run.trec.gz and run:\S+b/run.trec.gz are one model to MTEB, r2med/run"):
         export_results([], tmp_path / "out", tmp_path / "runs")
 

@@ -184,11 +184,26 @@ def test_any_other_file_is_refused(content: bytes, entry: Path) -> None:
         read_entry(entry)
 
 
-def test_a_folder_of_entries_is_a_collection(entry: Path, results: Path) -> None:
+def test_a_folder_of_entries_is_a_collection(entry: Path) -> None:
     assert checked(read_entries(entry.parent)).systems == ("bm25", "hyde(author) → bm25")
-    submit([next(results.glob("Biology/bm25-*.json"))], entry.parent / "again.json")
-    with pytest.raises(UserError, match=r"bm25 has two records on demo/Biology, .*again\.json and .*entry\.json"):
-        checked(read_entries(entry.parent))
+
+
+def test_an_entry_that_does_not_fit_is_left_out_by_name(
+    entry: Path, results: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    submit([next(results.glob("Biology/bm25-*.json"))], entry.parent / "z-again.json")
+    (entry.parent / "cut.json").write_bytes(entry.read_bytes()[:500])
+    kept = read_entries(entry.parent)
+    assert {each.path for each in kept} == {entry}
+    assert [line.partition(" is left out: ")[0] for line in caplog.messages] == [
+        *(f"entry {entry.parent / name}" for name in ("cut.json", "z-again.json")),
+    ]
+
+
+def test_entries_that_are_all_bad_are_one_line(entry: Path) -> None:
+    entry.write_bytes(entry.read_bytes()[:500])
+    with pytest.raises(UserError, match=r"no entries in .* that can be shown: entry .*entry\.json is left out"):
+        read_entries(entry.parent)
 
 
 def test_a_folder_without_entries_says_how_to_make_one(tmp_path: Path) -> None:

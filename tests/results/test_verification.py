@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 
 import r2med
 from r2med import UserError
+from r2med.data.benchmark_names import source_of
 from r2med.results.submission import submit
 from r2med.results.verification import verify
 from r2med.store import Store, digest
 from r2med.store.files import sha256
+from support.datasets import random_folder
 from support.fork_server import Command
 
 
@@ -64,22 +67,40 @@ def dropped(record: Any) -> None:
     """Leave the worst query out."""
     worst = min(record["per_query"], key=lambda query: record["per_query"][query]["nDCG@10"])
     del record["per_query"][worst]
+    del record["queries"][worst]
     for name in record["mean"]:
         record["mean"][name] = sum(v[name] for v in record["per_query"].values()) / len(record["per_query"])
+
+
+def only_recall(record: Any) -> None:
+    """State one measure that is not the main one."""
+    for values in (record["mean"], *record["per_query"].values()):
+        for name in [name for name in values if name != "R@10"]:
+            del values[name]
+
+
+def invented_measure(record: Any) -> None:
+    for values in (record["mean"], *record["per_query"].values()):
+        values["Wow@10"] = 1.0
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (better, "nDCG@10 of query"),
-        (dropped, "it scores other queries than are judged"),
+        (dropped, "what it says of demo/Biology and its queries"),
         (lambda record: record["stages"][-1]["gold"].clear(), "the ranks of its relevant documents"),
         (lambda record: record["dataset"].update(documents=5), "what it says of demo/Biology"),
         (lambda record: record["dataset"].update(fingerprint="f" * 32), "made on other data than demo/Biology"),
         (lambda record: record["dataset"].update(name="../../etc"), "no dataset that r2med knows"),
         (lambda record: record["run"].update(sha256="0" * 64), "is not the run of this record"),
         (lambda record: record["run"].update(depth=3), "more than 3 documents"),
-        (lambda record: record["queries"].clear(), "what it says of demo/Biology and its queries"),
+        (lambda record: record["queries"].clear(), "it describes other queries than it scores"),
+        (lambda record: record["dataset"].update(task="another"), "what it says of demo/Biology and its queries"),
+        (lambda record: record["dataset"].update(source="R2MED/Biology@1"), "comes from R2MED/Biology@1"),
+        (lambda record: record["dataset"].update(name="demo/Bioinformatics"), "other data than demo/Bioinformatics"),
+        (only_recall, "it has no nDCG@10, the main measure"),
+        (invented_measure, "Wow@10 is not a measure of"),
     ],
 )
 def test_what_does_not_match_is_named(
@@ -107,7 +128,7 @@ def test_a_run_that_is_none_is_told_of(entry: Path, tmp_path: Path) -> None:
     assert "not a TREC run" in fault(entry, runs)
 
 
-def test_a_dataset_without_a_card_is_found_by_its_contents(results: Path, tmp_path: Path) -> None:
+def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path, tmp_path: Path) -> None:
     folder = r2med.load("demo/Biology").folder
     assert folder is not None
     (tmp_path / "private").mkdir()
@@ -115,13 +136,64 @@ def test_a_dataset_without_a_card_is_found_by_its_contents(results: Path, tmp_pa
         (tmp_path / "private" / name).write_bytes((folder / name).read_bytes())
     r2med.run("bm25", str(tmp_path / "private"), out=tmp_path / "runs")
     submit([tmp_path / "runs"], tmp_path / "entry.json")
-    assert "name its folder by --data" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert "name a folder that is called so by --data" in fault(tmp_path / "entry.json", tmp_path / "runs")
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[tmp_path / "private"]) == ""
 
 
-def test_two_entries_of_one_system_are_one_line(entry: Path, results: Path) -> None:
-    with pytest.raises(UserError, match="bm25 has two records on demo/Biology"):
-        verify([entry, entry], results)
+def copied(entry: Path, name: str) -> Path:
+    return Path(shutil.copy(entry, entry.with_name(name)))
+
+
+def test_the_second_entry_of_one_system_is_at_fault(entry: Path, results: Path) -> None:
+    first, second = verify([entry, copied(entry, "second.json")], results)
+    assert first.fault == ""
+    assert second.fault == f"bm25 has two records on demo/Biology, the other one in {entry}"
+
+
+def test_a_false_entry_does_not_take_the_place_of_an_honest_one(entry: Path, results: Path) -> None:
+    false = forged(copied(entry, "false.json"), better)
+    assert [bool(each.fault) for each in verify([false, entry], results)] == [True, False]
+
+
+def test_a_run_of_somebody_else_is_refused(entry: Path, results: Path) -> None:
+    thief = forged(copied(entry, "thief.json"), lambda record: record.update(system="mine"))
+    assert [each.fault for each in verify([entry, thief], results)] == ["", f"its run is the one of bm25 in {entry}"]
+
+
+def test_a_bad_entry_is_named_and_the_others_are_checked(entry: Path, results: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(entry.read_bytes()[:500])
+    invented = forged(copied(entry, "invented.json"), invented_measure)
+    lines = list(map(str, verify([cut, tmp_path / "missing.json", invented, entry], results)))
+    assert [line.partition(":")[0] for line in lines] == [
+        *(str(cut), str(tmp_path / "missing.json"), str(invented), str(entry)),
+    ]
+    assert lines[2].startswith(f"{invented}: bm25 on demo/Biology: Wow@10")
+    assert lines[3].endswith("bm25 on demo/Biology: matches")
+
+
+def test_demo_runs_renamed_to_the_benchmark_are_refused(entry: Path, results: Path, tmp_path: Path) -> None:
+    """The blocker of version 0.2: only the fingerprint was compared, and any name went with it."""
+    forged(entry, lambda record: record["dataset"].update(name="Biology", source=source_of("Biology")))
+    fetched = random_folder(tmp_path / "hub", documents=30)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("r2med.data.hub.snapshot", lambda *_: fetched)
+        assert "it was made on other data than Biology is here" in fault(entry, results, store=Store(tmp_path / "s"))
+
+
+def test_a_folder_called_like_a_dataset_of_the_benchmark_does_not_vouch_for_it(
+    results: Path, entry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = r2med.load("demo/Biology").folder
+    assert folder is not None
+    shutil.copytree(folder, tmp_path / "Biology")
+    forged(entry, lambda record: record["dataset"].update(name="Biology"))
+    monkeypatch.setattr("r2med.data.hub.snapshot", no_hub)
+    assert "no hub" in fault(entry, results, data=[tmp_path / "Biology"], store=Store(tmp_path / "store"))
+
+
+def no_hub(*_: object) -> Path:
+    raise UserError("no hub here")
 
 
 def test_a_folder_of_runs_that_is_not_there_is_one_line(entry: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def make_board(
     if advice:  # a folder may hold advice alone
         folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
     kept = list(collect(folders, max_failures=max_failures)) if folders else []
-    kept += read_entries(entries) if entries else []
+    kept += read_entries(entries, kept, max_failures) if entries else []
     make_site(checked(kept, max_failures), Path(out), data, advice, texts)
     return Path(out) / "index.html"
 

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from r2med.data.dataset_cards import groups
+from r2med.encoders.weights import FOLDER_MARK
 from r2med.errors import UserError, unknown
 from r2med.results.collection import MAX_FAILURES, Kept, collect
 from r2med.results.evaluation import slug
@@ -20,6 +21,9 @@ VERSION = "2.26.24"
 """The release of mteb whose format this is."""
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
+
+UNKNOWN_REVISION = "no_revision_available"
+"""MTEB's word where there is no commit of a repository."""
 
 FAMILIES = {"ndcg": "nDCG", "map": "MAP", "recall": "R", "precision": "P"}
 
@@ -79,8 +83,10 @@ def _model(record: Record) -> tuple[str, str]:
     alone = not record.settings.get("expand") and not record.settings.get("rerank")
     document = (record.settings.get("retrieve") or {}).get("document") or {}
     if alone and "/" in str(document.get("model", "")):
-        return document["model"], document.get("revision") or "no_revision_available"
-    return f"r2med/{slug(without_places(record.system))}", record.versions.get("r2med", "no_revision_available")
+        revision = str(document.get("revision") or "")
+        is_commit = revision and not revision.startswith(FOLDER_MARK)
+        return document["model"], revision if is_commit else UNKNOWN_REVISION
+    return f"r2med/{slug(without_places(record.system))}", record.versions.get("r2med", UNKNOWN_REVISION)
 
 
 def _folder(record: Record) -> Path:
@@ -93,7 +99,7 @@ def _result(task: str, record: Record) -> dict[str, Any]:
     scores = _scores(record)
     whole = {**scores, "main_score": scores["ndcg_at_10"], "hf_subset": "default", "languages": ["eng-Latn"]}
     return {
-        "dataset_revision": source or record.dataset.fingerprint,
+        "dataset_revision": source or UNKNOWN_REVISION,
         "task_name": task,
         "mteb_version": VERSION,
         "scores": {"test": [{**whole, "mteb_version": VERSION}]},

@@ -28,6 +28,6 @@ def verify(
         print_json([{**vars(each), "entry": str(each.entry)} for each in checked])
     else:
         for each in checked:
-            print(printable(f"{each.entry}: {each.system} on {each.dataset}: {each.fault or 'matches'}"))
+            print(printable(str(each)))
     if any(each.fault for each in checked):
         raise typer.Exit(1)

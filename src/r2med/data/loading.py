@@ -7,6 +7,14 @@ import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from r2med.data.benchmark_names import (
+    has_benchmark_counts,
+    is_reserved,
+    known_fingerprint,
+    own_name,
+    remember_fingerprint,
+    source_of,
+)
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
@@ -46,8 +54,24 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
     problems.raise_first(str(name_or_path))
     if card is not None and card.hub is not None and not card.folder and name_or_path in cards():
         dataset = replace(dataset, source=f"{card.hub.repository}@{card.hub.revision}")
+    dataset = _honestly_named(dataset, store or default_store())
     for notice in dataset.notices:
         log.info("%s", notice)
+    return dataset
+
+
+def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
+    """Return the dataset under a name that is its own: a name of the benchmark counts only with its fingerprint."""
+    name = dataset.name
+    if dataset.source and dataset.source == source_of(name):
+        remember_fingerprint(name, dataset.fingerprint, store)
+    elif known_fingerprint(name, store) not in ("", dataset.fingerprint):
+        name = own_name(name)
+    if name.startswith("own/"):
+        notice = (
+            f"{dataset.folder} is not the dataset {name.removeprefix('own/')} of the benchmark: it is called {name}"
+        )
+        dataset = replace(dataset, name=name, notices=(*dataset.notices, notice))
     return dataset
 
 
@@ -75,7 +99,7 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
 
             card = cards()[word]
             if card.folder:
-                return word, _local_folder(card), card
+                return _name_here(word, _local_folder(card)), _local_folder(card), card
             if card.hub is None:
                 raise UserError(
                     f"the card of {word} names neither a folder nor a hub repository: add one, or give a path"
@@ -217,7 +241,25 @@ def name_of(word: str | Path) -> str:
     if not folder.is_dir():
         return str(word)
     own = _card_of(folder)
-    return own.name if own else _folder_name(folder)
+    return _name_here(own.name if own else _folder_name(folder), folder)
+
+
+def _name_here(name: str, folder: Path) -> str:
+    """Return the name of the dataset in a folder: own/NAME if NAME is the benchmark's and the data are not.
+
+    A copy of the benchmark's data is recognised by its numbers of queries and relevant documents, which are read
+    quickly. `verify` compares fingerprints.
+    """
+    if not is_reserved(name):
+        return name
+    try:
+        layout = detect(folder)
+        qrels = gather(layout.judgements(Problems()), layout.qrels_file, Problems())
+        queries = _queries(layout, qrels, Problems())
+    except UserError:  # reported when it is read
+        return own_name(name)
+    positives = (sum(grade > 0 for grade in grades.values()) for grades in qrels.values())
+    return name if has_benchmark_counts(name, len(queries), positives) else own_name(name)
 
 
 def _card_of(folder: Path, name: str = "") -> DatasetCard | None:

@@ -178,7 +178,7 @@ def row_means(row: Row, measure: str) -> dict[str, float]:
     # Two folders may bear one name: each counts.
     keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
     values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
-    known = {key: cards().get(name.split("/")[-1]) for key, name in zip(keys, names, strict=True)}
+    known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
     means = group_means(values, known)
     if set(names) != set(groups()[BENCHMARK]):  # the average without Biology is a habit of the real benchmark
         means = {label: value for label, value in means.items() if not label.startswith("without ")}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprint, own_name, source_of
 from r2med.data.dataset_cards import cards
 from r2med.errors import UserError, unknown
 from r2med.measure import HEADLINE, Measure
 from r2med.results.record import Record
+from r2med.store import default_store
+
+log = logging.getLogger("r2med")
 
 Floats = npt.NDArray[np.float64]
 
@@ -104,7 +110,8 @@ def _line(kept: Kept, queries: Sequence[str], measure: str) -> list[float]:
     except KeyError:
         known = next(iter(kept.record.per_query.values()), {})
         if measure not in known:
-            raise unknown("measure", measure, known) from None
+            error = unknown("measure", measure, known)
+            raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: {error}") from None
         raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
 
 
@@ -128,7 +135,7 @@ def collect(
             everything = _read_all(folder) if everything is None else everything
             read = _named(str(source), everything, folder)
         kept |= {each.path: each for each in read}
-    return checked(kept.values(), max_failures)
+    return checked(_without_failed_tries(list(kept.values()), max_failures), max_failures)
 
 
 def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Collection:
@@ -137,7 +144,8 @@ def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Coll
     first: dict[str, Kept] = {}
     for kept in records:
         record = kept.record
-        _check_failures(kept, max_failures)
+        if fault := _failed(kept.record, max_failures):
+            raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {fault}")
         key = (record.system, record.dataset.name)
         if key in cells:
             raise UserError(
@@ -150,17 +158,54 @@ def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Coll
                 f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
                 "run one of them again"
             )
+        if other.record.per_query.keys() != record.per_query.keys():
+            raise UserError(
+                f"{kept.path} scores other queries of {record.dataset.name} than {other.path}: run it again"
+            )
         cells[key] = kept
     return Collection(cells)
 
 
+def _without_failed_tries(records: Sequence[Kept], limit: float) -> list[Kept]:
+    """Return the records without those that failed too often and have a sound record of the same system beside them."""
+
+    def cell(kept: Kept) -> tuple[str, str]:
+        return kept.record.system, kept.record.dataset.fingerprint
+
+    sound = {cell(kept): kept for kept in records if not _failed(kept.record, limit)}
+    left_out = [kept for kept in records if cell(kept) in sound and _failed(kept.record, limit)]
+    for kept in left_out:
+        log.info("%s is left out: it failed too often, and %s is used", kept.path, sound[cell(kept)].path)
+    return [kept for kept in records if kept not in left_out]
+
+
+def honestly_named(record: Record, path: Path) -> Record:
+    """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
+
+    Other data of that name are called own/NAME. The fingerprint decides where the benchmark's dataset was loaded on
+    this machine; elsewhere the source or the numbers of queries and relevant documents do.
+    """
+    facts = record.dataset
+    if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(record):
+        return record
+    name = own_name(facts.name)
+    log.warning("%s: its data are not the dataset %s of the benchmark: it is shown as %s", path, facts.name, name)
+    return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
+
+
+def _is_benchmark(record: Record) -> bool:
+    facts = record.dataset
+    if known := known_fingerprint(facts.name, default_store()):
+        return facts.fingerprint == known
+    positives = [query.positives for query in record.queries.values()]
+    return facts.source == source_of(facts.name) or has_benchmark_counts(facts.name, facts.queries, positives)
+
+
 def _read_all(source: Path) -> list[Kept]:
-    if source.is_file():
-        return [Kept(Record.read(source), source)]
-    files = record_files(source)
+    files = [source] if source.is_file() else record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
-    return [Kept(Record.read(path), path) for path in files]
+    return [Kept(honestly_named(Record.read(path), path), path) for path in files]
 
 
 def record_files(folder: Path) -> list[Path]:
@@ -182,13 +227,16 @@ def _named(name: str, everything: Sequence[Kept], folder: Path) -> list[Kept]:
     return read
 
 
-def _check_failures(kept: Kept, limit: float) -> None:
-    for stage in kept.record.stages:
+def _failed(record: Record, limit: float) -> str:
+    """Return why a record's scores say little: a stage failed for more than this share; empty for a sound record."""
+    for stage in record.stages:
         # A prompt that does not fit its LLM is a failure without a call.
-        asked = kept.record.dataset.queries if stage.stage == "expand" else max(stage.cost.calls, stage.failures)
-        if stage.failures > limit * max(1, asked):
-            share = stage.failures / max(1, asked)
-            raise UserError(
-                f"{kept.path}: {stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
-                f"say little: run it again, or allow it with --max-failures {share:.2f}"
+        asked = max(1, record.dataset.queries if stage.stage == "expand" else max(stage.cost.calls, stage.failures))
+        if stage.failures > limit * asked:
+            share = stage.failures / asked
+            allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it
+            return (
+                f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
+                f"say little: run it again, or allow it with --max-failures {allowed:.2f}"
             )
+    return ""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import cards, groups
+from r2med.data.loading import name_of
 from r2med.errors import UserError, unknown
 from r2med.results.batch import plan_run
 from r2med.results.expectations import MEASURE, Expectation, expectations
@@ -126,8 +127,8 @@ def _of_name(name: str) -> list[Expectation]:
 
 
 def _dataset_name(word: str) -> str:
-    """Return what a dataset is called in expectations: a folder goes by its own name, in small letters."""
-    return word if word in cards() or word in groups()["demo"] else Path(word).resolve().name.lower()
+    """Return the name of a dataset in expectations; that of a folder is in small letters."""
+    return word if word in cards() or word in groups()["demo"] else name_of(word).lower()
 
 
 def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]:

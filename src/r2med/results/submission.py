@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
@@ -13,13 +14,16 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.errors import UserError
-from r2med.results.collection import MAX_FAILURES, Kept, collect
+from r2med.measure import DEFAULT, HEADLINE
+from r2med.results.collection import MAX_FAILURES, Kept, checked, collect, honestly_named
 from r2med.results.evaluation import slug
 from r2med.results.record import FORMAT as RECORD_FORMAT
 from r2med.results.record import Record, StageFacts
 from r2med.results.without_places import without_places
 from r2med.store import digest
 from r2med.store.files import write_atomically
+
+log = logging.getLogger("r2med")
 
 FORMAT = 1
 
@@ -97,12 +101,29 @@ def read_entry(path: Path) -> Entry:
     return entry
 
 
-def read_entries(folder: Path) -> list[Kept]:
-    """Return the records of every entry in a folder. Raises UserError if there is none, or one cannot be read."""
+def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float = MAX_FAILURES) -> list[Kept]:
+    """Return the records of every entry in a folder; an entry that is bad or does not fit the others is left out.
+
+    Every entry that is left out is reported by name. Those that come first, and the records of `beside`, take
+    precedence. Raises UserError if there are no entries, or none can be used.
+    """
     files = sorted(folder.rglob("*.json"))
     if not files:
         raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
-    return [Kept(record, file) for file in files for record in read_entry(file).records]
+    kept: list[Kept] = []
+    faults: list[str] = []
+    for file in files:
+        try:
+            new = [Kept(honestly_named(record, file), file) for record in read_entry(file).records]
+            checked([*beside, *kept, *new], max_failures)
+        except UserError as error:
+            faults.append(f"entry {file} is left out: {error}")
+            log.warning("%s", faults[-1])
+        else:
+            kept += new
+    if not kept:
+        raise UserError(f"there are no entries in {folder} that can be shown: {faults[0]}")
+    return kept
 
 
 def _public(record: Record) -> Record:
@@ -148,6 +169,9 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
     if not record.stages or not record.per_query:
         yield "it has no stages or no scores"
+    if not (record.system.isprintable() and record.dataset.name.isprintable()):
+        yield "its name or that of its dataset has characters that cannot be seen"
+    yield from _measure_faults(record)
     for query, values in {"the mean": record.mean, **record.per_query}.items():
         if values.keys() != record.mean.keys():
             yield f"{query} has other measures than the mean"
@@ -162,6 +186,21 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield "the recall of an approximate search lies not between 0 and 1"
     if any(number < 0 for stage in record.stages for number in _numbers(stage)):
         yield "a stage took less than nothing"
+
+
+def _measure_faults(record: Record) -> Iterator[str]:
+    """Yield what would stop a board: a measure that is missing or unknown, or queries that are not described."""
+    known = {str(measure) for measure in DEFAULT}
+    if str(HEADLINE) not in record.mean:
+        yield f"it has no {HEADLINE}, the main measure"
+    if missing := sorted(known - record.mean.keys()):
+        yield f"it has no {missing[0]}"
+    if invented := sorted(record.mean.keys() - known):
+        yield f"{invented[0][:60]} is not a measure of r2med's records"
+    if record.queries.keys() != record.per_query.keys():
+        yield "it describes other queries than it scores"
+    if any(rank < 1 for stage in record.stages for ranks in stage.gold.values() for rank in ranks.values()):
+        yield "it has a relevant document at a rank below 1"
 
 
 def _numbers(stage: StageFacts) -> list[float]:

@@ -1,0 +1,58 @@
+"""The names of the benchmark's datasets: only the benchmark's data may bear them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from r2med.data.dataset_cards import DatasetCard, benchmark_cards
+from r2med.store import Store, digest
+
+OWN = "own"
+"""Before the name of a dataset of the user's that is called like one of the benchmark: `own/Biology`."""
+
+
+def own_name(name: str) -> str:
+    """Return the name for data of the user's that is called like a dataset of the benchmark or of the demo."""
+    return f"{OWN}/{name.rpartition('/')[2]}"
+
+
+def is_reserved(name: str) -> bool:
+    """Return True if a name belongs to the benchmark or to the bundled demo."""
+    return name in benchmark_cards() or name.startswith("demo/")
+
+
+def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> bool:
+    """Return True if data has as many queries and relevant documents as the benchmark's dataset of this name.
+
+    `positives` are the relevant documents of each judged query.
+    """
+    card = benchmark_cards().get(name)
+    if card is None or card.counts is None:
+        return False
+    of_query = list(positives)
+    counts = card.counts
+    return (queries, sum(of_query), max(of_query, default=0)) == (
+        *(counts.queries, counts.positives, counts.most_positives),
+    )
+
+
+def remember_fingerprint(name: str, fingerprint: str, store: Store) -> None:
+    """Remember the fingerprint of a dataset of the benchmark that was fetched at its pinned revision."""
+    if known_fingerprint(name, store) != fingerprint:
+        store.remember(_note(benchmark_cards()[name]), {"fingerprint": fingerprint})
+
+
+def known_fingerprint(name: str, store: Store) -> str:
+    """Return the fingerprint of the benchmark's dataset of this name; empty if it was never loaded here."""
+    card = benchmark_cards().get(name)
+    return str((store.recall(_note(card)) or {}).get("fingerprint", "")) if card else ""
+
+
+def source_of(name: str) -> str:
+    """Return where the benchmark's dataset of this name is fetched from: REPOSITORY@REVISION."""
+    card = benchmark_cards().get(name)
+    return f"{card.hub.repository}@{card.hub.revision}" if card and card.hub else ""
+
+
+def _note(card: DatasetCard) -> str:
+    return digest(["benchmark fingerprint", card.name, source_of(card.name)])

@@ -1,0 +1,86 @@
+"""A name of the benchmark counts only with the benchmark's data; other data of that name are the user's own."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from r2med.data import load
+from r2med.data.benchmark_names import known_fingerprint, source_of
+from r2med.data.dataset_cards import demo_folder
+from r2med.data.loading import name_of
+from r2med.store import Store
+from support.datasets import r2med_folder, write_jsonl
+from support.fork_server import Command
+
+QUERIES, POSITIVES, MOST = 103, 374, 19
+"""Of Biology, as its card says."""
+
+
+def copy_of_biology(root: Path, last_text: str = "text") -> Path:
+    """Write a dataset with as many queries and relevant documents as Biology has."""
+    counts = [MOST, *[3] * (QUERIES - 1)]
+    counts[1:50] = [4] * 49
+    assert sum(counts) == POSITIVES
+    pairs = [(f"q{query}", f"d{document}") for query, count in enumerate(counts) for document in range(count)]
+    texts = [f"text {number}" for number in range(MOST - 1)] + [last_text]
+    return r2med_folder(
+        root,
+        [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)],
+        [{"id": f"q{number}", "text": f"query {number}"} for number in range(QUERIES)],
+        [{"q_id": query, "p_id": document, "score": 1} for query, document in pairs],
+    )
+
+
+def test_a_folder_called_like_a_dataset_of_the_benchmark_is_the_users_own(tmp_path: Path) -> None:
+    shutil.copytree(demo_folder("Biology"), tmp_path / "Biology")
+    dataset = load(tmp_path / "Biology")
+    assert dataset.name == name_of(tmp_path / "Biology") == "own/Biology"
+    assert dataset.notices[-1] == (
+        f"{tmp_path / 'Biology'} is not the dataset Biology of the benchmark: it is called own/Biology"
+    )
+    assert dataset.instruction.kind == "Biology post"  # the words for models still follow the folder's name
+
+
+@pytest.mark.parametrize("name", ["Biology", "demo/Biology"])
+def test_a_card_in_a_folder_cannot_claim_a_name_of_the_benchmark(name: str, tmp_path: Path) -> None:
+    folder = r2med_folder(tmp_path / "mine")
+    (folder / "card.toml").write_text(f'name = "{name}"\n')
+    assert load(folder).name == "own/Biology"
+
+
+def test_a_plugin_card_cannot_put_other_data_in_the_place_of_the_benchmarks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plugin/datasets").mkdir(parents=True)
+    (tmp_path / "plugin/datasets/Biology.toml").write_text(f'folder = "{r2med_folder(tmp_path / "mine")}"\n')
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "plugin"))
+    assert load("Biology").name == "own/Biology"
+
+
+def test_a_local_copy_of_the_benchmark_keeps_its_name(tmp_path: Path) -> None:
+    dataset = load(copy_of_biology(tmp_path / "Biology"))
+    assert dataset.name == "Biology" and not dataset.notices
+
+
+def test_where_the_benchmark_was_fetched_its_fingerprint_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    monkeypatch.setattr("r2med.data.hub.snapshot", lambda *_: copy_of_biology(tmp_path / "hub/Biology"))
+    fetched = load("Biology", store)
+    assert (fetched.name, fetched.source) == ("Biology", source_of("Biology"))
+    assert known_fingerprint("Biology", store) == fetched.fingerprint
+    assert load(copy_of_biology(tmp_path / "same/Biology"), store).name == "Biology"
+    other = load(copy_of_biology(tmp_path / "other/Biology", last_text="another text"), store)
+    assert other.name == "own/Biology" and "is not the dataset Biology of the benchmark" in other.notices[-1]
+
+
+def test_the_run_says_so_and_shows_the_data_as_the_users_own(tmp_path: Path, r2med: Command) -> None:
+    write_jsonl(r2med_folder(tmp_path / "Biology") / "notes.jsonl", [])
+    done = r2med("run", "bm25", "--data", tmp_path / "Biology", "--out", tmp_path / "results")
+    assert "is not the dataset Biology of the benchmark: it is called own/Biology" in done.stderr
+    assert "own/Biology" in done.stdout
+    assert list((tmp_path / "results/own/Biology").glob("bm25-*.json"))
