@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from r2med.board.site import data_script, write_site
 from r2med.errors import UserError
 from r2med.results.published import published
 from r2med.results.submission import submit
+from r2med.store import digest
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS
 
@@ -100,6 +102,73 @@ def test_only_systems_run_on_all_datasets_have_an_average_and_a_class(site: Path
     assert low < figure < high
 
 
+def rewritten(entry: Path, name: str, change: Callable[[Any], object]) -> Path:
+    """Write a changed copy of an entry as a forger would, checksum included."""
+    body = json.loads(entry.read_text())
+    del body["checksum"]
+    for record in body["records"]:
+        change(record)
+    path = entry.with_name(name)
+    path.write_text(json.dumps({**body, "checksum": digest(body)}))
+    return path
+
+
+def test_a_bad_entry_is_reported_by_name_and_the_others_are_shown(
+    records: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def only_recall(record: Any) -> None:
+        record["system"] = "poor"
+        for values in (record["mean"], *record["per_query"].values()):
+            for name in [name for name in values if name != "R@10"]:
+                del values[name]
+
+    entry = tmp_path / "entries/ward.json"
+    submit(["bm25"], entry, records)
+    rewritten(entry, "another.json", lambda record: record["dataset"].update(fingerprint="f" * 32))
+    (tmp_path / "entries/zz-cut.json").write_bytes(entry.read_bytes()[:300])
+    poor = rewritten(entry, "poor.json", only_recall)
+    entry.rename(entry.with_name("a-ward.json"))
+    site = make_board((), tmp_path / "site", entries=tmp_path / "entries").parent
+    assert [each["entry"] for each in value(site, "site")["systems"]] == ["a-ward"]
+    left_out = [line for line in caplog.messages if "is left out" in line]
+    assert [line.split()[1] for line in left_out] == [
+        *(str(entry.with_name(name)) for name in ("another.json", "poor.json", "zz-cut.json")),
+    ]
+    assert f"{poor}: poor on demo/Biology: it has no nDCG@10, the main measure" in left_out[1]
+
+
+def test_an_entry_under_a_name_of_the_benchmark_is_own_data_without_its_counts(records: Path, tmp_path: Path) -> None:
+    entry = tmp_path / "entries/ward.json"
+    submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
+    rewritten(entry, "ward.json", lambda record: record["dataset"].update(name="Biology"))
+    content = value(make_board((), tmp_path / "site", entries=tmp_path / "entries").parent, "site")
+    assert [each["name"] for each in content["sets"]] == ["R2MED", "own data"]
+    [number] = content["sets"][1]["datasets"]
+    assert content["datasets"][number]["name"] == "own/Biology"
+
+
+def test_files_beside_an_entry_are_not_taken_for_its_run(records: Path, tmp_path: Path) -> None:
+    entry = tmp_path / "entries/ward.json"
+    submit(["bm25"], entry, records)
+    (tmp_path / "entries/other.trec.gz").write_bytes(b"x")
+    rewritten(entry, "ward.json", lambda record: record["run"].update(file="other.trec.gz"))
+    assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
+
+
+@pytest.mark.parametrize("ending", [".trec.gz", ".generated.jsonl"])
+def test_a_file_that_is_missing_beside_a_record_is_reported(
+    ending: str, records: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(records / "demo/Biology", tmp_path / "results")
+    [file] = (tmp_path / "results").glob(f"hyde*{ending}")
+    file.unlink()
+    make_board([tmp_path / "results"], tmp_path / "site")
+    expected = (
+        f"not in the explorer: {file} is missing: make it again with r2med run 'hyde(author) → bm25' --data demo/"
+    )
+    assert expected in caplog.text
+
+
 def test_entries_of_others_are_shown_alone_or_beside_our_own_records(records: Path, tmp_path: Path) -> None:
     submit(["bm25"], tmp_path / "entries" / "ward.json", records)
     alone = make_board((), tmp_path / "alone", entries=tmp_path / "entries").parent
@@ -107,5 +176,5 @@ def test_entries_of_others_are_shown_alone_or_beside_our_own_records(records: Pa
     others = sorted(records.glob("demo/*/hyde*-??????????.json"))
     both = make_board(others, tmp_path / "both", entries=tmp_path / "entries").parent
     assert [each["entry"] for each in value(both, "site")["systems"]] == ["", "ward"]
-    with pytest.raises(UserError, match="two records"):
-        make_board([records], tmp_path / "twice", entries=tmp_path / "entries")
+    twice = make_board([records], tmp_path / "twice", entries=tmp_path / "entries").parent
+    assert "ward" not in [each["entry"] for each in value(twice, "site")["systems"]]

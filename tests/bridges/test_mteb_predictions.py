@@ -43,8 +43,9 @@ def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> No
     kept = together.cell("bm25", "mini")
     assert kept is not None and kept.record.mean == record.mean and kept.record.gold == record.gold
     assert record.run is not None and record.system.endswith("mteb/org__model")
-    head = (tmp_path / "results/mteb/org__model/mini.trec").read_text().partition("# ir_metadata.end")[0]
-    assert head.startswith("# ir_metadata.start") and '- name: "org/model"' in head and "r2med import mteb" in head
+    assert "#" not in (tmp_path / "results/mteb/org__model/mini.trec").read_text()
+    facts = (tmp_path / "results/mteb/org__model/mini.ir_metadata.yml").read_text()
+    assert '- name: "org/model"' in facts and "r2med import mteb" in facts
 
 
 @pytest.mark.parametrize(

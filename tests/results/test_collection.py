@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from r2med.data import load
+from r2med.data.benchmark_names import source_of
 from r2med.errors import UserError
 from r2med.measure import gold_ranks
 from r2med.results import Record, evaluate
@@ -104,6 +105,54 @@ def test_a_record_with_too_many_failures_is_refused_with_the_count(
         return
     with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*--max-failures 0.30"):
         checked([Kept(record, kept.path)], limit)
+
+
+def failed(kept: Kept, failures: int, queries: int) -> Record:
+    """Return a record whose expansion failed for some of its queries."""
+    expand = StageFacts(stage="expand", name="hyde(x)", cost=kept.record.stages[0].cost, failures=failures)
+    dataset = kept.record.dataset.model_copy(update={"queries": queries})
+    return kept.record.model_copy(update={"stages": (expand, *kept.record.stages), "dataset": dataset})
+
+
+def test_a_failed_try_beside_a_sound_record_is_left_out(results: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept = next(iter(collect([], results)))
+    path = kept.path.with_name("bm25-0123456789.json")
+    failed(kept, 94, 100).write(path)
+    with caplog.at_level("INFO", "r2med"):
+        assert collect([], results).cell("bm25", "one") == kept
+    assert caplog.messages == [f"{path} is left out: it failed too often, and {kept.path} is used"]
+    with pytest.raises(UserError, match="failed for 94 of 100"):
+        collect([path])
+
+
+@pytest.mark.parametrize(("failures", "queries"), [(1, 3), (94, 101), (1, 7), (2, 3)])
+def test_the_share_of_failures_that_is_suggested_is_enough(results: Path, failures: int, queries: int) -> None:
+    kept = next(iter(collect([], results)))
+    record = Kept(failed(kept, failures, queries), kept.path)
+    with pytest.raises(UserError, match="--max-failures") as error:
+        checked([record])
+    assert checked([record], float(str(error.value).rpartition(" ")[2])).systems == ("bm25",)
+
+
+def test_a_record_without_a_measure_is_named(results: Path) -> None:
+    kept = next(iter(collect([], results)))
+    record = kept.record.model_copy(update={"per_query": {q: {"R@10": 1.0} for q in kept.record.per_query}})
+    with pytest.raises(UserError, match=rf"{kept.path}: bm25 on one: no measure 'nDCG@10'"):
+        checked([Kept(record, kept.path)]).values()
+
+
+def test_other_data_under_a_name_of_the_benchmark_are_the_users_own(
+    results: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Version 0.2 recorded a folder called Biology as the benchmark's."""
+    kept = next(iter(collect([], results)))
+    named = kept.record.dataset.model_copy(update={"name": "Biology"})
+    kept.record.model_copy(update={"dataset": named}).write(kept.path)
+    assert collect([kept.path]).datasets == ("own/Biology",)
+    assert "its data are not the dataset Biology of the benchmark: it is shown as own/Biology" in caplog.text
+    fetched = named.model_copy(update={"source": source_of("Biology")})
+    kept.record.model_copy(update={"dataset": fetched}).write(kept.path)
+    assert collect([kept.path]).datasets == ("Biology",)
 
 
 def test_what_is_not_there_names_what_is(results: Path, tmp_path: Path) -> None:

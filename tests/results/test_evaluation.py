@@ -167,7 +167,7 @@ def test_fresh_redoes_everything_and_comes_to_the_same(
     assert sorted(builds) == ["bm25-impacts", "bm25-postings", "corpus", "run"]
     times = ("created", "stages")
     assert again.model_copy(update={name: getattr(first, name) for name in times}) == first
-    assert len(files(workspace.out)) == 2
+    assert len(files(workspace.out)) == 3
 
 
 def test_the_command_says_what_it_reused(r2med: Callable[..., Ended], mini: Path, workspace: Workspace) -> None:
@@ -210,14 +210,14 @@ def test_different_settings_never_overwrite_each_other(mini: Path, workspace: Wo
     systems = ["bm25", "bm25(k1=1.2)", "bm25(b=0.5)", "bm25(scorer=lucene)"]
     records = [evaluate(system, mini, workspace.out, k) for system in systems for k in (1000, 10)]
     assert len({record.key for record in records}) == len(records)
-    assert len(files(workspace.out)) == 2 * len(records)
+    assert len(files(workspace.out)) == 3 * len(records)  # record, run, metadata
     assert sorted(Record.read(path).key for path in workspace.out.rglob("*.json")) == sorted(r.key for r in records)
 
 
 @pytest.mark.parametrize("spec", ["bm25()", " bm25 ", "bm25(k1=0.9)", "bm25(k1=.90, b=0.4)", "bm25(scorer=published)"])
 def test_the_same_settings_written_otherwise_are_the_same_record(spec: str, mini: Path, workspace: Workspace) -> None:
     assert evaluate(spec, mini, workspace.out) == evaluate("bm25", mini, workspace.out)
-    assert len(files(workspace.out)) == 2
+    assert len(files(workspace.out)) == 3
 
 
 def test_the_key_is_content_not_a_name_or_a_place(mini: Path, workspace: Workspace, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_the_same_run_gives_the_same_bytes(mini: Path, workspace: Workspace, tmp
         evaluate("bm25", mini, tmp_path / folder, store=Store(tmp_path / f"store of {folder}"))
     (one,), (two,) = ((tmp_path / folder).rglob("*.gz") for folder in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
-    first = gzip.decompress(one.read_bytes()).decode().partition("ir_metadata.end\n")[2].split()
+    first = gzip.decompress(one.read_bytes()).decode().split()
     assert (first[0], first[1], first[3], first[5]) == ("q0", "Q0", "1", "bm25")
 
 
@@ -308,6 +308,19 @@ def test_a_record_that_replaces_a_failed_try_removes_it(mini: Path, workspace: W
     assert whole.failures == 0
     assert [Record.read(file) for file in workspace.out.rglob("*.json")] == [whole]
     assert len(list(workspace.out.rglob("*.trec.gz"))) == 1
+
+
+def test_a_failed_try_beside_a_sound_record_is_removed_when_the_system_is_run_again(
+    mini: Path, workspace: Workspace
+) -> None:
+    path = mini / "hyde" / "someone" / "query_with_hydoc.jsonl"
+    path.parent.mkdir(parents=True)
+    rows = [json.dumps({"id": f"q{i}", "hy_doc": "one"}) + "\n" for i in range(5)]
+    for kept in (5, 1, 5):  # the last one reuses the first
+        path.write_text("".join(rows[:kept]))
+        whole = evaluate("hyde(someone) → bm25", mini, workspace.out)
+    assert [Record.read(file) for file in workspace.out.rglob("*.json")] == [whole]
+    assert len(list(workspace.out.rglob("*.trec.gz"))) == len(list(workspace.out.rglob("*.ir_metadata.yml"))) == 1
 
 
 def test_an_expansion_is_asked_for_before_the_record_is_looked_for_and_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,18 @@ def test_a_text_in_a_setting_stops_the_entry(results: Path, tmp_path: Path) -> N
 def test_a_record_without_its_run_is_not_submitted(results: Path, tmp_path: Path) -> None:
     path = with_setting(results, tmp_path, "")
     path.with_suffix(".trec.gz").unlink()
-    with pytest.raises(UserError, match="its run is not beside it"):
+    with pytest.raises(
+        UserError, match=r"bm25-\w+\.trec\.gz is missing or was changed: make it again with r2med run bm25 --data demo/"
+    ):
         submit([path], tmp_path / "entry.json")
+
+
+def test_generated_texts_that_are_missing_are_named(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path / "results")
+    [texts] = (tmp_path / "results").rglob("*.generated.jsonl")
+    texts.unlink()
+    with pytest.raises(UserError, match=f"{texts.name} is missing or was changed: make it again with"):
+        submit([tmp_path / "results"], tmp_path / "entry.json")
 
 
 def test_an_entry_edited_by_hand_is_refused(entry: Path) -> None:

@@ -6,6 +6,7 @@ rankings, a file for each query with the texts of all documents that any system 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,8 @@ from r2med.retrieve.bm25.chunks import NEVER_AT_EDGE
 from r2med.retrieve.written_run import WrittenRun
 from r2med.store.files import sha256
 from r2med.text.highlight import COMMON, Words, around
+
+log = logging.getLogger("r2med")
 
 DEPTH = 20
 """Documents of a ranking that are shown."""
@@ -68,8 +71,14 @@ def explorer_files(
 
 
 def _cells(collection: Collection, dataset: str) -> dict[int, Kept]:
-    cells = enumerate(collection.cell(system, dataset) for system in collection.systems)
-    return {number: kept for number, kept in cells if kept is not None and kept.run_file is not None}
+    cells = {
+        number: kept for number, system in enumerate(collection.systems) if (kept := collection.cell(system, dataset))
+    }
+    for kept in cells.values():
+        if kept.record.run is not None and kept.run_file is None and not kept.is_entry:
+            file = kept.path.parent / kept.record.run.file
+            log.warning("not in the explorer: %s is missing: %s", file, kept.how_to_make_it_again)
+    return {number: kept for number, kept in cells.items() if kept.run_file is not None}
 
 
 def dataset_files(dataset: Dataset, cells: Mapping[int, Kept], folder: str) -> Iterator[tuple[str, Any]]:
@@ -101,7 +110,7 @@ def _read(kept: Kept, queries: Sequence[str], relevant: Mapping[str, Any], copie
     if facts is None or file is None or sha256(file) != facts.sha256:
         raise UserError(f"{file} is not the run that {kept.path.name} was made with: run the system again")
     run = WrittenRun(file, queries)
-    generated, traces = kept.generated(), kept.traces()
+    generated, traces = _texts(kept)
     return Rankings(
         top={query: run.top(query, DEPTH) for query in queries},
         with_copies={
@@ -111,6 +120,15 @@ def _read(kept: Kept, queries: Sequence[str], relevant: Mapping[str, Any], copie
         traces=traces,
         failures=_failures(kept.record, queries, generated, traces),
     )
+
+
+def _texts(kept: Kept) -> tuple[Mapping[str, list[str]], Mapping[str, Any]]:
+    """Return generated texts and traces; a ranking is shown without them if their file is missing."""
+    try:
+        return kept.generated(), kept.traces()
+    except UserError as error:
+        log.warning("not in the explorer: %s", error)
+        return {}, {}
 
 
 def _failures(

@@ -114,8 +114,8 @@ def _systems(
 
 
 def _entry(kept: Kept) -> str:
-    """Return the name of the entry that a record came in; nothing for one of our own, whose file bears its key."""
-    return "" if kept.path.stem.endswith(kept.record.key[:10]) else kept.path.stem
+    """Return the name of the entry that a record came in; nothing for one of our own."""
+    return kept.path.stem if kept.is_entry else ""
 
 
 def triple(figure: Interval | None) -> list[float] | None:

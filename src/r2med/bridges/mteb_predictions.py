@@ -10,7 +10,7 @@ from r2med.bridges.mteb_results import dataset_of
 from r2med.data import Dataset, load
 from r2med.errors import UserError
 from r2med.results.evaluation import DEPTH, evaluate, slug
-from r2med.results.ir_metadata import header
+from r2med.results.ir_metadata import write_metadata
 from r2med.results.record import Record
 from r2med.retrieve import Run, write_run
 from r2med.retrieve.candidates import Candidates
@@ -31,8 +31,9 @@ def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: P
     folder = out / "mteb" / slug(model.replace("/", "__"))
     path = folder.joinpath(*dataset.name.split("/"))
     command = ["r2med", "import", "mteb", file.name, "--data", dataset.name]
-    head = header(slug(model), command, [{"name": model, "method": "retrieval"}], dataset)
-    write_run(Run.of(rankings), path.with_name(f"{path.name}.trec"), slug(model), head)
+    run = path.with_name(f"{path.name}.trec")
+    write_run(Run.of(rankings), run, slug(model))
+    write_metadata(run, slug(model), command, [{"name": model, "method": "retrieval"}], dataset)
     return evaluate(System(Candidates.at(folder)), dataset, out, DEPTH)
 
 

@@ -32,3 +32,23 @@ def mteb(
     flags.check_writable(out)
     for file in export_results(joined_words(records or []), out, results, max_failures):
         print(printable(str(file)))
+
+
+@export.command()
+def runs(
+    records: flags.ComparedSystems = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the run files.")] = Path("runs"),
+    results: flags.Results = Path("results"),
+    header: Annotated[
+        bool, typer.Option("--header", help="Begin each run with its ir_metadata, which trec_eval 9 cannot read.")
+    ] = False,
+    max_failures: flags.MaxFailures = 0.1,
+) -> None:
+    """Write the runs of records as TREC files of six columns that trec_eval reads: DATASET/SYSTEM-KEY.trec."""
+    from r2med.cli.terminal_text import printable
+    from r2med.results.run_export import export_runs
+    from r2med.spec import joined_words
+
+    flags.check_writable(out)
+    for file in export_runs(joined_words(records or []), out, results, header, max_failures):
+        print(printable(str(file)))

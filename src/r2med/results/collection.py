@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprint, own_name, source_of
-from r2med.data.dataset_cards import cards
+from r2med.data.dataset_cards import cards, groups
 from r2med.errors import UserError, unknown
 from r2med.measure import HEADLINE, Measure
-from r2med.results.record import Record
+from r2med.results.record import FileFacts, Record
 from r2med.store import default_store
 
 log = logging.getLogger("r2med")
@@ -31,29 +32,46 @@ MAX_FAILURES = 0.1
 
 @dataclass(frozen=True)
 class Kept:
-    """A record, and where it lies; an entry of somebody else's has no files beside it."""
+    """A record and its path; an entry of somebody else's has no files beside it."""
 
     record: Record
     path: Path
+    is_entry: bool = False
+    """Whether the path is that of an entry: whatever lies beside it does not belong to the record."""
 
     @property
     def run_file(self) -> Path | None:
         """The ranking, if it is there as the record has it."""
         run = self.record.run
-        file = self.path.parent / run.file if run else None
+        file = self.path.parent / run.file if run and not self.is_entry else None
         return file if file is not None and file.is_file() else None
 
     def traces(self) -> dict[str, Any]:
-        """Return what a search agent did: query -> trace."""
-        facts = self.record.traces
-        content: dict[str, Any] = json.loads((self.path.parent / facts.file).read_bytes()) if facts else {}
-        return content
+        """Return what a search agent did: query -> trace. Raises UserError if the file is missing."""
+        content = self._beside(self.record.traces)
+        traces: dict[str, Any] = json.loads(content) if content else {}
+        return traces
 
     def generated(self) -> dict[str, list[str]]:
-        """Return what an expansion wrote: query -> texts."""
-        facts = self.record.generated
-        lines = (self.path.parent / facts.file).read_bytes().splitlines() if facts else []
+        """Return what an expansion wrote: query -> texts. Raises UserError if the file is missing."""
+        lines = self._beside(self.record.generated).splitlines()
         return {row["id"]: row["texts"] for row in map(json.loads, lines)}
+
+    def _beside(self, facts: FileFacts | None) -> bytes:
+        if facts is None or self.is_entry:
+            return b""
+        file = self.path.parent / facts.file
+        try:
+            return file.read_bytes()
+        except FileNotFoundError:
+            raise UserError(f"{file} is missing: {self.how_to_make_it_again}") from None
+
+    @property
+    def how_to_make_it_again(self) -> str:
+        """The end of a message: what makes the record and the files beside it again."""
+        name = self.record.dataset.name
+        data = name if name in cards() or name in groups()["demo"] else "FOLDER"
+        return f"make it again with r2med run {shlex.quote(self.record.system)} --data {data}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from r2med.data import Dataset, load
 from r2med.errors import UserError
 from r2med.expand.expansion import Expansion
 from r2med.net.offline import is_offline
-from r2med.results.ir_metadata import run_header
+from r2med.results.ir_metadata import metadata_path, write_run_metadata
 from r2med.results.record import FORMAT, FileFacts, Record, RunFacts
 from r2med.retrieve import write_run
 from r2med.setup import Setup
@@ -67,13 +67,15 @@ def evaluated(
     key = digest(["record", FORMAT, settings, dataset.fingerprint])
     path = record_path(out, system, dataset, key) if out is not None else None
     if path is not None and not fresh and (record := _recorded(path, key)):
+        _remove_failed_tries(path, record)
         return record, True
     outcome = system.run(dataset, store, k, expansion)
     files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)
         tag = slug(system.name)
-        write_run(outcome.run, run_file, tag, run_header(system, dataset, settings, tag))
+        write_run(outcome.run, run_file, tag)
+        write_run_metadata(run_file, system, dataset, settings, tag)
         files["run"] = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
         files["traces"] = _write_text(_json(expansion.traces), traces_path(path)) if expansion.traces else None
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
@@ -106,6 +108,11 @@ def generated_path(path: Path) -> Path:
     return path.with_suffix(".generated.jsonl")
 
 
+def _files_beside(path: Path) -> tuple[Path, ...]:
+    run = run_path(path)
+    return run, metadata_path(run), traces_path(path), generated_path(path)
+
+
 def slug(name: str) -> str:
     """Return a name without what is awkward in a file's."""
     return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
@@ -126,7 +133,7 @@ def _write_text(text: str, file: Path) -> FileFacts:
 
 def _recorded(path: Path, key: str) -> Record | None:
     """Return the record that is there; a damaged one is told of and counts as absent."""
-    for file in (path, run_path(path), traces_path(path), generated_path(path)):
+    for file in (path, *_files_beside(path)):
         tidy(file)
     if not path.is_file():
         return None
@@ -155,7 +162,7 @@ def _remove_failed_tries(path: Path, record: Record) -> None:
         if same != (record.system, record.dataset.fingerprint, record.settings["k"]):
             continue
         if old.failures + old.unordered > record.failures + record.unordered and _but_texts(old) == _but_texts(record):
-            for file in (traces_path(other), generated_path(other), run_path(other), other):
+            for file in (*_files_beside(other), other):
                 file.unlink(missing_ok=True)
 
 

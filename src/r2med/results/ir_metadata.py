@@ -1,6 +1,7 @@
-"""The head of a run file in the form of ir_metadata: how it was made, by the parts of PRIMAD, as YAML comments.
+"""The metadata of a run in the form of ir_metadata: how it was made, by the parts of PRIMAD, as YAML.
 
-It has no times, host names or paths: the same run has the same bytes wherever it is made.
+They lie in a file beside the run, since trec_eval 9 and other readers know no comments. They have no times, host names
+or paths: the same run has the same bytes wherever it is made.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import platform
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from r2med.data.dataset import Dataset
@@ -17,24 +19,39 @@ from r2med.results.record import installed_versions
 from r2med.results.without_places import without_places
 from r2med.retrieve.fusion import Fusion
 from r2med.stages import Stage
+from r2med.store.files import write_atomically
 from r2med.system import System
 from r2med.version import source_digest
 
+ENDING = ".ir_metadata.yml"
 
-def run_header(system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> Iterator[str]:
-    """Yield the lines that stand before a ranking; every one begins with a number sign."""
+
+def metadata_path(run: Path) -> Path:
+    """Return where the metadata of a run file lie: run.trec.gz has run.ir_metadata.yml."""
+    return run.with_name(run.name.removesuffix(".gz").removesuffix(".trec") + ENDING)
+
+
+def write_run_metadata(run: Path, system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> None:
+    """Write the metadata of the run that a system gave, beside it."""
     command = ["r2med", "run", system.name, "--data", dataset.name, "--k", str(settings["k"])]
-    return header(tag, command, _components(system, settings), dataset)
+    write_metadata(run, tag, command, _components(system, settings), dataset)
 
 
-def header(
-    tag: str, command: Sequence[str], components: Iterable[Mapping[str, Any]], dataset: Dataset
-) -> Iterator[str]:
-    """Yield the head of a run that a command made out of what some components ranked."""
-    yield "# ir_metadata.start"
-    for line in _yaml(without_places(_facts(tag, command, components, dataset))):
-        yield f"# {line}"
-    yield "# ir_metadata.end"
+def write_metadata(
+    run: Path, tag: str, command: Sequence[str], components: Iterable[Mapping[str, Any]], dataset: Dataset
+) -> None:
+    """Write the metadata of a run that a command made out of what some components ranked, beside it."""
+    lines = _yaml(without_places(_facts(tag, command, components, dataset)))
+    write_atomically(metadata_path(run), "".join(f"{line}\n" for line in lines).encode())
+
+
+def read_header(run: Path) -> list[str]:
+    """Return the metadata beside a run as comment lines to put before it; none if the file is missing."""
+    try:
+        lines = metadata_path(run).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return ["# ir_metadata.start", *(f"# {line}" for line in lines), "# ir_metadata.end"]
 
 
 def _facts(

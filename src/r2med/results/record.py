@@ -243,12 +243,19 @@ class Record(_Part):
         return record
 
     def files_are_sound(self, folder: Path) -> bool:
-        """Tell whether the files beside the record are those it was made with."""
-        try:
-            files = filter(None, (self.run, self.traces, self.generated))
-            return all(sha256(folder / facts.file) == facts.sha256 for facts in files)
-        except OSError:
-            return False
+        """Return True if the files beside the record are those it was made with."""
+        return not self.unsound_file(folder)
+
+    def unsound_file(self, folder: Path) -> str:
+        """Return the name of the first file beside the record that is missing or was changed; empty if none is."""
+        for facts in filter(None, (self.run, self.traces, self.generated)):
+            try:
+                sound = sha256(folder / facts.file) == facts.sha256
+            except OSError:
+                sound = False
+            if not sound:
+                return facts.file
+        return ""
 
 
 def dataset_facts(dataset: Dataset) -> DatasetFacts:

@@ -57,8 +57,10 @@ def submit(
     """
     kept = list(collect(sources, results, max_failures))
     for each in kept:
-        if each.record.run is None or not each.record.files_are_sound(each.path.parent):
-            raise UserError(f"{each.path}: its run is not beside it as it was written: run it again")
+        if each.record.run is None:
+            raise UserError(f"{each.path}: it names no run: {each.how_to_make_it_again}")
+        if unsound := each.record.unsound_file(each.path.parent):
+            raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
     entry = Entry(records=tuple(_public(each.record) for each in kept))
     body = entry.model_dump(mode="json")
     _check_entry(entry, path)
@@ -105,7 +107,7 @@ def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float 
     """Return the records of every entry in a folder; an entry that is bad or does not fit the others is left out.
 
     Every entry that is left out is reported by name. Those that come first, and the records of `beside`, take
-    precedence. Raises UserError if there are no entries, or none can be used.
+    precedence. Raises UserError if there are no entries, or nothing to show.
     """
     files = sorted(folder.rglob("*.json"))
     if not files:
@@ -114,14 +116,14 @@ def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float 
     faults: list[str] = []
     for file in files:
         try:
-            new = [Kept(honestly_named(record, file), file) for record in read_entry(file).records]
+            new = [Kept(honestly_named(record, file), file, is_entry=True) for record in read_entry(file).records]
             checked([*beside, *kept, *new], max_failures)
         except UserError as error:
             faults.append(f"entry {file} is left out: {error}")
             log.warning("%s", faults[-1])
         else:
             kept += new
-    if not kept:
+    if not kept and not beside:
         raise UserError(f"there are no entries in {folder} that can be shown: {faults[0]}")
     return kept
 
