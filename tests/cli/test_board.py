@@ -75,6 +75,15 @@ def test_a_board_says_that_it_holds_texts_of_an_own_dataset(r2med: Command, own_
     assert "holds texts of documents and queries of ward" in (tmp_path / "board" / "data" / "site.js").read_text()
 
 
+def test_the_command_that_runs_a_system_again_has_the_folder_of_an_own_dataset(
+    r2med: Command, own_results: Path, tmp_path: Path
+) -> None:
+    r2med("board", own_results, "--data", tmp_path / "ward", "-o", tmp_path / "board")
+    assert f"r2med run bm25 --data {tmp_path / 'ward'}" in (tmp_path / "board" / "data" / "system" / "0.js").read_text()
+    r2med("board", own_results, "-o", tmp_path / "board")
+    assert "r2med run bm25 --data path/to/ward" in (tmp_path / "board" / "data" / "system" / "0.js").read_text()
+
+
 def test_a_board_without_texts_holds_none(r2med: Command, own_results: Path, tmp_path: Path) -> None:
     site = tmp_path / "board"
     r2med("board", own_results, "--data", tmp_path / "ward", "-o", site)

@@ -66,9 +66,10 @@ def make_site(
     dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
     files and no board.
     """
-    datasets = local_datasets(collection, data)
+    places = {name_of(word): word for entry in data for word in dataset_words(entry)}
+    datasets = local_datasets(collection, places)
     own = dataset_sets(list(datasets)).get(OWN, []) if texts else []
-    write_site(folder, _site_files(collection, datasets, advice, texts, own))
+    write_site(folder, _site_files(collection, datasets, advice, texts, own, places))
     if own:
         log.warning(
             "the board holds texts of documents and queries of %s: show it only to people who may read them, "
@@ -78,14 +79,19 @@ def make_site(
 
 
 def _site_files(
-    collection: Collection, datasets: Mapping[str, Dataset], advice: Sequence[Advice], texts: bool, own: Sequence[str]
+    collection: Collection,
+    datasets: Mapping[str, Dataset],
+    advice: Sequence[Advice],
+    texts: bool,
+    own: Sequence[str],
+    places: Mapping[str, str],
 ) -> Iterator[tuple[str, Any]]:
     names = dataset_names(collection)
     yield "site", site_value(collection, bool(advice), own)
     yield "reproduce", reproduce_value(collection)
     if advice:
         yield "advice", [advice_value(each) for each in advice]
-    for number, value in enumerate(system_values(collection, names)):
+    for number, value in enumerate(system_values(collection, names, places)):
         yield f"system/{number}", value
     for number, name in enumerate(names):
         if name in collection.datasets:
@@ -94,13 +100,15 @@ def _site_files(
     yield from explorer_files(collection, names, datasets if texts else {})
 
 
-def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
-    """Return the datasets that are on this machine and have not changed since the records were made."""
-    words = {name_of(word): word for entry in data for word in dataset_words(entry)}
+def local_datasets(collection: Collection, places: Mapping[str, str]) -> dict[str, Dataset]:
+    """Return the datasets that are on this machine and have not changed since the records were made.
+
+    `places` are the folders of datasets of one's own.
+    """
     datasets, missing = {}, []
     for name in collection.datasets:
         try:
-            dataset = _local(words.get(name, name))
+            dataset = _local(places.get(name, name))
         except UserError as error:
             missing.append(f"{name}: {error}")
             continue

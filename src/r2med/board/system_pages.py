@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from r2med.board.leaderboard import DEMO, dataset_sets, part, triple
-from r2med.data.dataset_cards import BENCHMARK, groups
+from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.measure.slices import KINDS
 from r2med.results.collection import Collection
 from r2med.results.comparison import slice_figures
@@ -18,14 +18,17 @@ RESAMPLES = 2_000
 """Of the bootstrap of a slice, of which there are many."""
 
 
-def system_values(collection: Collection, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the value of each system's data file; `names` are the datasets by number."""
+def system_values(collection: Collection, names: Sequence[str], places: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the value of each system's data file; `names` are the datasets by number.
+
+    `places` are the folders of datasets of one's own, as they were typed.
+    """
     cuts = [list(_slices(part(collection, members))) for members in dataset_sets(names).values()]
     for system in collection.systems:
         records = collection.records(system)
         first = next(iter(records.values()))
         yield {
-            "command": command(first, list(records)),
+            "command": command(first, list(records), places),
             "settings": list(_flat(first.settings)),
             "versions": list(first.versions.items()),
             "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],
@@ -35,10 +38,15 @@ def system_values(collection: Collection, names: Sequence[str]) -> Iterator[dict
         }
 
 
-def command(record: Record, datasets: Sequence[str]) -> str:
-    """Return the command that makes the records of a system again."""
+def command(record: Record, datasets: Sequence[str], places: Mapping[str, str]) -> str:
+    """Return the command that makes the records of a system again.
+
+    A record has a dataset's name only: of one in a folder that is not in `places` the reader has to say the path.
+    """
     group = next((name for name in (BENCHMARK, DEMO) if set(groups()[name]) == set(datasets)), "")
-    words = ["r2med", "run", record.system, "--data", group or ",".join(datasets)]
+    known = {*cards(), *groups()[DEMO]}
+    typed = [places.get(name) or (name if name in known else f"path/to/{name}") for name in datasets]
+    words = ["r2med", "run", record.system, "--data", group or ",".join(typed)]
     depth = record.settings.get("k")
     expand = record.settings.get("expand") or {}
     recorded = expand.get("source") == "recorded" and expand.get("llm") != "author"

@@ -44,7 +44,7 @@
   function ladder(advice) {
     const scale = board.chart.scale(advice.rungs, rungOf(advice, "best").value);
     const groups = [...GROUPS].map(([group, title]) => [title, advice.rungs.filter((rung) => rung.group === group)]).filter(([, rungs]) => rungs.length);
-    return h("div", { class: "table-wrap" }, h("table", { class: "ladder" },
+    return board.region("The ladder", h("table", { class: "ladder" },
       h("thead", null, h("tr", null, h("th", { scope: "col" }, "Pipeline"), h("th", { class: "plot" }, scale.head()), h("th", { scope: "col", class: "num" }, "nDCG@10"), HEADS.map((text) => h("th", { scope: "col", class: "num aside" }, text)))),
       groups.map(([title, rungs]) => h("tbody", null,
         h("tr", { class: "group" }, h("th", { scope: "rowgroup" }, title), h("td", { class: "plot" }, scale.cell(null)), h("td", { colspan: 1 + HEADS.length })),

@@ -150,6 +150,9 @@ const board = (() => {
   const command = (text) => h("div", { class: "command" }, h("pre", null, h("code", null, visible(text))),
     h("button", { type: "button", onclick: () => copy(text) }, "Copy"));
 
+  /* A table that may be wider than the screen: with a name and in reach of the keyboard, so that it can be scrolled. */
+  const region = (label, table, kind = "") => h("div", { class: `table-wrap ${kind}`, role: "region", tabindex: 0, "aria-label": visible(label) }, table);
+
   /* A row of buttons of which one is pressed: options are [value, label]. */
   function segmented(label, options, chosen, change) {
     const group = h("div", { class: "segmented", role: "group", "aria-label": label });
@@ -252,5 +255,5 @@ const board = (() => {
 
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, segmented, select, step, afterFrame, fillInTurn, fillTable, supplant, download, copy, toast, points, count, seconds };
+  return { h, svg, visible, named, data, load, page, link, go, set, command, region, segmented, select, step, afterFrame, fillInTurn, fillTable, supplant, download, copy, toast, points, count, seconds };
 })();

@@ -12,7 +12,7 @@ board.chart = (() => {
     return svg("svg", { class: "glyph", viewBox: `0 0 ${width} 14`, width, height: 14, role: "img", "aria-label": spoken({ value, low, high }) },
       svg("line", { class: "glyph-rail", x1: 4, x2: width - 4, y1: 7, y2: 7 }),
       low === null ? null : svg("line", { class: "glyph-range", x1: x(low), x2: x(high), y1: 7, y2: 7 }),
-      svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 3.2 }));
+      svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 2.8 }));
   }
 
   /* Draw a thin bar below the figure of a cell, as its background: `most` is the largest of its column. */
@@ -39,7 +39,7 @@ board.chart = (() => {
       head: () => svg("svg", { class: "plot-row", height: 14, "aria-hidden": "true" }, ticks.map((tick) => svg("text", { x: x(tick / 100), y: 11, "text-anchor": "middle" }, String(tick)))),
       cell: (figures) => (figures === null ? frame({ "aria-hidden": "true" }) : frame({ role: "img", "aria-label": spoken(figures) },
         svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
-        svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 4.5 }))),
+        svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 3.6 }))),
     };
   }
 
@@ -91,7 +91,8 @@ board.chart = (() => {
     const front = pareto(items.filter((item) => item.costed));
     const steps = front.map((item, i) => `${i ? `H${axis.at(item.x)}V${y(item.y)}` : `M${axis.at(item.x)} ${y(item.y)}`}`).join("") + (front.length ? `H${frame.right}` : "");
     const ticks = axis.ticks.filter((_, i) => axis.ticks.length <= 7 || width > 560 || i % 2 === 0);
-    return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${yLabel} against ${xLabel}` },
+    const tip = svg("text", { class: "pareto-name", "aria-hidden": "true" });
+    const drawn = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${yLabel} against ${xLabel}` },
       ys.map((value) => [svg("line", { class: "grid", x1: frame.left, x2: frame.right, y1: y(value), y2: y(value) }),
         svg("text", { x: frame.left - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))]),
       ticks.map((value) => svg("text", { x: axis.at(value), y: frame.bottom + 20, "text-anchor": "middle" }, tick(value))),
@@ -99,26 +100,46 @@ board.chart = (() => {
       svg("text", { class: "axis-title", x: frame.right, y: height - 6, "text-anchor": "end" }, xLabel),
       svg("path", { class: "pareto", d: steps }),
       [...items].sort((a, b) => a.solid - b.solid).map((item) => point(item, axis.at(item.x), y)),
-      labels(front, axis.at, y, frame));
+      labels(front, items, axis.at, y, frame), tip);
+    for (const kind of ["pointerover", "focusin"]) drawn.addEventListener(kind, (event) => pointAt(event.target.closest("[data-name]"), tip, frame));
+    return drawn;
+  }
+
+  /* Write the name of a point above it; none: write nothing. */
+  function pointAt(marked, tip, frame) {
+    tip.textContent = marked?.dataset.name ?? "";
+    if (!marked) return;
+    const [x, y] = [Number(marked.dataset.x), Number(marked.dataset.y)];
+    const anchor = x < frame.left + 200 ? "start" : x > frame.right - 200 ? "end" : "middle";
+    for (const [name, value] of Object.entries({ x, y: Math.max(12, y - 12), "text-anchor": anchor })) tip.setAttribute(name, value);
   }
 
   function point(item, x, y) {
     const marked = svg("g", { transform: `translate(${x} ${y(item.y)})` }, mark(item.kind, item.solid), svg("title", null, item.text));
     const whiskers = item.low === null ? null : svg("line", { class: `whisker ${colour(item.kind)}`, x1: x, x2: x, y1: y(item.low), y2: y(item.high) });
-    return item.href ? svg("a", { href: item.href, "aria-label": item.text }, whiskers, marked) : svg("g", null, whiskers, marked);
+    const facts = { "data-name": item.text, "data-x": x, "data-y": y(item.y) };
+    return item.href ? svg("a", { href: item.href, "aria-label": item.text, ...facts }, whiskers, marked) : svg("g", facts, whiskers, marked);
   }
 
-  /* Names beside the Pareto points; one that would touch another is left out, the tooltip has it. */
-  function labels(front, x, y, frame) {
-    const taken = [];
+  const HEIGHT = 14; // of a label
+  const SIGN = 6.8; // width of a letter, rather too much than too little
+  const RADIUS = 8; // of a point with some air
+
+  /* Names beside the Pareto points. One that would cover a point or another name is left out: pointing at the point shows it. */
+  function labels(front, items, x, y, frame) {
+    const taken = items.map((item) => [x(item.x) - RADIUS, y(item.y) - RADIUS, 2 * RADIUS, 2 * RADIUS]);
+    const free = ([left, top, wide, high]) => left >= frame.left && left + wide <= frame.right && top >= 0
+      && taken.every(([l, t, w, h]) => left + wide <= l || l + w <= left || top + high <= t || t + h <= top);
     return [...front].reverse().map((item) => {
       const name = item.name.length > 34 ? `${item.name.slice(0, 33)}…` : item.name;
-      const [wide, at] = [name.length * 6.6, x(item.x)];
-      const left = at + 12 + wide > frame.right;
-      const box = [left ? at - 12 - wide : at + 12, y(item.y) - 8];
-      if (box[0] < frame.left || taken.some(([l, t, w]) => Math.abs(t - box[1]) < 15 && box[0] < l + w && l < box[0] + wide)) return null;
-      taken.push([...box, wide]);
-      return svg("text", { class: "pareto-name", x: left ? at - 12 : at + 12, y: y(item.y) - 6, "text-anchor": left ? "end" : "start" }, name);
+      const [wide, at, level] = [name.length * SIGN, x(item.x), y(item.y)];
+      const places = [[at + 10, level - 18], [at - 10 - wide, level - 18], [at + 10, level + 5], [at - 10 - wide, level + 5], [at - wide / 2, level - 24], [at - wide / 2, level + 12]];
+      const box = places.map(([left, top]) => [left, top, wide, HEIGHT]).find(free);
+      if (!box) return null;
+      taken.push(box);
+      const left = box[0] < at && box[0] + wide <= at;
+      const middle = box[0] < at && !left;
+      return svg("text", { class: "pareto-name", x: left ? box[0] + wide : middle ? at : box[0], y: box[1] + 11, "text-anchor": left ? "end" : middle ? "middle" : "start" }, name);
     });
   }
 

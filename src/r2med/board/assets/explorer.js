@@ -42,8 +42,19 @@
     if (NEEDS_PAIR.has(chosen.order) && !chosen.b) chosen.order = "";
   }
 
+  /* A and B are never the same system: the other side takes what this one had. */
+  function keepApart(before, changed) {
+    const { chosen } = view;
+    if (!chosen.b || chosen.a !== chosen.b) return;
+    if (changed === "a") chosen.b = before.a;
+    else if (before.b) chosen.a = before.b;
+    else chosen.b = "";
+  }
+
   function choose(changes, push = false) {
+    const before = { ...view.chosen };
     Object.assign(view.chosen, changes);
+    keepApart(before, "a" in changes ? "a" : "b");
     pairUp();
     remember(push);
     return draw();
@@ -164,6 +175,9 @@
 
   /* --- one query -------------------------------------------------------------------------------------------------- */
 
+  /* Who A and B are, with the marks that they have in all drawings. */
+  const who = () => h("p", { class: "who" }, ["a", "b"].filter((side) => view.chosen[side]).map((side) => h("span", null, key(side, `${side.toUpperCase()} `), named(view.chosen[side]))));
+
   function heading(position) {
     const [, text, answer, body] = view.index.queries[position];
     const question = h("p", { class: "question text" }, marks.readable(text));
@@ -179,7 +193,7 @@
     return h("header", { class: "query-head" },
       h("div", { class: "row spread query-bar" }, h("p", { class: "eyebrow" }, named(view.dataset.name), " · query ", named(view.index.queries[position][0]), body ? [" · ", h("bdi", null, marks.readable(body))] : null),
         h("div", { class: "query-steps" }, turn(-1, "Previous query", "‹"), h("span", { class: "muted" }, at < 0 ? "" : `${at + 1} of ${view.shown.length}`), turn(1, "Next query", "›"))),
-      question, unfold,
+      who(), question, unfold,
       answer ? h("details", { class: "answer" }, h("summary", null, "Gold answer"), h("p", null, h("bdi", null, marks.readable(answer)))) : null);
   }
 
@@ -352,6 +366,7 @@
   async function show(main, params, site) {
     const { datasets } = await board.load("explorer/index");
     if (!datasets.length) {
+      view = null;
       main.append(h("h1", null, "Explorer"), h("p", { class: "empty" }, "This board holds no texts. It was made with --without-texts, or its runs and datasets were not on the machine that made it."));
       return;
     }
@@ -368,7 +383,7 @@
     if (!ORDERS.some(([name]) => name === chosen.order)) chosen.order = "";
     if (!board.measure.parse(chosen.measure)) chosen.measure = site.measure;
     if (number(chosen.a) === undefined) chosen.a = view.names[standing()[0]];
-    if (number(chosen.b) === undefined) chosen.b = "";
+    if (number(chosen.b) === undefined || chosen.b === chosen.a) chosen.b = "";
     pairUp();
     frame(main);
     await draw();
@@ -377,23 +392,27 @@
   /* --- keys ------------------------------------------------------------------------------------------------------- */
 
   function step(by) {
+    if (!view?.shown) return;
     const at = view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
     const next = view.shown[at + by];
     if (next !== undefined) choose({ q: view.index.queries[next][0] }, true);
   }
 
   function turnSystem(side, by) {
-    if (!view.chosen[side]) return;
-    const all = standing().map((system) => view.names[system]);
+    if (!view?.chosen[side]) return;
+    const other = view.chosen[side === "a" ? "b" : "a"];
+    const all = standing().map((system) => view.names[system]).filter((name) => name !== other);
     const next = all[(all.indexOf(view.chosen[side]) + by + all.length) % all.length];
     choose({ [side]: next });
   }
 
   function compare() {
+    if (!view) return;
     choose({ b: view.chosen.b ? "" : view.names[rival()] ?? "", ...(view.chosen.b && NEEDS_PAIR.has(view.chosen.order) ? { order: "" } : {}) });
   }
 
-  const answer = () => { const details = view.body.querySelector(".answer"); if (details) details.open = !details.open; };
+  const swap = () => { if (view?.chosen.b) choose({ a: view.chosen.b, b: view.chosen.a }); };
+  const answer = () => { const details = view?.body.querySelector(".answer"); if (details) details.open = !details.open; };
 
   board.page("explorer", {
     title: "Explorer",
@@ -406,7 +425,7 @@
       ["{", "B: a better system", () => turnSystem("b", -1)],
       ["}", "B: a weaker system", () => turnSystem("b", 1)],
       ["c", "compare with another system, or stop", compare],
-      ["x", "swap A and B", () => view.chosen.b && choose({ a: view.chosen.b, b: view.chosen.a })],
+      ["x", "swap A and B", swap],
       ["g", "gold answer", answer],
     ],
     show,

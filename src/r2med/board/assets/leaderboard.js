@@ -95,7 +95,7 @@
       if (board.measure.parse(wanted)) restart({ measure: wanted === view.site.measure ? "" : wanted });
       else board.toast(`${name} needs a cutoff`);
     };
-    const near = () => board.rows.goldFiles(view.set);
+    const near = () => board.rows.goldFiles(view.site, view.set);
     return h("div", { class: "row measure", onpointerenter: near, onfocusin: near },
       board.select("Measure", board.measure.FAMILIES.map((name) => [name, name]), family, (name) => apply(name, cutoff || (name === "MRR" ? null : 10))),
       h("label", { class: "field" }, h("span", null, "Cutoff"),
@@ -157,7 +157,7 @@
         h("tr", { class: "groups" }, h("td", { colspan: 2 }), groups.map((group, i) => h("th", { scope: "colgroup", colspan: group.size, class: i ? "starts" : "" }, visible(group.name)))),
         h("tr", null, h("th", { scope: "col", class: "rank" }, "Rank"), head("name", "System", "Sort by name", "system"),
           view.columns.map((column, i) => head(column.id, column.label, `Sort by ${column.title}`, `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`)))));
-    return h("div", { class: "table-wrap" }, board.fillTable(table, view.rows, made));
+    return board.region("Systems and their scores", board.fillTable(table, view.rows, made), "long");
   }
 
   const cellClass = (column, i, starts) => ["num", starts.has(i) && i ? "starts" : "", column.main ? "main" : "extra"].join(" ");
@@ -186,7 +186,7 @@
       if (column.main) made.append(board.chart.interval(cell, tracks[i].span));
       return column.main ? made : board.chart.bar(made, cell.value, tracks[i].best);
     });
-    const toggle = h("button", { type: "button", class: "plain toggle", "aria-expanded": "false", "aria-label": "Details", onclick: () => details(Number(made.dataset.position)) }, "▸");
+    const toggle = h("button", { type: "button", class: "plain toggle", "aria-expanded": "false", "aria-label": `Details of ${visible(row.name)}`, onclick: () => details(Number(made.dataset.position)) }, "▸");
     const made = h("tr", { class: row.ours ? "ours" : "published" },
       h("td", { class: "rank" }, h("span", { class: "rank-number" }, row.rank ?? "–"), h("small", { class: "muted" }, row.level ? `class ${row.level}` : row.ours ? "" : "by value")),
       h("th", { scope: "row", class: "system" }, h("div", { class: "system-name" }, toggle, nameOf(row)), h("small", { class: "muted" }, about(row))),
@@ -241,10 +241,16 @@
 
   /* --- quality against cost ---------------------------------------------------------------------------------------- */
 
+  /* Return the axis to begin with: seconds if they are known for half of the rows, else what is known for most. */
+  function fullest(rows) {
+    const placed = (axis) => rows.filter((row) => X_AXES.get(axis)[1](row) !== null).length;
+    return 2 * placed("seconds") >= rows.length ? "seconds" : [...X_AXES.keys()].reduce((best, axis) => (placed(axis) > placed(best) ? axis : best));
+  }
+
   function chart() {
-    const axis = X_AXES.has(view.params.get("x")) ? view.params.get("x") : "seconds";
-    const [xLabel, x, tick] = X_AXES.get(axis);
     const chosen = Math.max(0, view.columns.findIndex((column) => column.id === order().by));
+    const axis = X_AXES.has(view.params.get("x")) ? view.params.get("x") : fullest(view.rows.filter((row) => row.cells[chosen].value !== null));
+    const [xLabel, x, tick] = X_AXES.get(axis);
     const column = view.columns[chosen];
     const items = view.rows.filter((row) => row.cells[chosen].value !== null && x(row) !== null).map((row) => {
       const cell = row.cells[chosen];
@@ -259,10 +265,14 @@
     const kinds = [...board.chart.KINDS.keys()].filter((kind) => items.some((item) => item.kind === kind));
     const width = Math.max(340, Math.min(1240, view.body.clientWidth || 1240));
     return h("section", { class: "section scatter" }, h("div", { class: "row spread" }, h("h2", null, `${column.title} against ${xLabel}`), switcher),
-      items.length ? [board.chart.legend(kinds), board.chart.scatter(items, { width, xLabel, yLabel: `${view.measure} × 100`, tick })] : h("p", { class: "empty" }, "Of none of these systems is it known."),
+      items.length ? [board.chart.legend(kinds), board.chart.scatter(items, { width, xLabel, yLabel: `${view.measure} × 100`, tick }), pointList(items)] : h("p", { class: "empty" }, "It is known for none of these systems."),
       unplaced ? h("p", { class: "muted" }, `${unplaced} of these systems are not drawn: ${axis === "size" ? "the size of a model of theirs is not known" : "published rows do not state it, and recorded texts do not say what writing them took"}.`) : null,
       h("p", { class: "muted" }, "The line joins the systems that no other beats at their cost. Systems that search with recorded texts are not on it: what these took is unknown."));
   }
+
+  /* All points by name, the best first: the chart itself names those that it has room for, and the one that is pointed at. */
+  const pointList = (items) => h("details", { class: "points" }, h("summary", null, `The ${items.length} systems of this chart`),
+    h("ol", null, [...items].sort((a, b) => b.y - a.y).map((item) => h("li", null, item.href ? h("a", { href: item.href }, item.text) : item.text))));
 
   /* --- keys -------------------------------------------------------------------------------------------------------- */
 

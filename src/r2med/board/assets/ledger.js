@@ -2,7 +2,7 @@
 "use strict";
 
 board.ledger = (() => {
-  const { h, svg, visible, count } = board;
+  const { h, svg, count } = board;
   const SPAN = 84; // percent of the width that the ranks have; what is beyond the depth lies at the right
   const BEYOND = 93;
 
@@ -51,9 +51,9 @@ board.ledger = (() => {
     return `best ${count(Math.min(...known.map(([, rank]) => rank)))}${missing ? ` · ${missing} of ${ranks.length} beyond` : ""}`;
   }
 
-  function spoken(name, ranks, a, b) {
+  function spoken(ranks, a, b) {
     const of = (rank) => (rank ? `rank ${rank}` : "beyond the depth");
-    return `${visible(name)}: ${a === null ? "" : `A ${of(a)}, `}${b === null ? "" : `B ${of(b)}, `}${ranks.filter(([, rank]) => rank).length} of ${ranks.length} systems find it`;
+    return `${a === null ? "" : `A ${of(a)}, `}${b === null ? "" : `B ${of(b)}, `}${ranks.filter(([, rank]) => rank).length} of ${ranks.length} systems find it`;
   }
 
   /* The ledger: `rows` are {name, ranks: [[system name, rank]], a, b, open() -> nodes}; a or b is null where none is chosen. */
@@ -62,14 +62,14 @@ board.ledger = (() => {
     return h("div", { class: "ledger" }, axis(depth), rows.map(({ name, ranks, a, b, open }) => {
       const inside = h("div", { class: "gold-text" });
       const row = h("details", { class: "gold-details" },
-        h("summary", { class: "gold-row", "aria-label": spoken(name, ranks, a, b) }, board.named(name), strip(ranks, a, b, depth), h("span", { class: "gold-note" }, note(ranks))), inside);
+        h("summary", { class: "gold-row" }, board.named(name), strip(ranks, a, b, depth), h("span", { class: "gold-note" }, note(ranks), h("span", { class: "visually-hidden" }, ` · ${spoken(ranks, a, b)}`))), inside);
       row.addEventListener("toggle", () => { if (row.open && !inside.childElementCount) inside.append(...open()); });
       return row;
     }));
   }
 
   /* The ranks of one document as words, the best first. */
-  const standings = (ranks) => h("p", { class: "standings" }, [...ranks].sort((x, y) => (x[1] || Infinity) - (y[1] || Infinity))
+  const standings = (ranks) => h("p", { class: "standings", role: "region", tabindex: 0, "aria-label": "Its rank in every system" }, [...ranks].sort((x, y) => (x[1] || Infinity) - (y[1] || Infinity))
     .map(([name, rank]) => h("span", { class: rank ? null : "muted" }, board.named(name), " ", h("b", null, rank ? count(rank) : "beyond"))));
 
   /* How two rankings differ: lines between the places of a document; what the other side skipped ends in the middle. */

@@ -69,7 +69,8 @@ board.ranking = (() => {
       .sort((p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))));
     const told = moves.slice(0, 3).flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
     return h("p", { class: "summary" },
-      lost ? `${lost} of A’s top ${size} ${lost === 1 ? "is" : "are"} not in B’s. ` : "A and B have the same top 10. ",
+      lost ? `${lost} of A’s top ${size} ${lost === 1 ? "is" : "are"} not in B’s. `
+        : `A and B have the same top ${size}, in ${a.slice(0, size).every((position, i) => position === first[i]) ? "the same" : "another"} order. `,
       moves.length ? ["Relevant ", ...told, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
         : gold.some(([, x]) => x) ? "No relevant document moves. " : "Neither finds a relevant document. ",
       values[0] === null ? null : `${measure} goes from ${points(values[0])} to ${points(values[1])}.`);

@@ -44,10 +44,10 @@
     view.shown = view.rows.filter((row) => (!verdict || row.verdict === verdict) && words.every((word) => `${row.name} ${row.source} ${row.seen_with} ${row.data}`.toLowerCase().includes(word)));
     view.selected = -1;
     const table = h("table", { class: "reproductions" }, h("thead", null, h("tr", null,
-      ["System", "Data", "Expected", "Observed", "Verdict"].map((text, i) => h("th", { scope: "col", class: ["", "aside", "num aside", "num", ""][i] }, text)))));
+      ["System", "Data", "Expected", "Observed", "Verdict"].map((text, i) => h("th", { scope: "col", class: ["", "aside", "num", "num", ""][i] }, text)))));
     const opened = (row) => String(row.number) === view.params.get("open");
     const lines = (row, position) => [line(row, position, opened(row)), opened(row) ? details(row) : null];
-    const body = h("div", null, view.shown.length ? h("div", { class: "table-wrap" }, board.fillTable(table, view.shown, lines)) : h("p", { class: "empty" }, "Nothing fits."));
+    const body = h("div", null, view.shown.length ? board.region("Expected and observed figures", board.fillTable(table, view.shown, lines), "long") : h("p", { class: "empty" }, "Nothing fits."));
     board.supplant(view.body, body)();
     view.body = body;
   }
@@ -55,9 +55,9 @@
   function line(row, position, open) {
     const [dataset, measure, expected, observed] = main(row);
     return h("tr", { "data-position": position },
-      h("th", { scope: "row", class: "system" }, h("div", { class: "system-name" }, h("button", { type: "button", class: "plain toggle", "aria-expanded": String(open), "aria-label": "Details", onclick: () => toggle(position) }, "▸"), named(row.name)),
+      h("th", { scope: "row", class: "system" }, h("div", { class: "system-name" }, h("button", { type: "button", class: "plain toggle", "aria-expanded": String(open), "aria-label": `Details of ${visible(row.name)}`, onclick: () => toggle(position) }, "▸"), named(row.name)),
         h("small", { class: "muted" }, visible(row.seen_with || row.source))),
-      h("td", { class: "aside" }, visible(row.data)), h("td", { class: "num aside", title: `${measure}, ${visible(dataset)}` }, figure(expected)), h("td", { class: "num" }, figure(observed)), h("td", null, chip(row.verdict)));
+      h("td", { class: "aside" }, visible(row.data)), h("td", { class: "num", title: `${measure}, ${visible(dataset)}` }, figure(expected)), h("td", { class: "num" }, figure(observed)), h("td", null, chip(row.verdict)));
   }
 
   function toggle(position) {
@@ -72,10 +72,10 @@
 
   const details = (row) => h("tr", { class: "details" }, h("td", { colspan: 5 }, h("div", { class: "details-inner" },
     h("div", { class: "details-wide" }, board.command(row.command)),
-    h("div", { class: "table-wrap" }, h("h3", null, "Figures"), h("table", null,
+    h("div", null, h("h3", null, "Figures"), board.region("Figures", h("table", null,
       h("thead", null, h("tr", null, ["Dataset", "Measure", "Expected", "Observed", ""].map((text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text)))),
       h("tbody", null, row.figures.map(([dataset, measure, expected, observed, verdict]) => h("tr", null, h("th", { scope: "row" }, named(dataset)), h("td", null, visible(measure)),
-        h("td", { class: "num" }, figure(expected)), h("td", { class: "num" }, figure(observed)), h("td", null, verdict === "not run" ? "" : chip(verdict))))))),
+        h("td", { class: "num" }, figure(expected)), h("td", { class: "num" }, figure(observed)), h("td", null, verdict === "not run" ? "" : chip(verdict)))))))),
     h("div", null, h("h3", null, "Conditions"), h("dl", { class: "facts" },
       [["Source", row.source], ["Seen with", row.seen_with], ...row.conditions.map((text) => ["Condition", text]), ["OK", `within ${row.ok} points`], ["Near", `within ${row.near} points`], ["Run with", row.run_with]]
         .filter(([, value]) => value).map(([name, value]) => [h("dt", null, name), h("dd", null, named(value))]))))));

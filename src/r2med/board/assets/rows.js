@@ -33,7 +33,7 @@ board.rows = (() => {
   async function all(site, setNumber, measure, made) {
     const set = site.sets[setNumber];
     const headline = measure === site.measure;
-    const recomputed = headline ? null : await recompute(set, measure);
+    const recomputed = headline ? null : await recompute(site, set, measure);
     const ours = site.systems.map((system, number) => {
       const figures = headline ? system.figures : recomputed(number);
       const average = headline && set.datasets.length > 1 ? system.averages[setNumber] : null;
@@ -44,9 +44,16 @@ board.rows = (() => {
       ...cells(made, row.values.map((value) => (value === null ? null : [value, null, null])), set.name === "R2MED" ? [row.average, null, null] : null),
     })) : [];
     const rows = [...ours, ...published].filter((row) => row.cells.some((cell) => cell.value !== null));
-    rows.filter((row) => row.cells[0].value !== null).sort((a, b) => b.cells[0].value - a.cells[0].value)
-      .forEach((row, position) => { row.rank = position + 1; });
+    rank(rows.filter((row) => row.cells[0].value !== null).sort((a, b) => b.cells[0].value - a.cells[0].value));
     return rows;
+  }
+
+  /* Number rows from the best on; those that show the same score share a rank. */
+  function rank(ordered) {
+    ordered.forEach((row, position) => {
+      const above = ordered[position - 1];
+      row.rank = above && board.points(above.cells[0].value) === board.points(row.cells[0].value) ? above.rank : position + 1;
+    });
   }
 
   function cells(made, figures, average) {
@@ -57,11 +64,12 @@ board.rows = (() => {
     }) };
   }
 
-  const goldFiles = (set) => Promise.all(set.datasets.map((number) => board.load(`gold/${number}`).catch(() => null)));
+  /* The ranks of relevant documents of each dataset; null where no system was run, so that there is no such file. */
+  const goldFiles = (site, set) => Promise.all(set.datasets.map((number) => (site.systems.some((system) => system.figures[number]) ? board.load(`gold/${number}`) : null)));
 
   /* Return system number -> figures by another measure, from the ranks of gold documents. */
-  async function recompute(set, measure) {
-    const gold = await goldFiles(set);
+  async function recompute(site, set, measure) {
+    const gold = await goldFiles(site, set);
     return (system) => {
       const figures = [];
       set.datasets.forEach((number, i) => {

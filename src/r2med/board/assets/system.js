@@ -87,7 +87,7 @@
   function scoreTable(site, row, columns, records) {
     const shown = columns.map((column, i) => [column, row.cells[i]]).filter(([column, cell]) => cell.value !== null && column.dataset !== undefined);
     const span = [0, Math.max(...shown.map(([, cell]) => cell.high ?? cell.value))];
-    return h("div", { class: "table-wrap" }, h("table", { class: "forest scores" },
+    return board.region("Scores by dataset", h("table", { class: "forest scores" },
       h("thead", null, h("tr", null, ["Dataset", `0 to ${points(span[1], 0)}`, site.measure, "95 % interval", "Queries", "Latency", "Failures", ""].map((text, i) => h("th", { scope: "col", class: i > 2 ? "num aside" : i > 1 ? "num" : "" }, text)))),
       h("tbody", null, shown.map(([column, cell]) => {
         const record = records.find((each) => each.dataset === column.dataset);
@@ -123,7 +123,7 @@
       return { ...stage, ...Object.fromEntries(["seconds", "prepared", "calls", "tokens", "dollars", "unpriced"].map((name) => [name, total(same, name)])) };
     });
     const most = Math.max(...stages.map((stage) => stage.seconds), 1e-12);
-    return h("div", { class: "table-wrap" }, h("table", null,
+    return board.region("Cost by stage", h("table", { class: "stages" },
       h("thead", null, h("tr", null, ["Stage", "", "Time per query", "LLM calls", "LLM tokens", "Dollars", "Preparing the corpus"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text)))),
       h("tbody", null, stages.map((stage) => h("tr", { class: "ours" },
         h("th", { scope: "row" }, { expand: "Expand", retrieve: "Retrieve", rerank: "Rerank" }[stage.stage]), h("td", null, named(stage.name)),
@@ -136,7 +136,7 @@
   /* The queries that something failed for, each a way into the explorer. */
   function failedQueries(records, system, site) {
     const failed = records.flatMap((record) => record.stages.flatMap((stage) => stage.failed.map(([query, kinds]) => [site.datasets[record.dataset].name, query, stage.name, kinds])));
-    return failed.length ? h("details", null, h("summary", null, "Which queries"), h("div", { class: "table-wrap" }, h("table", null, h("tbody", null, failed.map(([data, query, stage, kinds]) => h("tr", null,
+    return failed.length ? h("details", null, h("summary", null, "Which queries"), board.region("Queries that failed", h("table", { class: "stages" }, h("tbody", null, failed.map(([data, query, stage, kinds]) => h("tr", null,
       h("th", { scope: "row" }, h("a", { href: board.link("explorer", { data, q: query, a: system.name }) }, named(query))), h("td", null, named(data)), h("td", null, named(stage)), h("td", null, visible(kinds)))))))) : null;
   }
 

@@ -21,7 +21,7 @@
       h("td", null, named(stage.name), stage.status === "ok" ? null : [" ", h("span", { class: "chip bad" }, stage.status)]),
       [seconds(stage.seconds), ...(asks ? [number(stage.calls), number(stage.prompt_tokens), number(stage.completion_tokens), dollars(stage.dollars)] : [])]
         .map((text) => h("td", { class: "num", title: text === "?" ? "the price of this LLM is not known" : null }, text))));
-    return h("div", { class: "table-wrap" }, h("table", null,
+    return h("div", { class: "table-wrap", role: "region", tabindex: 0, "aria-label": "Stages" }, h("table", null,
       h("caption", { class: "visually-hidden" }, "What each stage took"),
       h("thead", null, h("tr", null, head.map((text, index) => h("th", { scope: "col", class: index ? "num" : null }, text)))),
       h("tbody", null, rows)));
