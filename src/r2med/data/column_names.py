@@ -17,12 +17,13 @@ _DOCUMENT_IDS = frozenset(
     "iddocumento nodocumento numerodocumento idnota idinforme ninforme nodeinforme numerodeinforme numeroinforme "
     "identificador".split()
 )
+_NUMBER_WORDS = frozenset("id nr no num numero nummer number".split())
 _QUESTION_IDS = frozenset(
     "queryid qid questionid questionno questionnr questionnumber frageid fragenr fragennr fragenummer anfrageid "
     "idquestion noquestion numeroquestion idpregunta nopregunta npregunta numeropregunta numerodepregunta".split()
 )
 _QUESTIONS = frozenset(
-    "query queries question questions frage fragen anfrage fragestellung pregunta preguntas consulta requete".split()
+    "query queries question questions frage fragen suchfrage anfrage pregunta preguntas consulta requete".split()
 )
 _RELEVANT = frozenset("relevant relevante relevantes relevants pertinent pertinente pertinents pertinentes".split())
 
@@ -51,7 +52,7 @@ NAMES: Mapping[str, frozenset[str]] = {
     | _DOCUMENT_IDS
     | frozenset(
         "relevantid relevantids relevantdocs relevantdocuments relevantnotes positives gold goldids docids documentids "
-        "noteids passageids evidence source document note report "
+        "noteids passageids evidence source document documents note report reports "
         "relevantedokumente relevantebefunde relevanteberichte relevantenotizen treffer beleg belege quelle quellen "
         "befundnummern befund bericht dokument "
         "documentspertinents documentpertinent comptesrenduspertinents notespertinentes sources compterendu "
@@ -113,5 +114,15 @@ QUESTION_FILE = re.compile(r"quer|question|ask|frage|pregunta|consulta|requ[eê]
 
 def plain_name(name: str) -> str:
     """Return a name in small letters without accents or anything else: `N.º de informe` is `nodeinforme`."""
-    folded = unicodedata.normalize("NFKD", name.replace("ß", "ss").lower())
-    return re.sub(r"[^a-z]", "", folded)
+    return re.sub(r"[^a-z]", "", _folded(name))
+
+
+def is_called_id(name: str) -> bool:
+    """Return True for the name of an id, or for one that begins or ends with such a word, as `Nº petición` does."""
+    words = re.findall(r"[a-z]+", _folded(name))
+    return plain_name(name) in NAMES["id"] or (bool(words) and not {words[0], words[-1]}.isdisjoint(_NUMBER_WORDS))
+
+
+def _folded(name: str) -> str:
+    text = unicodedata.normalize("NFKD", name.replace("ß", "ss").lower())
+    return "".join(letter for letter in text if not unicodedata.combining(letter))

@@ -21,6 +21,7 @@ from r2med.data.column_names import (
     QUESTION_IDS,
     QUESTION_NAMES,
     RELEVANCE_NAMES,
+    is_called_id,
     plain_name,
 )
 from r2med.data.grade_words import grade_of, is_grade
@@ -67,8 +68,12 @@ class Part:
         cells = {role: row.get(column, "") for role, column in self.columns.items()}
         if len(self.texts) > 1:
             filled = [(column, text) for column in self.texts if (text := flat(row.get(column, "")))]
-            cells["text"] = "\n".join(f"{column}: {text}" for column, text in filled)
+            cells["text"] = "\n".join(f"{_heading(column)} {text}" for column, text in filled)
         return cells
+
+
+def _heading(column: str) -> str:
+    return column if column[-1] in ":.?!" else f"{column}:"
 
 
 def guess_parts(tables: Sequence[Table], named: Named) -> list[Part]:
@@ -187,7 +192,8 @@ def _kind(table: Table, named: Named) -> Kind:
         return "judgements"
     if asking or QUESTION_FILE.search(table.sheet or table.path.stem):
         return "questions"
-    asked = max(_share(table, column, lambda cell: cell.endswith("?")) for column in table.columns)
+    main = max(table.columns, key=lambda column: _words(table, column))  # a report may begin with a doctor's question
+    asked = _share(table, main, lambda cell: cell.endswith("?"))
     return "questions" if asked > _MOST else "documents"
 
 
@@ -209,7 +215,10 @@ def _columns(table: Table, kind: Kind, named: Named, ids: Collection[str]) -> di
         column = _name(named, role) if _name(named, role) in table.columns else None
         if column is None and role not in named:
             free = [column for column in table.columns if column not in chosen.values()]
-            column = _longest(table, free, role) if role == text_role else _column(table, free, role, ids)
+            if role == "id":
+                column = _id_column(table, free, chosen["text"])
+            else:
+                column = _longest(table, free, role) if role == text_role else _column(table, free, role, ids)
         if column is not None:
             chosen[role] = column
     return {role: chosen[role] for role in roles if role in chosen}
@@ -223,8 +232,6 @@ def _longest(table: Table, free: Sequence[str], role: str) -> str:
 def _column(table: Table, free: Sequence[str], role: str, ids: Collection[str]) -> str | None:
     """Return the column of a role that is not the text's, if there is one."""
     by_name = [column for column in free if plain_name(column) in NAMES[role]]
-    if role == "id":
-        return _id_column(table, free, by_name)
     holding = [column for column in free if _holds(table, column, ids)]
     if role == "query_id":
         # A table of judgements may call both ids by names that any id has: those of questions come first.
@@ -234,7 +241,7 @@ def _column(table: Table, free: Sequence[str], role: str, ids: Collection[str]) 
         )
         # Numbers of questions may be numbers of documents as well: then another column names the documents.
         others = NAMES["relevant"] | NAMES["grade"] | NAMES["answer"]
-        apart = [column for column in free if _is_id(table, column) and plain_name(column) not in others]
+        apart = [column for column in free if _is_id(table.sample, column) and plain_name(column) not in others]
         apart = [column for column in apart if column not in holding or len(holding) > 1]
         return next(iter(one_word or apart), None)
     if role == "relevant":
@@ -244,12 +251,13 @@ def _column(table: Table, free: Sequence[str], role: str, ids: Collection[str]) 
     return next(iter(by_name), None)
 
 
-def _id_column(table: Table, free: Sequence[str], by_name: Sequence[str]) -> str | None:
+def _id_column(table: Table, free: Sequence[str], text: str) -> str | None:
     """Return the column of documents' ids: one that is called so, even if few values repeat, else the first of ids."""
-    exact = [column for column in free if _is_id(table, column)]
-    own = [column for column in by_name if plain_name(column) in DOCUMENT_IDS and _is_nearly_id(table, column)]
-    named = [column for column in by_name if column in exact]
-    nearly = [column for column in by_name if _is_nearly_id(table, column)]
+    rows = [row for row in table.sample if flat(row.get(text, ""))]  # others are no documents, but sums and the like
+    exact = [column for column in free if _is_id(rows, column)]
+    nearly = [column for column in free if is_called_id(column) and _is_nearly_id(rows, column)]
+    own = [column for column in nearly if plain_name(column) in DOCUMENT_IDS]
+    named = [column for column in nearly if column in exact]
     return next(iter([column for column in own if column in exact] or own or named or nearly or exact), None)
 
 
@@ -268,7 +276,7 @@ def _holds_verdicts(table: Table, column: str) -> bool:
 
 def _check_judgements(part: Part) -> None:
     """Raise UserError for a column that says how relevant documents are, but names none or in unknown words."""
-    used = set(part.columns.values())
+    used = set(part.columns.values()) - ({part.columns.get("grade", "")} if "relevant" not in part.columns else set())
     for column in part.table.columns:
         if column in used or plain_name(column) not in RELEVANCE_NAMES or not _words(part.table, column):
             continue
@@ -292,11 +300,12 @@ def _ids(part: Part) -> tuple[str, ...]:
     return part.table.values(column) if column else ()
 
 
-def _is_id(table: Table, column: str) -> bool:
+def _is_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
     """Return True if a column has one word in every row, and none twice."""
-    values = [flat(row.get(column, "")) for row in table.sample]
+    values = [flat(row.get(column, "")) for row in rows]
     return (
-        all(values)
+        bool(values)
+        and all(values)
         and len(set(values)) == len(values)
         and max(len(value.split()) for value in values) == 1
         and plain_name(column) not in OTHER_NAMES
@@ -304,15 +313,16 @@ def _is_id(table: Table, column: str) -> bool:
     )
 
 
-def _is_nearly_id(table: Table, column: str) -> bool:
+def _is_nearly_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
     """Return True if there are more different values, of few words, than half of the rows."""
-    values = {value for row in table.sample if (value := flat(row.get(column, "")))}
-    return len(values) > _MOST * len(table.sample) and _words(table, column) <= 3
+    values = {value for row in rows if (value := flat(row.get(column, "")))}
+    words = sum(len(value.split()) for value in values)
+    return len(values) > _MOST * len(rows) and words <= 3 * len(values)
 
 
 def id_named(table: Table) -> str:
     """Return the column that is called as ids are, whatever it holds; empty if there is none."""
-    return next((column for column in table.columns if plain_name(column) in NAMES["id"]), "")
+    return next((column for column in table.columns if is_called_id(column)), "")
 
 
 def _words(table: Table, column: str, filled: bool = False) -> float:

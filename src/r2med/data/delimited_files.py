@@ -20,6 +20,8 @@ START = 1 << 20
 """Characters at the start of a file that its separator is judged by."""
 
 _TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
+_QRELS_LINE = re.compile(r"\S+ +\S+ +\S+ +-?\d{1,3}\s*")
+"""A judgement as TREC writes it, with spaces."""
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
@@ -117,7 +119,7 @@ def _separator(lines: Sequence[str], path: Path) -> str:
         if width > 1 and (alike > 0.9 or named or known):
             best = max(best, (separator, (known, alike, width)), key=lambda pair: pair[1])
     check_width(path, best[1][2] or too_wide)
-    return best[0]
+    return best[0] or (" " if lines and all(map(_QRELS_LINE.fullmatch, lines)) else "")
 
 
 def _records(path: Path, encoding: str, separator: str) -> Iterator[GridRow]:
@@ -129,12 +131,12 @@ def _records(path: Path, encoding: str, separator: str) -> Iterator[GridRow]:
                 if text.strip():
                     yield line, [text.strip().strip('"')]
             return
-        reader = csv.reader(lines, delimiter=separator, strict=True)
+        reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=separator == " ")
         line = 1
         try:
             for cells in reader:
                 if any(map(str.strip, cells)):
-                    yield line, list(cells)
+                    yield line, [cell.replace("\r\n", "\n") for cell in cells]
                 line = reader.line_num + 1
         except csv.Error as error:
             raise UserError(f"{path}:{line}: {_quoting(error)}: save the table again as CSV") from None

@@ -116,6 +116,8 @@ def text_of(value: Any) -> Cell:
     if isinstance(value, list | tuple):
         return [cell if isinstance(cell, str) else " ".join(cell) for cell in map(text_of, value)]
     if isinstance(value, dict):
+        if len(value) == 1 and next(iter(value)).startswith("$"):  # {"$oid": "65a1"}, as databases export a value
+            return text_of(next(iter(value.values())))
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

@@ -19,6 +19,8 @@ LAST_TITLE = 30
 """Rows at the top among which the names of columns are looked for."""
 _SENTENCE = re.compile(r"\S+\s+\S+\s+.*\S[.?!]", re.DOTALL)
 _NUMBER = re.compile(r"[\d\s.,:/+-]*\d[\d\s.,:/+-]*")
+_GRADE = re.compile(r"-?\d{1,3}")
+_QRELS = {4: ("query_id", "iteration", "document_id", "grade"), 3: ("query_id", "document_id", "grade")}
 
 GridRow = tuple[int, list[Cell]]
 """The line of a row, and its cells from left to right."""
@@ -46,7 +48,7 @@ def headed_table(
     width = min(width, len(first)) if separator else width
     check_width(path, width)
     head = [*first[:width], *[""] * (width - len(first))]
-    columns = column_names(head if has_header else [""] * width)
+    columns = column_names(head if has_header else _names_of([cells for _, cells in rows], width))
     begin = rows[0][0] + int(has_header) if rows else 0
 
     def read() -> Iterator[Row]:
@@ -59,6 +61,16 @@ def headed_table(
 
     table = Table(path, columns, read, sheet)
     return replace(table, notices=tuple(_notices(table, start[:titles], has_header, reading)))
+
+
+def _names_of(rows: Sequence[Sequence[Cell]], width: int) -> Sequence[str]:
+    """Return the names of columns without a head: those of qrels, if rows are as TREC writes them, else none."""
+    words = [[str(cell).strip() for cell in cells] for cells in rows]
+    is_qrels = width in _QRELS and all(
+        len(cells) == width and not any(re.search(r"\s|^$", cell) for cell in cells) and _GRADE.fullmatch(cells[-1])
+        for cells in words
+    )
+    return _QRELS[width] if is_qrels else [""] * width
 
 
 def _too_wide(cells: Sequence[Cell], width: int, separator: str) -> str:
