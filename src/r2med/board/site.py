@@ -66,10 +66,9 @@ def make_site(
     dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
     files and no board.
     """
-    places = {name_of(word): word for entry in data for word in dataset_words(entry)}
-    datasets = local_datasets(collection, places)
+    datasets = local_datasets(collection, data)
     own = dataset_sets(list(datasets)).get(OWN, []) if texts else []
-    write_site(folder, _site_files(collection, datasets, advice, texts, own, places))
+    write_site(folder, _site_files(collection, datasets, advice, texts, own, _places(data)))
     if own:
         log.warning(
             "the board holds texts of documents and queries of %s: show it only to people who may read them, "
@@ -100,11 +99,14 @@ def _site_files(
     yield from explorer_files(collection, names, datasets if texts else {})
 
 
-def local_datasets(collection: Collection, places: Mapping[str, str]) -> dict[str, Dataset]:
-    """Return the datasets that are on this machine and have not changed since the records were made.
+def _places(data: Sequence[str]) -> dict[str, str]:
+    """Return the folders of datasets as they were typed, by the datasets' names."""
+    return {name_of(word): word for entry in data for word in dataset_words(entry)}
 
-    `places` are the folders of datasets of one's own.
-    """
+
+def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
+    """Return the datasets that are on this machine and have not changed since the records were made."""
+    places = _places(data)
     datasets, missing = {}, []
     for name in collection.datasets:
         try:
