@@ -23,7 +23,7 @@ def test_the_tutorial_ends_in_a_reviewed_benchmark(tmp_path: Path, r2med: Callab
     for command in COMMANDS:
         ended = r2med(*shlex.split(command)[1:])
         assert ended.returncode == 0, f"{command}\n{ended.stderr}"
-    sheet = (tmp_path / "ward-built" / "dataset" / "README.md").read_text(encoding="utf-8")
+    sheet = (tmp_path / "ward-built" / "ward-questions" / "README.md").read_text(encoding="utf-8")
     assert "| Queries | 3 |" in sheet
     assert "| positive, accepted by people | 1.000 |" in sheet
     assert "Krippendorff’s α" in sheet

@@ -123,8 +123,8 @@ def test_the_same_build_gives_the_same_bytes(folder):
 
 def test_a_folder_of_somebody_else_is_not_overwritten(tmp_path):
     made = small_build(tmp_path)
-    (made.out / "dataset").mkdir()
-    (made.out / "dataset" / "thesis.tex").write_text("years of work")
+    made.dataset.mkdir()
+    (made.dataset / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="is not a dataset"):
         write_output(made, Setup())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from r2med.build.pipeline import Build, Plan, drawn
+from r2med.engine.reporting import listening
 from r2med.errors import UserError
 from r2med.net.budget import Budget
 from r2med.store import Store
@@ -174,6 +175,7 @@ def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
             'name = "x"\nkind = "exma"\nsteps = ["reason"]',
             r"no kind 'exma' \(did you mean exam\?\): case, exam, post, sim",
         ),
+        ('name = "steps"\nsteps = ["reason"]', "'steps' is a file or folder of every build"),
         ("steps = [", "not a TOML"),
     ],
 )
@@ -222,6 +224,20 @@ def test_a_question_that_repeats_another_is_left_out_with_its_id(tmp_path):
         ("b", "repeated question", "of a"),
         ("d", "repeated question", "of a"),
     ]
+
+
+def test_progress_counts_all_items_of_a_step_and_goes_only_forward(tmp_path, monkeypatch):
+    monkeypatch.setattr("r2med.build.asking.AT_ONCE", 5)
+    monkeypatch.setattr("r2med.build.easy_questions.AT_ONCE", 5)
+    answers = [(["Case 3.", "EXM"], "No JSON."), (["Case 7.", "EXM"], "No JSON."), *ANSWERS, ([], {"answer": "B"})]
+    for step, total in (("label-kind", 12), ("drop-easy(llms=scripted)", 12)):
+        reports = []
+        with listening(reports.append):
+            built(tmp_path / step[:5], ["read-exam(e.jsonl)", step], {"e.jsonl": EXAM}, answers)
+        assert {report.total for report in reports} == {total}
+        done = [report.done for report in reports]
+        assert done == sorted(done)
+        assert done[-1] in (total, total - 1)
 
 
 def test_ids_that_one_source_repeats_are_told(tmp_path, caplog):

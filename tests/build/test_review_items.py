@@ -6,7 +6,7 @@ import pytest
 
 from r2med.build.output import write_output
 from r2med.build.pipeline import Build, Plan
-from r2med.build.review_book import add_reviews
+from r2med.build.review_book import add_reviews, read_reviews
 from r2med.build.review_items import review_items
 from r2med.build.reviews import Review
 from r2med.errors import UserError
@@ -79,6 +79,26 @@ def test_what_people_say_is_in_the_dataset_that_is_written(built, tmp_path):
         [Review(question=q, chunk=c, annotator="Ann", verdict=verdict) for (q, c), verdict in said.items()],
     )
     assert positives() == {("q2", "c2")}
+
+
+def test_reviews_of_texts_that_changed_are_counted_in_one_line(tmp_path, caplog):
+    table = tmp_path / "candidates.csv"
+    table.write_text("question_id,id,question,passage\nq1,c1,Which?,This one.\nq1,c2,Which?,That one.\n")
+    pairs = [("q1", "c1"), ("q1", "c2")]
+    add_reviews(table, [Review(question=q, chunk=c, annotator="Ann", verdict="accept") for q, c in pairs])
+    assert len(read_reviews(table)) == 2
+    assert caplog.messages == []
+    table.write_text(table.read_text().replace("That one.", "Another one."))
+    assert [review.chunk for review in read_reviews(table)] == ["c1"]
+    (line,) = caplog.messages
+    assert "1 reviews do not count, their texts have changed or are gone: r2med review" in line
+
+
+def test_an_edited_step_file_is_not_reviewed(built):
+    file = built.folder(5) / "items.jsonl"
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(UserError, match=r"items\.jsonl is not as its step wrote it: r2med build PLAN\.toml -o"):
+        review_items(built.out)
 
 
 def test_a_table_needs_questions_and_passages(tmp_path):

@@ -1,6 +1,7 @@
 """`r2med build`: the shipped examples run end to end, and what they left can be looked at."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,10 @@ def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp
     assert "scripted by a person" in r2med("build", "example", name, "-o", "example").stdout
     built = r2med("build", "example/plan.toml", "-o", "built", "--offline")
     assert built.returncode == 0, built.stderr
-    assert "Next: r2med run bm25 --data built/dataset" in built.stdout
-    assert "no model was asked" in (tmp_path / "built/dataset/datasheet.html").read_text("utf-8")
-    assert "built/dataset: sound" in r2med("data", "check", "built/dataset").stdout
-    assert f"1 dataset, {queries} queries" in r2med("run", "bm25", "--data", "built/dataset").stdout
+    assert f"Next: r2med run bm25 --data built/{name}-example" in built.stdout
+    assert "no model was asked" in (tmp_path / f"built/{name}-example/datasheet.html").read_text("utf-8")
+    assert f"built/{name}-example: sound" in r2med("data", "check", f"built/{name}-example").stdout
+    assert f"1 dataset, {queries} queries" in r2med("run", "bm25", "--data", f"built/{name}-example").stdout
 
 
 @pytest.fixture
@@ -44,6 +45,36 @@ def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing
     assert int(prompt.replace(",", "")) > 1000
     assert 0 < float(dollars) < float(most)
     assert not (tmp_path / "built").exists()
+
+
+def test_a_dry_run_does_not_add_up_what_is_unknown_to_nothing(r2med):
+    r2med("build", "example", "exam", "-o", "example")
+    words = ("build", "-o", "built", "example/plan.toml", "--dry-run")
+    unpriced = r2med(*words, "--llm", "qwen-7b", "--base-url", "http://127.0.0.1:9").stdout
+    assert unpriced.split("together")[1].split()[3:5] == ["unknown", "unknown"]
+    known = float(r2med(*words, "--llm", "gpt4").stdout.split("together")[1].split()[3])
+    plan = Path("example/plan.toml")
+    plan.write_text(plan.read_text().replace('"label-kind"', '"label-kind(gpt4)"'))
+    mixed = r2med(*words, "--llm", "qwen-7b", "--base-url", "http://127.0.0.1:9").stdout
+    some, plus, word = mixed.split("together")[1].split()[3:6]
+    assert 0 < float(some) < known
+    assert (plus, word) == ("+", "unknown")
+
+
+def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built_again(built, r2med, tmp_path):
+    assert "lacks reviews" not in r2med("build", "status", "built").stdout
+    r2med("review", "built", "--export", "tasks.json")
+    data = json.loads((tmp_path / "tasks.json").read_text())[0]["data"]
+    row = {"question": data["question_id"], "chunk": data["chunk_id"], "annotator": "Ann", "verdict": "reject"}
+    (tmp_path / "in.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
+    imported = r2med("review", "built", "--import", "in.csv").stdout
+    assert imported.splitlines() == [
+        "1 new reviews from in.csv",
+        "built/exam-example does not have them yet: r2med build PLAN.toml -o built writes it again",
+    ]
+    assert "built/exam-example lacks reviews: r2med build" in r2med("build", "status", "built").stdout
+    r2med("build", "example/plan.toml", "-o", "built")
+    assert "lacks reviews" not in r2med("build", "status", "built").stdout
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from pydantic import Field
 
 from r2med.build.answer_forms import Form
 from r2med.build.items import Item, Question, Rejected
-from r2med.build.json_answers import JsonQuestion, ask_json, json_question
+from r2med.build.json_answers import JsonAnswers, ask_json, json_question
 from r2med.build.step import Step, Streams, Work
+from r2med.engine.reporting import part_of
 from r2med.errors import UserError
 from r2med.llm.costs import estimate, is_priced
 from r2med.llm.journaled import JournaledChat, open_chat
@@ -102,7 +103,8 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Ask about each item; items keep their order."""
         self.announce(streams, work)
-        yield from self.about(self.asked(streams), streams, work)
+        total = 0 if work.rehearsal else sum(1 for _ in self.asked(streams))
+        yield from self.about(self.asked(streams), streams, work, total)
 
     def announce(self, streams: Streams, work: Work) -> None:
         """Keep the prompt for the datasheet, and warn of personal data that is about to be sent to others."""
@@ -113,8 +115,13 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
             if warning := identifier_warning(f"{self.name} sends to {chat.name}", texts):
                 log.warning("%s; Ctrl-C stops, --local-only refuses", warning)
 
-    def about(self, items: Iterator[Asked], streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Ask about these items; each that is asked about or settled gives one, unless it failed without a trace."""
+    def about(
+        self, items: Iterator[Asked], streams: Streams, work: Work, total: int, begun: int = 0
+    ) -> Iterator[Item | Rejected]:
+        """Ask about these items; each that is asked about or settled gives one, unless it failed without a trace.
+
+        `total` is how many items the step asks about in all, `begun` how many of them came before these.
+        """
         chat, card = self.chat(work.setup), self.card(work.setup)
         fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
         while block := list(itertools.islice(items, AT_ONCE)):
@@ -132,19 +139,19 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
                 work.unpriced |= not is_priced(card)
                 yield from filter(None, (settled.get(number) or self.unread(item) for number, item in enumerate(block)))
             else:
-                yield from self._answered(block, settled, questions, chat, card, work)
+                with part_of(begun, total):
+                    asked = ask_json(questions, lambda n, answer: self.read(block[n], answer), chat, card, self.tries)
+                yield from self._answered(block, settled, asked, work)
+            begun += len(block)
 
     def _answered(
         self,
         block: Sequence[Asked],
         settled: Mapping[int, Item | Rejected],
-        questions: Mapping[int, JsonQuestion],
-        chat: JournaledChat,
-        card: LLMCard,
+        asked: JsonAnswers[Item | Rejected],
         work: Work,
     ) -> Iterator[Item | Rejected]:
-        """Yield a block's items, asked up to `tries` times each."""
-        asked = ask_json(questions, lambda number, answer: self.read(block[number], answer), chat, card, self.tries)
+        """Yield a block's items."""
         work.cost += asked.cost
         outcomes = {**settled, **asked.outcomes}
         for number, item in enumerate(block):

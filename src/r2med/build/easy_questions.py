@@ -79,9 +79,13 @@ class DropEasy(Step, kind="build"):
         right = Counter[str]()
         for attempt in self.attempts:
             attempt.announce(streams, work)
-        questions = streams.questions()
+        total = sum(1 for _ in streams.questions()) * len(self.attempts)
+        begun, questions = 0, streams.questions()
         while block := list(itertools.islice(questions, AT_ONCE)):
-            rounds = [list(attempt.about(iter(block), streams, work)) for attempt in self.attempts]
+            rounds = []
+            for attempt in self.attempts:
+                rounds.append(list(attempt.about(iter(block), streams, work, total, begun)))
+                begun += len(block)
             for question, *outcomes in zip(block, *rounds, strict=True):
                 solvers = [
                     attempt.llm or work.setup.llm

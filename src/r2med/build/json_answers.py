@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from r2med.build.answer_forms import Form, read_form, schema_of
 from r2med.cost import NOTHING, Cost
+from r2med.engine.reporting import part_of
 from r2med.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import answers_cost
@@ -61,7 +62,9 @@ def ask_json(
     asked.failures = {number: failure.kind for number, failure in unfit.items()}
     waiting = [number for number in questions if number not in unfit]
     for sample in range(tries if waiting else 0):
-        answers = chat.complete([questions[number].request(card, sample) for number in waiting])
+        before = len(questions) if sample else len(unfit)  # progress does not go back for what is asked again
+        with part_of(before, len(questions)):
+            answers = chat.complete([questions[number].request(card, sample) for number in waiting])
         asked.cost += answers_cost(answers, card)
         for number, answer in zip(waiting, answers, strict=True):
             _take_in(asked, number, answer, questions[number].form, read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from r2med.build.hub_card import hub_card
 from r2med.build.outcome import Outcome, origin
 from r2med.build.pipeline import Build
 from r2med.build.review_book import read_reviews
+from r2med.build.reviews import Review
 from r2med.build.sheet_html import page
 from r2med.build.sheet_markdown import markdown
 from r2med.data.loading import load
@@ -23,12 +24,12 @@ from r2med.setup import Setup
 from r2med.store.files import sha256
 from r2med.store.folders import replaced
 
-CARD = "card.toml"
+CARD, LABELS = "card.toml", "labels.jsonl"
 Row = Mapping[str, Any]
 
 
 def write_output(build: Build, setup: Setup) -> Path | None:
-    """Write DIR/dataset of the labels there are, in the place of the one before; None if nothing was judged yet.
+    """Write DIR/NAME, named after the plan, in the place of the one before; None if nothing was judged yet.
 
     Raises UserError if no question has a positive.
     """
@@ -37,7 +38,7 @@ def write_output(build: Build, setup: Setup) -> Path | None:
         return None
     if not made.questions:
         raise UserError(f"no question has a positive: r2med build sample {build.out} shows what was judged, and how")
-    folder = build.out / "dataset"
+    folder = build.dataset
     with replaced(folder, CARD, "a dataset") as new:
         for name, rows in _tables(made).items():
             _write(new / name, rows)
@@ -52,6 +53,19 @@ def write_output(build: Build, setup: Setup) -> Path | None:
     return folder
 
 
+def lacks_reviews(build: Build) -> bool:
+    """Return True if the dataset was written before reviews that people have given since."""
+    if not (build.dataset / LABELS).is_file():
+        return False
+    with (build.dataset / LABELS).open(encoding="utf-8") as lines:
+        published = Counter(_said(row) for row in map(json.loads, lines) if row["verdict"])
+    return published != Counter(map(_said, _human_rows(read_reviews(build.out))))
+
+
+def _said(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in ("q_id", "p_id", "by", "verdict", "why"))
+
+
 def _tables(made: Outcome) -> dict[str, Iterable[Row]]:
     """Return the files of rows by name; each is read and written a row at a time."""
     return {
@@ -62,7 +76,7 @@ def _tables(made: Outcome) -> dict[str, Iterable[Row]]:
         ),
         "provenance.jsonl": _provenance(made),
         "candidates.jsonl": _candidates(made),
-        "labels.jsonl": _opinions(made),
+        LABELS: _opinions(made),
         "rejected.jsonl": _rejected(made),
     }
 
@@ -104,8 +118,13 @@ def _opinions(made: Outcome) -> Iterator[Row]:
         scores: Row = {"relevance": judgement.relevance, "support": judgement.support, "verdict": None}
         text = texts.get((judgement.question, judgement.chunk), "")
         yield {**pair, **scores, "why": judgement.rationale, "control": judgement.control, "text": text}
-    numbers = {name: number for number, name in enumerate(sorted({each.annotator for each in made.reviews}), 1)}
-    for review in made.reviews:
+    yield from _human_rows(made.reviews)
+
+
+def _human_rows(reviews: Sequence[Review]) -> Iterator[Row]:
+    """Yield what every person said, each under a number instead of a name."""
+    numbers = {name: number for number, name in enumerate(sorted({each.annotator for each in reviews}), 1)}
+    for review in reviews:
         who = f"{'adjudicator' if review.adjudicated else 'person'} {numbers[review.annotator]}"
         pair = {"q_id": review.question, "p_id": review.chunk, "by": who}
         scores = {"relevance": None, "support": None, "verdict": review.verdict}

@@ -34,6 +34,8 @@ log = logging.getLogger("r2med")
 
 PLAN = "plan.toml"
 """The copy of the plan in the folder that it was built in."""
+RESERVED_NAMES = (PLAN, "steps", "reviews.sqlite")
+"""What else lies in that folder."""
 ITEMS_FILE, REJECTED_FILE = "items.jsonl", "rejected.jsonl"
 """What a step writes: the items that go on, and those that it left out."""
 
@@ -90,6 +92,8 @@ class Plan:
         if not file.is_file():
             raise UserError(f"no plan {file}: it is a TOML file, such as r2med build example -o DIR writes")
         facts = validated(PlanFile, read_toml(file), file)
+        if facts.name in RESERVED_NAMES:
+            raise UserError(f"{file}: name: {facts.name!r} is a file or folder of every build; choose another name")
         kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}
         if facts.kind and facts.kind.replace("-", " ") not in kinds:
             raise UserError(f"{file}: no kind {facts.kind!r}{nearest(facts.kind, kinds)}: {', '.join(sorted(kinds))}")
@@ -191,6 +195,11 @@ class Build:
     def folder(self, number: int) -> Path:
         """Return where a step's items lie; the first step is number 1."""
         return self.out / "steps" / f"{number:02d}-{self.plan.steps[number - 1].name}"
+
+    @property
+    def dataset(self) -> Path:
+        """The folder of the dataset. It has the plan's name: other libraries know a dataset by that of its folder."""
+        return self.out / self.plan.facts.name
 
     def status(self) -> list[Done | None]:
         """Return what each step left the last time; None for those that were not finished."""

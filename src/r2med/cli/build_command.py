@@ -104,14 +104,19 @@ def status(folder: Folder, as_json: flags.AsJSON = False) -> None:
     """Show what each step kept and left out, and why."""
     from dataclasses import asdict
 
+    from r2med.build.output import lacks_reviews
     from r2med.build.pipeline import Build
     from r2med.cli.console import print_json
+    from r2med.cli.terminal_text import printable
 
     made = Build.open(folder)
     if as_json:
         print_json([asdict(done) if done else None for done in made.status()])
         return
-    _show_steps(made, made.status())
+    done = made.status()
+    _show_steps(made, done)
+    if all(done) and lacks_reviews(made):
+        print(printable(f"{made.dataset} lacks reviews: r2med build PLAN.toml -o {folder} writes it again"))
 
 
 @build.command()
@@ -185,12 +190,15 @@ def _show_rehearsal(made: Build, setup: Any) -> None:
     from r2med.llm.costs import NO_CALLS
 
     rows = []
-    total = NO_CALLS
+    total, unknown = NO_CALLS, False
     for number, (step, work) in enumerate(made.rehearse(setup), 1):
         about = work.estimate
         total += about
+        unknown |= work.unpriced and about.calls > 0
         rows.append((number, step, *_figures(about, work.answered, work.unpriced)))
-    rows.append(("", "together", *_figures(total, None, False)))
+    *counts, dollars, at_most = _figures(total, None, unpriced=unknown and not total.dollars)
+    more = " + unknown" if unknown and total.dollars else ""
+    rows.append(("", "together", *counts, f"{dollars}{more}", f"{at_most}{more}"))
     heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
     output = console()
     output.print(table(heads, rows, numbers=tuple(head for head in heads if head != "step")))

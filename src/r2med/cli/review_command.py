@@ -27,6 +27,8 @@ def review(
     ] = None,
 ) -> None:
     """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""
+    from r2med.build.output import lacks_reviews
+    from r2med.build.pipeline import Build
     from r2med.build.review_book import ReviewBook, add_reviews, read_reviews
     from r2med.build.review_desk import ReviewDesk
     from r2med.build.review_files import export_reviews, import_reviews
@@ -36,6 +38,10 @@ def review(
 
     if import_ is not None:
         print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))
+        if source.is_dir() and lacks_reviews(made := Build.open(source)):
+            print(
+                printable(f"{made.dataset} does not have them yet: r2med build PLAN.toml -o {source} writes it again")
+            )
     if export is not None:
         reviews = read_reviews(source)
         export_reviews(export, reviews, review_items(source, sample))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,22 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def part_of(begun: int, total: int) -> Iterator[None]:
+    """Report the work that is begun inside as a part of a larger one, of which `begun` of `total` items are done."""
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+
+    def report(part: Progress) -> None:
+        done, before = (min(begun + count, total) for count in (part.done, part.before))
+        listener(replace(part, done=done, before=before, total=total))
+
+    with listening(report):
+        yield
 
 
 class Reporter:
