@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from r2med.analyse.analysis import analyse, rehearse
-from r2med.analyse.answer_accuracy import by_rule, llm_rows
+from r2med.analyse.answer_accuracy import Judged, llm_rows
+from r2med.analyse.answer_rule import by_rule
 from r2med.analyse.scaling import Expanded
 from r2med.store import Store
 from support.scripted_llm import scripted
@@ -25,10 +26,34 @@ DIAG = "demo/MedQA-Diag"
         ("Gout.", "Acute intermittent porphyria", False),
         ("Gout.", "a long explanation of many words that no rule could ever look for in any text", None),
         ("Gout.", "", None),
+        ("This is not Graves disease; it is thyroiditis.", "Graves disease", None),
+        ("This is not Graves disease; it is thyroiditis.", "Thyroiditis", True),
+        ("Graves disease was ruled out by a low uptake.", "Graves disease", None),
+        ("Graves disease is unlikely here. It is thyroiditis.", "Graves disease", None),
+        ("It isn't Graves disease.", "Graves disease", None),
+        ("Graves disease? Uptake is low.", "Graves disease", None),
+        ("This is Graves disease. Graves disease was then excluded.", "Graves disease", None),
+        ("The final answer is not Graves disease", "Graves disease", None),
+        ("Final answer: Graves disease or thyroiditis", "Graves disease", None),
+        ("Answer: Graves disease, thyroiditis", "Graves disease", None),
+        ("The differential includes toxic adenoma, Graves disease and thyroiditis.", "Graves disease", None),
+        ("Think of\n1. Graves disease\n2. Thyroiditis\n3. Adenoma", "Graves disease", None),
+        ("- Graves disease\n- Thyroiditis", "Thyroiditis", None),
+        ("This is Graves disease, an autoimmune disease of the thyroid.", "Graves disease", True),
+        ("Antibodies show that she has Graves disease and needs treatment.", "Graves disease", True),
+        ("Final answer: Graves disease", "Graves disease", True),
     ],
 )
 def test_a_rule_decides_where_it_can(text: str, gold: str, verdict: bool | None) -> None:
     assert by_rule(text, gold) is verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "llm", "right"),
+    [(True, False, 1), (None, True, 1), (None, False, 0), (False, True, 1), (False, None, 0), (False, False, 0)],
+)
+def test_the_judge_decides_all_that_does_not_state_the_answer(rule: bool | None, llm: bool | None, right: int) -> None:
+    assert Judged("d", "q", "Myocardial infarction", "A heart attack.", rule, llm).right == right
 
 
 def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path, store: Store, results: Path) -> None:

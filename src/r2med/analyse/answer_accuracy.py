@@ -3,13 +3,13 @@ by a rule where a rule suffices, by an LLM otherwise, and right and wrong ones a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from r2med.analyse.answer_rule import by_rule
 from r2med.analyse.findings import Cell, Section, Table, correlation_interval, correlation_of_means, mean_interval
 from r2med.analyse.llm_questions import Questions
 from r2med.analyse.material import Material
@@ -20,30 +20,8 @@ from r2med.measure.agreement import cohen_kappa
 from r2med.measure.scores import Floats
 from r2med.measure.slices import KINDS, slices
 from r2med.results.comparison import Interval, slice_facts
-from r2med.text.english import english
 
-SHORT = 8
-"""Terms of a gold answer that a rule can look for; a longer one is a text of its own."""
-
-_FINAL = re.compile(r"(?:final answer|answer|diagnosis)\s*(?:is|:)\s*([^\n]+)", re.IGNORECASE)
 _VERDICT = {"final_answer": REMARK, "verdict": one_of("right", "wrong", "none")}
-_ASIDE = re.compile(r"\s*\([^)]*\)")
-
-
-def by_rule(text: str, gold: str) -> bool | None:
-    """Tell whether a text gives the gold answer; None where a rule cannot tell.
-
-    Right: the answer's terms stand in a row in what the text marks as its answer, or, without such a mark, anywhere.
-    Wrong: the text has none of them. What lies between may be a synonym, or an answer that is ruled out.
-    """
-    forms = [terms for form in dict.fromkeys((gold, _ASIDE.sub("", gold))) if (terms := english(form))]
-    if not forms or min(map(len, forms)) > SHORT:
-        return None
-    marked = _FINAL.findall(text)
-    told = english(marked[-1] if marked else text)
-    if any(told[start : start + len(form)] == form for form in forms for start in range(len(told))):
-        return True
-    return None if set(english(text)) & set().union(*forms) else False
 
 
 @dataclass(frozen=True)
@@ -60,8 +38,12 @@ class Judged:
 
     @property
     def right(self) -> float:
-        """1 or 0, by the rule where it decides; NaN where neither does."""
-        verdict = self.llm if self.rule is None else self.rule
+        """1 or 0; NaN where nothing was decided.
+
+        A text that states the gold answer is right. All others are as the LLM says: it knows synonyms, and which answer
+        a text settles on. Without its verdict the rule's counts.
+        """
+        verdict = self.rule if self.rule or self.llm is None else self.llm
         return np.nan if verdict is None else float(verdict)
 
 
