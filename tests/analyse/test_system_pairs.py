@@ -43,3 +43,17 @@ def test_every_slice_has_a_figure_for_every_system(tmp_path: Path, store: Store)
     tables = {table.name: table for table in query_slices(material(tmp_path, store)).tables}
     assert tables["slices-body-system"].heads == ("slice", "queries", "A", "B")
     assert len(tables["slices-body-system"].rows) == 2
+
+
+def test_the_hardest_slice_is_that_of_the_system_that_is_best_over_all(tmp_path: Path, store: Store) -> None:
+    def points(easy: float, hard: float) -> list[float]:
+        return [easy] * 8 + [hard] * 6
+
+    made = [record("A", "Biology", points(0.9, 0.3)), record("B", "Biology", points(0.2, 0.8))]
+    facts = {f"q{number}": {"body_system": "Skin" if number < 8 else "Nerves"} for number in range(14)}
+    made = [
+        each.model_copy(update={"queries": {q: fact.model_copy(update=facts[q]) for q, fact in each.queries.items()}})
+        for each in made
+    ]
+    section = query_slices(Material(Setup(store=store), results=write_records(made, tmp_path / "results")))
+    assert section.lead == "Hardest for the best system, A: Nerves (body-system, 6 queries), with 30.0 points."

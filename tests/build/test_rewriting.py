@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from support.builds import built
 
 EXAM = json.dumps(
@@ -27,6 +29,31 @@ def test_more_than_a_rewording_is_asked_again_and_then_fails(tmp_path):
     assert not list(build.items(2))
     assert build.status()[1].failures == {"unreadable": 1}
     assert build.status()[1].cost.calls == 3
+
+
+def test_an_open_question_that_still_speaks_of_options_is_asked_again(tmp_path):
+    text = "A man of 60 has chest pain for an hour. Which of the following drugs should be given first?"
+    build = built(tmp_path, ["read-exam(e.jsonl)", "open-question"], {"e.jsonl": EXAM}, [([], {"question": text})])
+    assert not list(build.items(2))
+    assert build.status()[1].failures == {"unreadable": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["The rash is shown in the photograph. Which virus?", "See figure 2. Which?", "An ECG is shown below. Why?"]
+)
+def test_a_question_that_points_to_a_picture_is_left_out_and_nothing_is_asked(tmp_path, text):
+    row = json.dumps({**json.loads(EXAM), "question": text})
+    build = built(tmp_path, ["read-exam(e.jsonl)", "open-question"], {"e.jsonl": row}, [([], {"question": text})])
+    assert [left.reason for left in build.rejected(2)] == ["Needs A Figure"]
+    assert build.status()[1].cost.calls == 0
+
+
+@pytest.mark.parametrize("said", ["the path", "…", "<reasoning>", "N/A.", "So"])
+def test_a_placeholder_is_no_path_of_reasoning(tmp_path, said):
+    sources = {"q.csv": "question,answer\nWhy?,So\n"}
+    build = built(tmp_path, ["read-table(q.csv)", "reason"], sources, [([], {"reasoning": said})])
+    assert not list(build.items(2))
+    assert build.status()[1].failures == {"unreadable": 1}
 
 
 def hidden(folder, **answer):

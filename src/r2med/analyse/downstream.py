@@ -129,10 +129,7 @@ def _lists(material: Material, name: str, dataset: Dataset) -> Iterator[tuple[st
     """Yield the rankings of the systems that were named, of the best one otherwise."""
     systems = material.collection.systems
     if not material.systems:
-        figures = [
-            np.mean([rows[number].mean() for rows in material.values.values()]) for number in range(len(systems))
-        ]
-        systems = (systems[int(np.argmax(figures))],)
+        systems = (systems[material.best or 0],)
     for system in systems:
         kept = material.collection.cell(system, name)
         if kept and (lists := ranked_lists(kept, dataset, max(material.depths))) is not None:

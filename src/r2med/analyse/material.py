@@ -90,3 +90,10 @@ class Material:
         """Points of every system, on the datasets that all systems have: dataset -> systems × queries."""
         values = {name: 100 * rows for name, (_, rows) in self.collection.values(self.measure).items()}
         return {name: rows for name, rows in values.items() if not np.isnan(rows).any()}
+
+    @cached_property
+    def best(self) -> int | None:
+        """The number of the system with the best mean over datasets; None if the systems share no dataset."""
+        if not self.values:
+            return None
+        return int(np.argmax(np.mean([rows.mean(axis=1) for rows in self.values.values()], axis=0)))

@@ -11,7 +11,7 @@ from r2med.results.comparison import Interval, slice_figures
 
 def query_slices(material: Material) -> Section:
     """Return every system's figure on every slice."""
-    systems = material.collection.systems
+    systems, best = material.collection.systems, material.best
     tables = []
     hardest: tuple[float, str] | None = None
     for kind in KINDS:
@@ -20,16 +20,17 @@ def query_slices(material: Material) -> Section:
         for part, figures in slice_figures(material.collection, kind, material.measure, RESAMPLES):
             rows.append([part.label, len(part), *figures])
             chart.append((part.label, dict(zip(systems[:6], figures, strict=False))))
-            known = [figure.value for figure in figures if figure]
-            if known and len(part) >= 5:
-                hardest = min(filter(None, (hardest, (max(known), f"{part.label} ({kind}, {len(part):,} queries)"))))
+            if best is not None and (figure := figures[best]) and len(part) >= 5:
+                label = f"{part.label} ({kind}, {len(part):,} queries)"
+                hardest = min(filter(None, (hardest, (figure.value, label))))
         if len(rows) > 1:
             drawn = dots(chart, f"{material.measure} × 100") if len(systems) <= 6 else ""
             heads = ("slice", "queries", *systems)
             tables.append(Table(f"slices-{kind}", f"By {kind.replace('-', ' ')}", heads, rows, digits=1, chart=drawn))
-    lead = (
-        f"Hardest for the best system: {hardest[1]}, with {hardest[0]:.1f} points."
-        if hardest
-        else "There is one slice only."
-    )
+    if best is None:
+        lead = "The systems were not run on the same datasets: no slice is the hardest."
+    elif hardest is None:
+        lead = "No slice has five queries."
+    else:
+        lead = f"Hardest for the best system, {systems[best]}: {hardest[1]}, with {hardest[0]:.1f} points."
     return Section("slices", "Slices", lead, tables)

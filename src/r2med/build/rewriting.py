@@ -3,6 +3,7 @@ of reasoning from a question to its answer."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -13,7 +14,25 @@ from r2med.build.asking import AskingQuestions
 from r2med.build.items import Question, Rejected
 from r2med.text.english import english
 
-NO_DIAGNOSIS = "No Confirmed Diagnosis"
+NO_DIAGNOSIS, NEEDS_FIGURE = "No Confirmed Diagnosis", "Needs A Figure"
+
+_OFFERED = re.compile(
+    r"\bof (?:the following|these (?:options|choices|answers|statements))\b"
+    r"|\b(?:options|choices|statements|answers) (?:below|above|listed|given)\b|\banswer choices\b",
+    re.IGNORECASE,
+)
+"""Words that speak of options."""
+_PICTURE = r"(?:figure|image|photo(?:graph|micrograph)?|picture|exhibit|illustration|diagram)s?"
+_SHOWN = re.compile(
+    rf"\b(?:(?:shown|depicted|pictured) in (?:the|this) (?:\w+ )?{_PICTURE}|(?:shown|pictured) (?:below|above|here)"
+    rf"|(?:see|refer to) (?:the )?{_PICTURE}|(?:accompanying|following|attached) {_PICTURE}|{_PICTURE} (?:below|above)"
+    r"|figure \d+)\b",
+    re.IGNORECASE,
+)
+"""Words that point to a picture, which a query in words does not have."""
+_PLACEHOLDERS = frozenset(
+    ["", "the path", "path", "reasoning", "the reasoning", "text", "string", "n/a", "none", "todo", "tbd"]
+)
 
 
 class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
@@ -27,9 +46,11 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
         0.2, ge=0, le=1, description="the share of words that may come or go; with more it is asked again"
     )
 
-    def settled(self, item: Question) -> Question | None:
-        """Return a question that has no options."""
-        return None if item.options else item
+    def settled(self, item: Question) -> Question | Rejected | None:
+        """Return a question that has no options, or one as left out that shows something which no text has."""
+        if shown := _SHOWN.search(item.text):
+            return Rejected.of(item, NEEDS_FIGURE, shown[0])
+        return None if item.options or _OFFERED.search(item.text) else item
 
     def fields(self, item: Question) -> Mapping[str, str]:
         """Return the question and its options."""
@@ -40,6 +61,8 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
         text = answer["question"]
         if max(share_of_new(text, item.text), share_of_new(item.text, text)) > self.new:
             raise ValueError("it is more than a rewording")
+        if _OFFERED.search(text):
+            raise ValueError("it still speaks of options")
         return item.model_copy(update={"text": text, "original": item.original or item.text, "options": ()})
 
 
@@ -76,7 +99,10 @@ class Reason(AskingQuestions, kind="build", needs="llm"):
     name: str = "reason"
 
     def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
-        """Return the question with its path."""
+        """Return the question with its path. Raises ValueError if the LLM gave a placeholder instead."""
+        said = answer["reasoning"].lower().strip(" .…<>[]{}()\"'*_")
+        if said in _PLACEHOLDERS or said == " ".join(item.answer.lower().split()):
+            raise ValueError("it is a placeholder")
         return item.model_copy(update=answer)
 
 
