@@ -42,7 +42,7 @@ def test_a_figure_with_its_interval_takes_three_columns_of_the_csv() -> None:
 
 
 def test_a_figure_over_one_query_has_no_interval() -> None:
-    alone = Table("figures", "", ("name", "figure"), [("a", Interval(0.5, 0.5, 0.5))])
+    alone = Table("figures", "", ("name", "figure"), [("a", Interval(0.5))])
     html = page([Section("name", "", "", [alone])], "")
     assert "0.50" in html
     assert "0.50 to" not in html

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from r2med.measure import significance
+from r2med.measure.intervals import difference_intervals
 from r2med.measure.significance import Pairs, Values
 
 PAIR = Pairs.all(2)
@@ -137,23 +138,18 @@ def test_one_query_says_nothing_of_its_spread() -> None:
     assert np.isnan(significance.paired_t({"d": np.array([[0.4], [0.2]])}, PAIR).p).all()
 
 
+def test_intervals_of_differences_are_those_of_the_t_test() -> None:
+    rows = drawn(6, 3, (30,), shift=0.3)["d0"]
+    pairs = Pairs.all(3)
+    low, high = difference_intervals({"d0": rows}, pairs)
+    for i, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        expected = stats.ttest_rel(rows[a], rows[b]).confidence_interval(0.95)
+        assert [low[i], high[i]] == pytest.approx([expected.low, expected.high])
+
+
 def test_bootstrap_intervals_are_those_of_plain_loops() -> None:
     values = drawn(6, 3, (30, 12), shift=0.3)
-    pairs = Pairs.all(3)
     draws = significance.bootstrap(values, resamples=4000)
-    overall = significance.stratified(draws)
-    low, high = significance.pair_intervals(overall, pairs)
-    random = np.random.default_rng(99)
-    for i, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-        plain = []
-        for _ in range(4000):
-            parts = []
-            for rows in values.values():
-                chosen = random.integers(0, rows.shape[1], rows.shape[1])
-                parts.append((rows[a][chosen] - rows[b][chosen]).mean())
-            plain.append(np.mean(parts))
-        spread = np.std(plain)
-        assert [low[i], high[i]] == pytest.approx(np.quantile(plain, [0.025, 0.975]), abs=0.15 * spread)
     for rows, dataset in zip(values.values(), draws.values(), strict=True):
         reference = stats.bootstrap((rows[0],), np.mean, method="percentile", n_resamples=4000, rng=1)
         expected = reference.confidence_interval
@@ -182,9 +178,7 @@ def test_intervals_cover_the_true_difference_as_often_as_they_say() -> None:
     covered = 0
     for _ in range(300):
         values = {f"d{n}": random.random((2, size)) ** [[1], [3]] for n, size in enumerate((60, 40))}
-        low, high = significance.pair_intervals(
-            significance.stratified(significance.bootstrap(values, resamples=400)), PAIR
-        )
+        low, high = difference_intervals(values, PAIR)
         covered += bool(low[0] <= 0.25 <= high[0])
     assert covered / 300 == pytest.approx(0.95, abs=0.045)
 
@@ -225,11 +219,10 @@ def test_blocks_do_not_change_what_is_computed(monkeypatch: pytest.MonkeyPatch) 
 
     def everything() -> list[np.ndarray]:
         test, moved = significance.paired_t(values, pairs), significance.movements(values, pairs)
-        draws = significance.stratified(significance.bootstrap(values, 200))
         return [
             significance.sign_flips(values, pairs, 300).p,
             significance.sign_flips(values, pairs, 300).p_adjusted,
-            significance.pair_intervals(draws, pairs),
+            difference_intervals(values, pairs),
             test.p,
             moved.wins,
             moved.carried,

@@ -10,7 +10,9 @@ import pytest
 
 import r2med
 from r2med.errors import UserError
-from r2med.results.comparison import Interval, classes, comparison, intervals
+from r2med.measure.significance import benjamini_hochberg
+from r2med.results.comparison import comparison, intervals
+from r2med.results.verdicts import detectable
 from support.records import collection, record, records, write_records
 
 DATASETS = {"Biology": 40, "PMC-Clinical": 25}
@@ -23,6 +25,7 @@ def test_a_real_difference_is_told_from_noise() -> None:
     verdicts = {(pair.a, pair.b): pair.significant for pair in compared.pairs}
     assert verdicts == {("weak", "twin"): False, ("weak", "strong"): True, ("twin", "strong"): True}
     pair = compared.pairs[1]
+    assert pair.low is not None and pair.high is not None
     assert pair.low < pair.difference < pair.high < 0
     assert pair.wins + pair.ties + pair.losses == 65
     assert pair.difference == pytest.approx(np.mean([gap.difference for gap in pair.datasets.values()]))
@@ -100,26 +103,41 @@ def test_a_dataset_of_one_query_has_no_t_test() -> None:
 
 
 def test_intervals_hold_the_means_and_a_system_that_lacks_a_dataset_has_no_average() -> None:
-    standings = intervals(collection(MADE[:-1]), resamples=500)
+    standings = intervals(collection(MADE[:-1]))
     assert standings["strong"].mean is None
     assert list(standings["strong"].datasets) == ["Biology"]
     mean = standings["weak"].mean
-    assert mean is not None and mean.low < mean.value < mean.high
+    assert mean is not None and mean.bounds[0] < mean.value < mean.bounds[1]
     assert mean.value == pytest.approx(50 * sum(e.mean["nDCG@10"] for e in MADE if e.system == "weak"))
 
 
-def test_a_class_is_led_by_its_best_and_joined_while_upper_bounds_reach_its_anchor() -> None:
-    figures = {
-        "a": Interval(50, 47, 53),
-        "b": Interval(48, 45, 51),
-        "c": Interval(46, 40, 47),  # its upper bound touches the anchor
-        "d": Interval(45, 44, 46.9),
-        "e": Interval(44, 30, 60),  # not the leader's any more: classes do not interleave
-        "f": Interval(42, 41, 43.9),
-    }
-    assert classes(figures) == {"a": 1, "b": 1, "c": 1, "d": 2, "e": 2, "f": 3}
-    assert list(classes(dict(reversed(figures.items())))) == list("abcdef")
-    assert classes({}) == {}
+def test_the_sentence_on_the_detectable_gap_names_its_pair() -> None:
+    compared = comparison(collection(MADE), resamples=99)
+    assert compared.detectable_pair is not None
+    line = detectable(compared)
+    assert " and ".join(compared.detectable_pair) in line and "3 pairs" in line
+    two = comparison(collection([each for each in MADE if each.system != "twin"]), resamples=99)
+    assert two.detectable_pair == ("weak", "strong")
+    assert f"{two.detectable_gap:.1f} points between weak and strong cannot" in detectable(two)
+
+
+def test_the_demo_is_never_mixed_with_other_data_unless_it_is_named() -> None:
+    made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
+    compared = comparison(collection(made), resamples=50)
+    assert compared.datasets == ["Biology"]
+    assert "the demo is left out" in compared.notices[0] and "--data demo" in compared.notices[0]
+    assert comparison(collection(made), resamples=50, data=["demo"]).datasets == ["demo/Biology"]
+    both = comparison(collection(made), resamples=50, data=["demo", "Biology"])
+    assert sorted(both.datasets) == ["Biology", "demo/Biology"] and not both.notices
+    with pytest.raises(UserError, match="did you mean Biology"):
+        comparison(collection(made), data=["Biolgy"])
+
+
+def test_p_values_on_single_datasets_are_adjusted_for_all_pairs_and_datasets() -> None:
+    compared = comparison(collection(MADE), resamples=999)
+    gaps = [gap for pair in compared.pairs for gap in pair.datasets.values()]
+    expected = benjamini_hochberg(np.array([gap.p for gap in gaps]))
+    assert [gap.p_adjusted for gap in gaps] == pytest.approx(expected.tolist())
 
 
 def test_python_compares_names_of_systems_in_a_folder(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from r2med.analyse.material import Material
 from r2med.analyse.scaling import Expanded, author_notes, expanded_systems, gains
 from r2med.build.answer_forms import REMARK, one_of
 from r2med.errors import UserError
-from r2med.measure.agreement import cohen_kappa
+from r2med.measure.agreement import Agreement, cohen_kappa
 from r2med.measure.scores import Floats
 from r2med.measure.slices import KINDS, slices
 from r2med.results.comparison import Interval, slice_facts
@@ -68,10 +68,16 @@ def agreement_table(name: str, judged: Sequence[Judged]) -> Table:
     ratings = np.array([[float(bool(each.rule)), float(bool(each.llm))] for each in both]).reshape(-1, 2)
     same = mean_interval((ratings[:, 0] == ratings[:, 1]).astype(np.float64)) if both else None
     kappa = cohen_kappa(ratings) if len(both) > 1 else None
-    known = Interval(kappa.value, kappa.low, kappa.high) if kappa and not np.isnan(kappa.value) else None
+    known = _kappa(kappa) if kappa else None
     decided = [sum(getattr(each, who) is not None for each in judged) for who in ("rule", "llm")]
     heads = ("texts", "decided by rule", "decided by LLM", "by both", "agree", "Cohen's κ")
     return Table(name, "Rule and LLM as judges", heads, [[len(judged), *decided, len(both), same, known]])
+
+
+def _kappa(kappa: Agreement) -> Interval | None:
+    if np.isnan(kappa.value):
+        return None
+    return Interval(kappa.value) if np.isnan(kappa.low) else Interval(kappa.value, kappa.low, kappa.high)
 
 
 def answers(material: Material) -> Section:
@@ -168,7 +174,7 @@ def _gains(material: Material, each: Expanded, judged: Sequence[Judged]) -> Floa
 
 def _effects(right: Floats, gain: Floats) -> list[Cell]:
     parts = gain, gain[right == 1], gain[right == 0]
-    return [*map(mean_interval, parts), correlation_interval(right, gain)]
+    return [*(mean_interval(part, top=None) for part in parts), correlation_interval(right, gain)]
 
 
 def _query_row(each: Expanded, one: Judged, gain: float) -> list[Cell]:
@@ -188,7 +194,8 @@ def _slice_rows(
         for part in slices(kind, facts):
             here = [places[name][position] for name, positions in part.queries.items() for position in positions]
             if len(here) > 1:  # drawing one query anew says nothing of its spread
-                yield [each.system, kind, part.label, len(here), mean_interval(right[here]), mean_interval(gain[here])]
+                accuracy, gained = mean_interval(right[here]), mean_interval(gain[here], top=None)
+                yield [each.system, kind, part.label, len(here), accuracy, gained]
 
 
 def _lead(rows: Sequence[Sequence[Cell]]) -> str:

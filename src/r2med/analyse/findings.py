@@ -10,11 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, bootstrap, interval
-from r2med.results.comparison import Interval
+from r2med.measure.significance import ALPHA
+from r2med.results.comparison import Interval, with_intervals
 
 RESAMPLES = 2000
 """Draws of the bootstrap for a figure's interval: bounds of 95 % are steady to a hundredth of their width or two."""
+
+FEWEST_CORRELATED = 10
+"""Queries below which a correlation has no interval."""
 
 Cell = str | int | float | Interval | None
 
@@ -48,7 +51,7 @@ class Table:
 
 def _flat(cell: Cell, three: bool) -> Iterator[object]:
     if isinstance(cell, Interval):
-        yield from (cell.value, cell.low, cell.high)
+        yield from ("" if each is None else each for each in (cell.value, cell.low, cell.high))
     else:
         yield "" if cell is None else cell
         yield from ("", "") if three else ()
@@ -67,26 +70,33 @@ class Section:
     """What was left out, failed, or has to be known to read the figures."""
 
 
-def mean_interval(values: Floats, seed: int = 0) -> Interval | None:
-    """Return the mean with its bootstrap interval over queries; queries without a value (NaN) do not count."""
+def mean_interval(values: Floats, top: float | None = 1.0) -> Interval | None:
+    """Return the mean with its interval over queries; queries without a value (NaN) do not count.
+
+    `top` is the largest value that is possible, 0 the smallest; None if there are no such bounds.
+    """
     known = values[~np.isnan(values)]
-    if not len(known):
-        return None
-    low, high = interval(bootstrap({"": known[None]}, RESAMPLES, seed)[""])
-    return Interval(float(known.mean()), float(low[0]), float(high[0]))
+    return with_intervals({"": known[None]}, top)[0] if len(known) else None
 
 
-def correlation_interval(first: Floats, second: Floats, seed: int = 0) -> Interval | None:
-    """Return Spearman's correlation with its bootstrap interval; None where one of the two does not vary."""
+def correlation_interval(first: Floats, second: Floats) -> Interval | None:
+    """Return Spearman's correlation with its interval; None where one of the two does not vary.
+
+    The interval is Fisher's with the variance of Bonett and Wright (2000). None is given for fewer than
+    `FEWEST_CORRELATED` queries: with so few it does not keep its level.
+    """
     known = ~(np.isnan(first) | np.isnan(second))
     pair = np.array([first[known], second[known]])
     value = _spearman(pair)
     if np.isnan(value):
         return None
-    random = np.random.default_rng(seed)
-    draws = [_spearman(pair[:, random.integers(0, pair.shape[1], pair.shape[1])]) for _ in range(RESAMPLES)]
-    low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    return Interval(value, float(low), float(high))
+    count = pair.shape[1]
+    if count < FEWEST_CORRELATED or abs(value) >= 1:
+        return Interval(value)
+    from scipy.stats import norm
+
+    reach = norm.ppf(1 - ALPHA / 2) * np.sqrt((1 + value**2 / 2) / (count - 3))
+    return Interval(value, *np.tanh(np.arctanh(value) + np.array([-reach, reach])).tolist())
 
 
 def correlation_of_means(first: Floats, second: Floats, seed: int = 0) -> Interval | None:
@@ -102,6 +112,8 @@ def correlation_of_means(first: Floats, second: Floats, seed: int = 0) -> Interv
         return None
     random = np.random.default_rng(seed)
     draws = [_spearman(tables[:, :, random.integers(0, count, count)].mean(axis=2)) for _ in range(RESAMPLES)]
+    if count < FEWEST_CORRELATED:
+        return Interval(value)
     low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
     return Interval(value, float(low), float(high))
 

@@ -80,14 +80,15 @@ def _class(numeric: bool) -> str:
 
 def _span(column: Sequence[Cell]) -> tuple[float, float]:
     known = [cell for cell in column if isinstance(cell, Interval)]
-    return min((cell.low for cell in known), default=0.0), max((cell.high for cell in known), default=1.0)
+    lows, highs = [cell.bounds[0] for cell in known], [cell.bounds[1] for cell in known]
+    return min(lows, default=0.0), max(highs, default=1.0)
 
 
 def _cell(cell: Cell, span: tuple[float, float], digits: int) -> Iterator[str]:
     if isinstance(cell, Interval):
         yield f"{cell.value:.{digits}f}"
-        if cell.low < cell.high:  # one query, drawn anew, is always the same one: that is no interval
-            yield f'<span class="range">{cell.low:.{digits}f} to {cell.high:.{digits}f}</span>{glyph(cell, *span)}'
+        if cell.low is not None:
+            yield f'<span class="range">{cell.shown(digits)}</span>{glyph(cell, *span)}'
     elif isinstance(cell, float):
         yield f"{cell:.{digits}f}"
     elif isinstance(cell, int):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from r2med.analyse.findings import RESAMPLES, Cell, Section, Table
+from r2med.analyse.findings import Cell, Section, Table
 from r2med.analyse.material import Material
 from r2med.analyse.svg_charts import dots
 from r2med.measure.slices import KINDS
@@ -17,7 +17,7 @@ def query_slices(material: Material) -> Section:
     for kind in KINDS:
         rows: list[list[Cell]] = []
         chart: list[tuple[str, dict[str, Interval | None]]] = []
-        for part, figures in slice_figures(material.collection, kind, material.measure, RESAMPLES):
+        for part, figures in slice_figures(material.collection, kind, material.measure):
             rows.append([part.label, len(part), *figures])
             chart.append((part.label, dict(zip(systems[:6], figures, strict=False))))
             if best is not None and (figure := figures[best]) and len(part) >= 5:

@@ -8,7 +8,7 @@ import numpy as np
 from r2med.analyse.findings import RESAMPLES, Cell, Section, Table
 from r2med.analyse.material import Material
 from r2med.analyse.svg_charts import dots
-from r2med.analyse.unjudged import duplicate_tables, unjudged_table
+from r2med.analyse.unjudged import duplicate_tables, over_datasets, unjudged_table
 from r2med.errors import UserError
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, Integers, Pairs, Values, bootstrap, interval, means, paired_t, stratified
@@ -71,17 +71,16 @@ def _tau(first: Floats, second: Floats) -> float:
 
 def _stability_table(systems: list[str], values: Values, draws: Floats) -> Table:
     figures = means(values)
-    low, high = interval(draws)
+    known = over_datasets(values)
     ranks = _ranks(figures)
     drawn = np.array([_ranks(draw) for draw in draws.T]).T
     spread = interval(drawn.astype(np.float64))
     rows: list[list[Cell]] = []
     chart = []
     for number in np.argsort(ranks).tolist():
-        figure = Interval(float(figures[number]), float(low[number]), float(high[number]))
         rank = Interval(float(ranks[number]), float(spread[0, number]), float(spread[1, number]))
         kept, first = ((drawn[number] == where).mean() for where in (ranks[number], 1))
-        rows.append([systems[number], figure, rank, float(kept), float(first)])
+        rows.append([systems[number], known[number], rank, float(kept), float(first)])
         chart.append((systems[number], {"rank": rank}))
     heads = ("system", "figure", "rank", "share of draws at this rank", "share of draws at the top")
     note = f"{RESAMPLES:,} draws of the queries within each dataset; the interval of a rank holds 95 % of them."

@@ -128,17 +128,17 @@ def author_notes(llms: Iterator[str]) -> Iterator[str]:
 def _figure(material: Material, system: str) -> Interval | None:
     records = material.collection.records(system).values()
     parts = [100 * np.array([each[material.measure] for each in record.per_query.values()]) for record in records]
-    return _mean(parts)
+    return _mean(parts, 100.0)
 
 
 def _gain(material: Material, each: Expanded) -> Interval | None:
     names = material.collection.datasets
     known = [gain[1] for name in names if (gain := gains(material.collection, each, name, material.measure))]
-    return _mean(known)
+    return _mean(known, None)
 
 
-def _mean(parts: Sequence[Floats]) -> Interval | None:
-    return over_datasets({str(number): part[None] for number, part in enumerate(parts)})[0] if parts else None
+def _mean(parts: Sequence[Floats], top: float | None) -> Interval | None:
+    return over_datasets({str(number): part[None] for number, part in enumerate(parts)}, top)[0] if parts else None
 
 
 def _tokens(written: Sequence[Kept]) -> float | None:

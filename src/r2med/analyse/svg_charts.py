@@ -21,7 +21,7 @@ def dots(rows: Sequence[tuple[str, Mapping[str, Interval | None]]], axis: str) -
     if not known:
         return ""
     names = list(dict.fromkeys(name for _, figures in rows for name in figures))
-    ticks = _ticks(min(0.0, *(each.low for each in known)), max(each.high for each in known))
+    ticks = _ticks(min(0.0, *(each.bounds[0] for each in known)), max(each.bounds[1] for each in known))
     depth = len(names) * ROW + STEP
     bottom = TOP + depth * len(rows)
     scale = _Scale(ticks[0], ticks[-1], LEFT, WIDTH - RIGHT)
@@ -47,7 +47,7 @@ def curves(series: Mapping[str, Sequence[tuple[float, Interval]]], across: str, 
     height, bottom, left = 330, 280, 56
     place = math.log10 if log else float
     xs = sorted({x for x, _ in points})
-    ticks = _ticks(min(0.0, *(figure.low for _, figure in points)), max(figure.high for _, figure in points))
+    ticks = _ticks(min(0.0, *(each.bounds[0] for _, each in points)), max(each.bounds[1] for _, each in points))
     x_scale = _Scale(place(xs[0]), place(xs[-1]), left + 24, WIDTH - RIGHT - 24)
     y_scale = _Scale(ticks[0], ticks[-1], bottom, TOP)
     parts = list(_legend(list(series)))
@@ -62,7 +62,7 @@ def curves(series: Mapping[str, Sequence[tuple[float, Interval]]], across: str, 
         path = " ".join(f"{x:.1f},{y_scale(figure.value):.1f}" for x, figure in places)
         parts.append(f'<g class="k{number % 6 + 1}"><polyline points="{path}" fill="none" stroke="currentColor"/>')
         for x, figure in places:
-            low, high, at = (y_scale(value) for value in (figure.low, figure.high, figure.value))
+            low, high, at = (y_scale(value) for value in (*figure.bounds, figure.value))
             parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{low:.1f}" y2="{high:.1f}" {BAR}/>')
             title = f"<title>{escape(_told(figure))}</title>"
             parts.append(f'<circle cx="{x:.1f}" cy="{at:.1f}" r="3.5" fill="currentColor">{title}</circle>')
@@ -116,7 +116,7 @@ def _legend(names: Sequence[str]) -> Iterator[str]:
 
 def _dot(figure: Interval, scale: _Scale, y: float, number: int, label: str) -> str:
     title = f"<title>{escape(f'{label}: {_told(figure)}')}</title>" if label else ""
-    low, high, at = (scale(value) for value in (figure.low, figure.high, figure.value))
+    low, high, at = (scale(value) for value in (*figure.bounds, figure.value))
     return (
         f'<g class="k{number % 6 + 1}">{title}'
         f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}" {BAR}/>'
@@ -125,7 +125,8 @@ def _dot(figure: Interval, scale: _Scale, y: float, number: int, label: str) -> 
 
 
 def _told(figure: Interval) -> str:
-    return f"{figure.value:.3g}, 95 % interval {figure.low:.3g} to {figure.high:.3g}"
+    interval = "no interval" if figure.low is None else "95 % interval {:.3g} to {:.3g}".format(*figure.bounds)
+    return f"{figure.value:.3g}, {interval}"
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from r2med.analyse.findings import RESAMPLES, Cell, Table
+from r2med.analyse.findings import Cell, Table
 from r2med.analyse.material import Material
 from r2med.data import Dataset
 from r2med.measure import HEADLINE, score
 from r2med.measure.scores import Floats
-from r2med.measure.significance import Values, bootstrap, interval, means, stratified
+from r2med.measure.significance import Values
 from r2med.results.collection import Kept
-from r2med.results.comparison import Interval
+from r2med.results.comparison import Interval, with_intervals
 from r2med.retrieve.written_run import WrittenRun
 
 CUTOFF = HEADLINE.cutoff or 10
 DEPTH = 100
 """Ranks that are looked at: what lies below moves no measure at 10, unless a list is nearly all unjudged."""
+
+WHOLE_RUN = sys.maxsize
+"""The depth for bpref, which counts judged documents at every rank, as trec_eval does."""
 
 Lists = Mapping[str, list[str]]
 Grades = Mapping[str, Mapping[str, int]]
@@ -32,11 +36,11 @@ def ranked_lists(kept: Kept, dataset: Dataset, depth: int = DEPTH) -> Lists | No
     return {query: [document for document, _ in run.top(query, depth)] for query in dataset.qrels}
 
 
-def _rankings(material: Material) -> Iterator[tuple[str, str, Dataset, Lists]]:
+def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str, Dataset, Lists]]:
     """Yield system, name of the dataset, dataset and rankings of everything that is on this machine."""
     for (system, name), kept in material.collection.cells.items():
         dataset = material.recorded.get(name)
-        lists = ranked_lists(kept, dataset) if dataset else None
+        lists = ranked_lists(kept, dataset, depth) if dataset else None
         if dataset and lists is not None and name in material.values:
             yield system, name, dataset, lists
 
@@ -84,7 +88,8 @@ def unjudged_table(material: Material) -> Table | None:
     """Return each system under what could be true of documents that nobody judged; None without rankings."""
     figures: dict[str, dict[str, list[Floats]]] = {}
     negatives = False
-    for system, name, dataset, lists in _rankings(material):
+    for system, name, dataset, full in _rankings(material, WHOLE_RUN):
+        lists = {query: documents[:DEPTH] for query, documents in full.items()}
         qrels = dataset.qrels
         negatives |= any(grade <= 0 for grades in qrels.values() for grade in grades.values())
         figures.setdefault(system, {})[name] = [
@@ -92,15 +97,16 @@ def unjudged_table(material: Material) -> Table | None:
             headline(qrels, lists),
             headline(with_unjudged_relevant(qrels, lists), lists),
             headline(qrels, condensed(qrels, lists)),
-            bpref(qrels, lists),
+            bpref(qrels, full),
         ]
     if not figures:
         return None
-    rows = [_row(system, each) for system, each in figures.items()]
+    rows: list[list[Cell]] = [[system, *_row(each)] for system, each in figures.items()]
     heads = ("system", f"judged % of the first {CUTOFF}", "all irrelevant", "all relevant", "judged only", "bpref")
     note = (
         f"{HEADLINE} × 100 if every unjudged document of the first {CUTOFF} is irrelevant (as it is scored) or "
-        "relevant: the truth lies between. Judged only: the ranking without unjudged documents."
+        f"relevant: the truth lies between. Judged only: the first {DEPTH} without unjudged documents. "
+        "bpref is computed on the whole run."
     )
     if not negatives:
         note += " Here only relevant documents are judged, so judged only and bpref just say what share was retrieved."
@@ -122,11 +128,13 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
     heads = ("dataset", "documents", "copies of an earlier text", "unjudged copies of gold")
     yield Table("reliability-duplicates", "Texts that come twice", heads, copies)
     figures: dict[str, dict[str, list[Floats]]] = {}
+    moved: dict[str, dict[str, list[Floats]]] = {}
     for system, name, dataset, lists in _rankings(material):
         before = headline(dataset.qrels, lists)
         after = headline(*as_one(dataset.qrels, lists, keys[name]))
-        figures.setdefault(system, {})[name] = [before, after, after - before]
-    rows = [_row(system, each) for system, each in figures.items()]
+        figures.setdefault(system, {})[name] = [before, after]
+        moved.setdefault(system, {})[name] = [after - before]
+    rows: list[list[Cell]] = [[system, *_row(each), *_row(moved[system], top=None)] for system, each in figures.items()]
     heads = ("system", "as it is scored", "copies as one", "difference")
     yield Table("reliability-copies", "Scores if copies counted as one document", heads, rows) if rows else None
 
@@ -155,11 +163,10 @@ def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grad
     return grades, {query: list(dict.fromkeys(copies.get(d, d) for d in each)) for query, each in lists.items()}
 
 
-def _row(system: str, figures: Mapping[str, list[Floats]]) -> list[Cell]:
-    return [system, *over_datasets({name: np.array(each) for name, each in figures.items()})]
+def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Interval]:
+    return over_datasets({name: np.array(each) for name, each in figures.items()}, top)
 
 
-def over_datasets(values: Values) -> list[Interval]:
-    """Return of each row the unweighted mean of datasets with its interval, queries drawn within each."""
-    low, high = interval(stratified(bootstrap(values, RESAMPLES)))
-    return [Interval(*each) for each in zip(means(values).tolist(), low.tolist(), high.tolist(), strict=True)]
+def over_datasets(values: Values, top: float | None = 100.0) -> list[Interval]:
+    """Return of each row the unweighted mean of datasets with its interval; `top`: see `mean_intervals`."""
+    return [figure for figure in with_intervals(values, top) if figure is not None]

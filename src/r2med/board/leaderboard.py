@@ -12,9 +12,10 @@ from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.measure import HEADLINE
 from r2med.results.approximate_searches import approximate_searches
 from r2med.results.collection import Collection, Kept
-from r2med.results.comparison import Interval, classes, intervals
+from r2med.results.comparison import Interval, intervals, points
 from r2med.results.published import published
 from r2med.results.record import Record
+from r2med.results.system_classes import classes
 from r2med.version import __version__
 
 DEMO = "demo"
@@ -93,7 +94,7 @@ def _systems(
     parts = [part(collection, members) for members in sets.values()]
     standings = [intervals(each) if each.cells else {} for each in parts]
     averages = [{name: standing.mean for name, standing in each.items() if standing.mean} for each in standings]
-    levels = list(map(classes, averages))
+    levels = [classes(each.systems, points(each)) if each.cells else {} for each in parts]
     for system in collection.systems:
         records = list(collection.records(system).values())
         figures = {
@@ -118,9 +119,11 @@ def _entry(kept: Kept) -> str:
     return kept.path.stem if kept.is_entry else ""
 
 
-def triple(figure: Interval | None) -> list[float] | None:
+def triple(figure: Interval | None) -> list[float | None] | None:
     """Return a figure as data files have it: value, low and high, between 0 and 1."""
-    return None if figure is None else [round(value / 100, 6) for value in (figure.value, figure.low, figure.high)]
+    if figure is None:
+        return None
+    return [None if each is None else round(each / 100, 6) for each in (figure.value, figure.low, figure.high)]
 
 
 def _cost(records: Sequence[Record]) -> dict[str, float | None]:

@@ -14,9 +14,6 @@ from r2med.results.collection import Collection
 from r2med.results.comparison import slice_figures
 from r2med.results.record import Record, StageFacts
 
-RESAMPLES = 2_000
-"""Of the bootstrap of a slice, of which there are many."""
-
 
 def system_values(collection: Collection, names: Sequence[str], places: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield the value of each system's data file; `names` are the datasets by number.
@@ -101,7 +98,7 @@ def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def _slices(collection: Collection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     """Yield every slice: its kind, label, number of queries, and a figure for each system that has all of them."""
     for kind in KINDS if collection.cells else ():
-        cut = list(slice_figures(collection, kind, resamples=RESAMPLES))
+        cut = list(slice_figures(collection, kind))
         for each, figures in cut if len(cut) > 1 else ():
             by_system = zip(collection.systems, map(triple, figures), strict=True)
             yield kind, each.label, len(each), {name: figure for name, figure in by_system if figure}

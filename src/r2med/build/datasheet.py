@@ -78,7 +78,7 @@ def _figures(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
 
 
 def _range(figure: Share | Agreement, form: str = ".0%") -> str:
-    return f"{figure.low:{form}} to {figure.high:{form}}"
+    return "none, too few" if figure.low != figure.low else f"{figure.low:{form}} to {figure.high:{form}}"
 
 
 # How it was made.

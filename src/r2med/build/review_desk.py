@@ -74,7 +74,7 @@ class ReviewDesk:
             shown["reviews"] = [{"verdict": review.verdict, "comment": review.comment} for review in said]
         _, annotators, table = rating_table(reviews)
         alpha = krippendorff_alpha(table, "ordinal")
-        agreement = None if alpha.value != alpha.value else [alpha.value, alpha.low, alpha.high, alpha.units]
+        agreement = None if alpha.low != alpha.low else [alpha.value, alpha.low, alpha.high, alpha.units]
         return {
             "item": shown,
             "open": len(disputed),

@@ -24,6 +24,7 @@ SHOWN = 3
 def compare(
     systems: flags.ComparedSystems = None,
     results: flags.Results = Path("results"),
+    data: flags.ComparedData = None,
     measure: flags.OneMeasure = "nDCG@10",
     baseline: flags.Baseline = "",
     slice_by: Annotated[
@@ -59,6 +60,7 @@ def compare(
         baseline=baseline,
         slice_by=slice_by or (),
         resamples=resamples,
+        data=[name for entry in data or [] for name in entry.split(",")],
         seed=seed,
     )
     if as_json:
@@ -75,6 +77,7 @@ def _print(compared: Comparison) -> None:
 
     output = console()
     _print_ranking(output, compared)
+    output.print(plain(verdicts.class_rule(compared), "dim"))
     pairs = len(compared.pairs)
     if pairs > TOLD:
         output.print()
@@ -93,23 +96,22 @@ def _print(compared: Comparison) -> None:
 
 
 def _print_ranking(output: Console, compared: Comparison) -> None:
-    """Print the systems, the best first, with the class of those that cannot be told from each other's leader."""
+    """Print the systems, the best first, with their classes where there are any."""
     from r2med.cli.console import plain
     from r2med.cli.figures import Figures, labelled
     from r2med.cli.terminal_text import printable
     from r2med.data.dataset_cards import short_name
-    from r2med.results.comparison import classes
 
-    means = {standing.system: standing.mean for standing in compared.systems if standing.mean}
-    by_name = {standing.system: standing for standing in compared.systems}
+    numbers = compared.classes()
     rows = []
-    for system, number in classes(means).items():
-        mean = means[system]
-        figures = [f"{by_name[system].datasets[dataset].value:.2f}" for dataset in compared.datasets]
-        cells = (f"{number}", f"{mean.value:.2f}", f"{mean.low:.2f}–{mean.high:.2f}", *figures)
+    for standing in compared.ranked:
+        mean = standing.mean
+        assert mean is not None  # a dataset that a system lacks is left out of the comparison
+        figures = [f"{standing.datasets[dataset].value:.2f}" for dataset in compared.datasets]
+        cells = (f"{numbers.get(standing.system, '–')}", f"{mean.value:.2f}", mean.shown(2, "–"), *figures)
         rows.append([plain(cell, "bold" if column == 1 else "") for column, cell in enumerate(cells)])
     table = Figures("system", ("class", "mean", "95 %", *map(short_name, compared.datasets)), rows)
-    names = list(map(printable, classes(means)))
+    names = [printable(standing.system) for standing in compared.ranked]
     names, legend = labelled(names, table.room(names, output.width))
     output.print(plain(f"{compared.measure} × 100", "bold"))
     for line in legend:

@@ -172,6 +172,17 @@ ComparedSystems = Annotated[
         show_default=False,
     ),
 ]
+ComparedData = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="NAME",
+        help="Only these datasets or groups (R2MED, demo, …), several with commas or repeated. "
+        "Default: all that the systems share, without the demo if there are others.",
+        autocompletion=completion.datasets,
+        show_default=False,
+    ),
+]
 Results = Annotated[Path, typer.Option(help="Where the records of systems lie.")]
 OneMeasure = Annotated[str, typer.Option(help="nDCG@10, MRR, R@100, …: any that the records hold.")]
 Baseline = Annotated[

@@ -13,6 +13,7 @@ from r2med.cli import options as flags
 def report(
     systems: flags.ComparedSystems = None,
     results: flags.Results = Path("results"),
+    data: flags.ComparedData = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where tables and figures go.")] = Path("report"),
     measure: flags.OneMeasure = "nDCG@10",
     baseline: flags.Baseline = "",
@@ -42,6 +43,7 @@ def report(
         baseline=baseline,
         between=between or (),
         resamples=resamples,
+        data=[name for entry in data or [] for name in entry.split(",")],
     )
     output = console()
     for notice in written.notices:

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from r2med.measure.intervals import FEWEST
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA
 
@@ -23,7 +24,10 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Agreement:
-    """A coefficient with its interval at 95 %; NaN where it is not defined, as when all ratings are the same."""
+    """A coefficient with its interval at 95 %; NaN where it is not defined, as when all ratings are the same.
+
+    Fewer than five units have no interval.
+    """
 
     value: float
     low: float
@@ -114,6 +118,8 @@ def _with_interval(parts: Floats, formula: Callable[[Floats], Floats], resamples
     if units == 0:
         return Agreement(np.nan, np.nan, np.nan, 0)
     value = float(formula(parts.sum(axis=0, keepdims=True))[0])
+    if units < FEWEST:
+        return Agreement(value, np.nan, np.nan, units)
     draws = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
     spread = formula(draws @ parts)
     spread = spread[~np.isnan(spread)]

@@ -6,13 +6,13 @@ them is known exactly, so only the part that scores do not explain is uncertain.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from r2med.measure.intervals import wilson
 from r2med.measure.scores import Floats
-from r2med.measure.significance import LEVEL, Integers
+from r2med.measure.significance import Integers
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,5 @@ def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:
     alone = float(np.var(said))
     # What scores leave unexplained, against what people alone would leave; what people saw is no longer open.
     left = (float(np.var(said - weight * known)) / alone if alone else 1.0) * (1 - seen / items)
-    low, high = wilson(value, seen / left) if left else (value, value)
+    low, high = wilson(np.array(value), np.array(seen / left)).tolist() if left else (value, value)
     return Share(value, low, high, seen, items)
-
-
-def wilson(value: float, size: float) -> tuple[float, float]:
-    """Return Wilson's interval of a share that was seen in a sample of this size."""
-    from scipy.stats import norm
-
-    z = float(norm.ppf(0.5 + LEVEL / 2))
-    centre = (value + z * z / (2 * size)) / (1 + z * z / size)
-    reach = z / (1 + z * z / size) * math.sqrt(value * (1 - value) / size + z * z / (4 * size * size))
-    return max(0.0, centre - reach), min(1.0, centre + reach)

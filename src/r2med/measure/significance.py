@@ -177,11 +177,6 @@ def interval(draws: Floats) -> Floats:
     return np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2], axis=1)
 
 
-def pair_intervals(draws: Floats, pairs: Pairs) -> Floats:
-    """Return low and high of each pair's difference."""
-    return np.hstack([interval(block.differences(draws)) for _, block in pairs.blocks(draws.shape[1])])
-
-
 # Closed forms: beside the tests above, and for what needs a spread.
 
 
@@ -202,12 +197,10 @@ def paired_t(values: Values, pairs: Pairs) -> TTest:
     from scipy.stats import t as student
 
     sizes = np.array([rows.shape[1] for rows in values.values()], dtype=np.float64)
-    spreads = np.array([_variances(rows, pairs) for rows in values.values()]).reshape(len(sizes), -1)
+    spreads = np.array([pair_variances(rows, pairs) for rows in values.values()]).reshape(len(sizes), -1)
     difference = pairs.differences(means(values))
-    parts = spreads / sizes[:, None] / len(sizes) ** 2
-    variance = parts.sum(axis=0)
+    variance, freedom = welch(spreads, sizes)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = variance**2 / (parts**2 / (sizes[:, None] - 1)).sum(axis=0)
         p = 2 * student.sf(np.abs(difference) / np.sqrt(variance), freedom)
         effect = difference / np.sqrt(spreads.mean(axis=0))
     # Queries that all differ by the same have no spread: then a difference is certain, or there is none.
@@ -218,7 +211,20 @@ def paired_t(values: Values, pairs: Pairs) -> TTest:
     return TTest(p, detectable, np.where(flat, np.nan, effect))
 
 
-def _variances(rows: Floats, pairs: Pairs) -> Floats:
+def welch(spreads: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """Return the variance of each figure and its degrees of freedom (Welch and Satterthwaite).
+
+    `spreads` are datasets × figures, the variances of single queries; `sizes` are the queries of each dataset.
+    """
+    parts = spreads / sizes[:, None] / len(sizes) ** 2
+    variance = parts.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = variance**2 / (parts**2 / (sizes[:, None] - 1)).sum(axis=0)
+    return variance, freedom
+
+
+def pair_variances(rows: Floats, pairs: Pairs) -> Floats:
+    """Return the variance of single queries' differences for each pair; NaN for a dataset of one query."""
     if rows.shape[1] < 2:
         return np.full(len(pairs), np.nan)
     return np.concatenate(

@@ -89,18 +89,19 @@ def bars(figures: Mapping[str, Interval], measure: str, baseline: str = "") -> F
     """Draw a bar with its interval for each system, the best on top."""
     names = sorted(figures, key=lambda name: figures[name].value)
     values = np.array([figures[name].value for name in names])
-    reach = [values - [figures[n].low for n in names], [figures[n].high for n in names] - values]
+    bounds = np.array([figures[n].bounds for n in names]).reshape(-1, 2)
+    reach = [values - bounds[:, 0], bounds[:, 1] - values]
     figure, axes = _axes(0.9 + 0.36 * len(names), f"{measure} × 100, mean of the datasets")
     colours = [ORANGE if name == baseline else BLUE for name in names]
     axes.barh(range(len(names)), values, 0.62, color=colours)
     axes.errorbar(values, range(len(names)), xerr=np.maximum(reach, 0), fmt="none", ecolor=INK, lw=1, capsize=2.5)
     for line, name in enumerate(names):
         axes.annotate(
-            f"{values[line]:.1f}", (figures[name].high, line), (5, 0), textcoords="offset points", va="center"
+            f"{values[line]:.1f}", (figures[name].bounds[1], line), (5, 0), textcoords="offset points", va="center"
         )
     axes.set_yticks(range(len(names)), [_label(name) for name in names])
     axes.tick_params(axis="y", length=0)
-    axes.set_xlim(0, max(1.0, 1.1 * max(each.high for each in figures.values())))
+    axes.set_xlim(0, max(1.0, 1.1 * max(each.bounds[1] for each in figures.values())))
     axes.set_ylim(-0.6, len(names) - 0.4)
     note = f"95 % intervals{'; orange: the baseline' if baseline else ''}"
     axes.set_xlabel(note)
@@ -261,10 +262,11 @@ def gains(rows: Sequence[tuple[str, Gap]], title: str, before: str, after: str) 
     axes.axvline(0, color="#888888", lw=1)
     for line, (_, gap) in enumerate(reversed(rows)):
         colour = BLUE if gap.difference >= 0 else VERMILION
-        axes.plot([gap.low, gap.high], [line, line], color=colour, lw=1.6, zorder=2)
+        low, high = (gap.difference, gap.difference) if gap.low is None or gap.high is None else (gap.low, gap.high)
+        axes.plot([low, high], [line, line], color=colour, lw=1.6, zorder=2)
         face = colour if gap.significant else "white"
         axes.plot(gap.difference, line, "o", ms=7, mfc=face, mec=colour, mew=1.6, zorder=3)
-        axes.annotate(signed(gap.difference), (gap.high, line), (6, 0), textcoords="offset points", va="center")
+        axes.annotate(signed(gap.difference), (high, line), (6, 0), textcoords="offset points", va="center")
     axes.set_yticks(range(len(rows)), [_label(label) for label, _ in reversed(rows)])
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(-0.7, len(rows) - 0.3)

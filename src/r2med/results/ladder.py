@@ -20,6 +20,8 @@ from r2med.encoders.model_cards import MODELS
 from r2med.encoders.weights import is_here
 from r2med.errors import UserError
 from r2med.measure import HEADLINE, significance
+from r2med.measure.intervals import FEWEST as FEWEST_VALUES
+from r2med.measure.intervals import difference_intervals
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, Pairs
 from r2med.results.advice import Advice, Group, Rung
@@ -192,9 +194,10 @@ class _Ladder:
         asked = np.flatnonzero(~np.isnan(values))
         rival = self._rungs[self.best().spec][2]
         rows = {"": np.stack([values[asked], rival[asked]])}
-        draws = significance.stratified(significance.bootstrap(rows))
-        _, high = significance.pair_intervals(draws, Pairs.all(2))
-        return None if high[0] >= 0 else -float(high[0])
+        _, high = difference_intervals(rows, Pairs.all(2))
+        # Questions that all differ by the same have no interval: there is no doubt about them.
+        most = float(values[asked].mean() - rival[asked].mean()) if np.isnan(high[0]) else float(high[0])
+        return -most if most < 0 and len(asked) >= FEWEST_VALUES else None
 
     def _score(self, spec: str, questions: Sequence[int]) -> Floats:
         """Return a system's points on some questions; what was not asked before is evaluated."""

@@ -61,19 +61,20 @@ def report(
     baseline: str = "",
     between: Sequence[str] = (),
     resamples: int = RESAMPLES,
+    data: Sequence[str] = (),
 ) -> Report:
-    """Write the table and the figures of a paper; `sources` are those of `compare`.
+    """Write the table and the figures of a paper; `sources` and `data` are those of `compare`.
 
     `between` are the two systems whose gold documents and body systems are compared: the baseline, or the second best,
     and the best unless others are named.
     """
     collection = collect(sources, results, max_failures)
-    compared = comparison(collection, measure, baseline, resamples=resamples)
+    compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
     before, after = _between(compared, between)
     figures: dict[str, Callable[[], Figure]] = {
         **_score_figures(compared),
         **_cost_figures(collection, compared),
-        **_pair_figures(collection, before, after, compared.measure, resamples),
+        **_pair_figures(collection, before, after, compared, resamples),
     }
     content: dict[str, bytes] = {}
     for name, table in (("table", score_table(compared)), ("pairs", pair_table(compared))):
@@ -138,11 +139,11 @@ def _cost_figures(collection: Collection, compared: Comparison) -> dict[str, Cal
 
 
 def _pair_figures(
-    collection: Collection, before: str, after: str, measure: str, resamples: int
+    collection: Collection, before: str, after: str, whole: Comparison, resamples: int
 ) -> dict[str, Callable[[], Figure]]:
     """Return where gold documents move between two systems, and what each body system gains."""
     pair = Collection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
-    compared = comparison(pair, measure, before, ["body-system"], resamples)
+    compared = comparison(pair, whole.measure, before, ["body-system"], resamples, data=whole.datasets)
     figures: dict[str, Callable[[], Figure]] = {}
     bands = rank_bands(pair)
     flows = sum(
@@ -155,7 +156,7 @@ def _pair_figures(
     rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN]
     if rows:
         rows.sort(key=lambda row: -row[1].difference)
-        title = f"Gain by body system, {measure} × 100"
+        title = f"Gain by body system, {whole.measure} × 100"
         figures["body-systems"] = partial(charts.gains, rows, title, before, after)
     return figures
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from r2med.data.dataset_cards import short_name
 from r2med.results.comparison import Comparison, Gap, Interval, Pair
 from r2med.results.paper_table import Entry, PaperTable
+from r2med.results.system_classes import FEWEST_QUERIES
 from r2med.results.verdicts import detectable, probability, signed
 
 DAGGER, EQUAL = "†", "≈"
@@ -22,8 +23,8 @@ def pair_table(compared: Comparison) -> PaperTable:
         for label, gap in gaps(compared, pair):
             rows.append([*_words(pair.a, pair.b, label), *_gap_entries(gap), *_words("", "", "")])
     method = (
-        "paired sign flips within datasets, 95 % intervals by a stratified bootstrap; adjusted p: "
-        f"{'Holm' if compared.baseline else 'max-T'} over the pairs, Benjamini–Hochberg over slices"
+        "paired sign flips and Student's 95 % intervals, stratified by dataset; adjusted p: "
+        f"{_adjustment(compared)}; Benjamini–Hochberg over pairs and slices"
     )
     return PaperTable(heads, rows, f"{compared.measure} × 100: {method}. {detectable(compared)}", words=3)
 
@@ -54,9 +55,7 @@ def score_table(compared: Comparison) -> PaperTable:
     columns = [{s.system: s.datasets[dataset] for s in compared.systems} for dataset in compared.datasets]
     if len(columns) > 1:
         columns.append({s.system: s.mean for s in compared.systems if s.mean})
-    marks = [
-        _marks(compared, column, dataset) for column, dataset in zip(columns, [*compared.datasets, ""], strict=False)
-    ]
+    marks = [_marks(compared, dataset) for dataset in [*compared.datasets, ""][: len(columns)]]
     rows = [
         [
             Entry(standing.system),
@@ -75,24 +74,29 @@ def _score(system: str, column: Mapping[str, Interval], marks: Mapping[str, str]
     return Entry(f"{value:.2f}", value, shown == best, bool(others) and shown == others[0], marks.get(system, ""))
 
 
-def _marks(compared: Comparison, column: Mapping[str, Interval], dataset: str) -> dict[str, str]:
+def _marks(compared: Comparison, dataset: str) -> dict[str, str]:
     """Return the systems of a column that bear a mark; `dataset` is empty for the average."""
-    reference = compared.baseline or max(column, key=lambda system: column[system].value)
-    marks = {}
-    for pair in compared.pairs:
-        if reference in (pair.a, pair.b):
-            gap = pair.datasets[dataset] if dataset else pair
-            other = pair.b if pair.a == reference else pair.a
-            if gap.significant == bool(compared.baseline):
-                marks[other] = DAGGER if compared.baseline else EQUAL
-    return marks
+    if not compared.baseline:
+        first = [system for system, number in compared.classes(dataset).items() if number == 1]
+        return dict.fromkeys(first[1:], EQUAL)
+    gaps = {pair.a: pair.datasets[dataset] if dataset else pair for pair in compared.pairs}
+    return {system: DAGGER for system, gap in gaps.items() if gap.significant}
+
+
+def _adjustment(compared: Comparison) -> str:
+    """Return how p-values are adjusted: over all datasets, and on single ones."""
+    overall = f"{'Holm' if compared.baseline else 'max-T'} over the pairs"
+    return overall + (
+        ", Benjamini–Hochberg over pairs and datasets on single ones" if len(compared.datasets) > 1 else ""
+    )
 
 
 def _caption(compared: Comparison) -> str:
     told = (
-        f"{DAGGER} differs from {compared.baseline} (Holm over the systems of a column, α = 0.05)"
+        f"{DAGGER} differs from {compared.baseline} ({_adjustment(compared)}, α = 0.05)"
         if compared.baseline
-        else f"{EQUAL} cannot be told from the best of its column (max-T over all pairs, α = 0.05)"
+        else f"{EQUAL} cannot be told from the best of its column (max-T over the pairs of the best, "
+        f"α = 0.05; no classes below {FEWEST_QUERIES} queries)"
     )
     return (
         f"{compared.measure} × 100. Avg: the unweighted mean of the datasets. The best is bold, the second underlined. "

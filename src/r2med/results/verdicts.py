@@ -6,19 +6,23 @@ from collections.abc import Iterator
 
 from r2med.measure.significance import ALPHA, CARRIERS
 from r2med.results.comparison import Comparison, Mover, Pair
+from r2med.results.system_classes import FEWEST_QUERIES
 
 
 def verdict(pair: Pair, pairs: int = 1) -> str:
     """Return which of two systems is better, or that they cannot be told apart."""
     first, second = (pair.a, pair.b) if pair.difference >= 0 else (pair.b, pair.a)
-    sign = 1 if pair.difference >= 0 else -1
-    low, high = sorted((sign * pair.low, sign * pair.high))
     claim = f"{first} is better than {second}" if pair.significant else f"{first} cannot be told from {second}"
     adjusted = f" (adjusted for {pairs:,} pairs {probability(pair.p_adjusted)})" if pairs > 1 else ""
-    return (
-        f"{claim}: {signed(abs(pair.difference))} points (95 % interval {signed(low)} to {signed(high)}), "
-        f"p {probability(pair.p)}{adjusted}."
-    )
+    return f"{claim}: {signed(abs(pair.difference))} points ({_interval(pair)}), p {probability(pair.p)}{adjusted}."
+
+
+def _interval(pair: Pair) -> str:
+    """Return the interval of the better system's lead."""
+    if pair.low is None or pair.high is None:
+        return "no interval"
+    low, high = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
+    return f"95 % interval {signed(low)} to {signed(high)}"
 
 
 def details(pair: Pair) -> str:
@@ -47,14 +51,23 @@ def warnings(compared: Comparison) -> Iterator[str]:
             )
 
 
+def class_rule(compared: Comparison) -> str:
+    """Return what the classes mean, or why there are none."""
+    queries = sum(map(len, compared.queries.values()))
+    if queries < FEWEST_QUERIES:
+        return f"No classes: there are {queries} queries, and classes need at least {FEWEST_QUERIES}."
+    return "Class: systems that cannot be told from its leader (paired sign flips, max-T over the leader's pairs)."
+
+
 def detectable(compared: Comparison) -> str:
     """Return the smallest difference that these queries can show."""
     queries = sum(map(len, compared.queries.values()))
     if compared.detectable_gap is None:
         return f"These {queries:,} queries do not say what difference could be seen: no two systems differ on them."
+    middle = f"; of the {len(compared.pairs):,} pairs this is the one in the middle" if len(compared.pairs) > 1 else ""
     return (
-        f"With these {queries:,} queries a difference below {compared.detectable_gap:.1f} points "
-        "cannot be told from noise (80 % power)."
+        f"With these {queries:,} queries a difference below {compared.detectable_gap:.1f} points between "
+        f"{' and '.join(compared.detectable_pair or ())} cannot be told from noise (80 % power){middle}."
     )
 
 
@@ -63,8 +76,10 @@ def movement(mover: Mover) -> str:
     return f"{mover.dataset} {mover.query}: {mover.b:.1f} → {mover.a:.1f} ({signed(mover.difference)})"
 
 
-def signed(points: float) -> str:
-    """Return points with their sign, and zero without one."""
+def signed(points: float | None) -> str:
+    """Return points with their sign, zero without one, and a dash for None."""
+    if points is None:
+        return "–"
     text = f"{points:+.2f}"
     return text.replace("-", "−") if float(text) else "0.00"
 

@@ -4,7 +4,7 @@
 board.chart = (() => {
   const { h, svg, points } = board;
 
-  const spoken = ({ value, low, high }) => (low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`);
+  const spoken = ({ value, low, high }) => (low === null || low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`);
 
   /* A dot on a line from low to high, on a scale shared by its column: `span` is [least, most]. */
   function interval({ value, low, high }, span, width = 84) {
@@ -38,7 +38,7 @@ board.chart = (() => {
     return {
       head: () => svg("svg", { class: "plot-row", height: 14, "aria-hidden": "true" }, ticks.map((tick) => svg("text", { x: x(tick / 100), y: 11, "text-anchor": "middle" }, String(tick)))),
       cell: (figures) => (figures === null ? frame({ "aria-hidden": "true" }) : frame({ role: "img", "aria-label": spoken(figures) },
-        svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
+        figures.low === null ? null : svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
         svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 3.6 }))),
     };
   }

@@ -65,7 +65,7 @@
     if (best) {
       const peers = ranked.filter((row) => row.level === 1).length - 1;
       if (best !== ranked[0]) parts.push("Of those run here, ", h("strong", null, named(best.name)), ` leads with ${points(best.cells[0].value)}. `);
-      parts.push(peers ? `${peers} ${peers === 1 ? "other" : "others"} that ${peers === 1 ? "was" : "were"} run here cannot be told from it with these queries.` : "No other that was run here reaches its interval.");
+      parts.push(peers ? `${peers} ${peers === 1 ? "other" : "others"} that ${peers === 1 ? "was" : "were"} run here cannot be told from it with these queries.` : "Each other that was run here can be told from it.");
     }
     return parts;
   }
@@ -126,7 +126,7 @@
   function notes() {
     const headline = view.measure === view.site.measure;
     return h("p", { class: "note" }, headline
-      ? "Systems of one class cannot be told from the leader of their class: their upper bounds reach its lower bound (95 % intervals, queries drawn anew within each dataset). Classes are computed once over all systems run here, so no filter changes them. Published rows have no scores of single queries: they are placed by value."
+      ? "Systems of one class cannot be told from the leader of their class by a paired test (sign flips, max-T over the leader's pairs, 5 %). A system may be in a better class than one that ranks above it: its queries vary more. Classes are computed once over all systems run here with all of these datasets, so no filter changes them; with fewer than 20 queries there are none. Published rows have no scores of single queries: they are placed by value."
       : `${view.measure} is computed here from the ranks of the gold documents. Published rows are known for ${view.site.measure} only, and classes are told for it.`);
   }
 

@@ -107,7 +107,7 @@
 
   function slices(cut) {
     if (!cut.length) return null;
-    const most = Math.max(...cut.map(([, , , figure]) => figure[2]));
+    const most = Math.max(...cut.map(([, , , figure]) => figure[2] ?? figure[0]));
     const kinds = [...SLICES].filter(([kind]) => cut.some((each) => each[0] === kind));
     return section("Where it is strong and weak", h("div", { class: "columns" }, kinds.map(([kind, title]) => h("div", { class: "slice" }, h("h3", null, title),
       h("table", { class: "forest" }, h("tbody", null, cut.filter((each) => each[0] === kind).map(([, label, size, [value, low, high]]) => h("tr", null,

@@ -1,0 +1,42 @@
+"""Classes of systems: the leader of each, and the systems that the paired test cannot tell from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from r2med.measure.significance import ALPHA, RESAMPLES, Pairs, Values, means, sign_flips
+
+FEWEST_QUERIES = 20
+"""Queries in total below which there are no classes: nearly every system would share the first."""
+
+
+def classes(names: Sequence[str], values: Values, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, int]:
+    """Return the class of each system, the best system first; nothing for fewer than `FEWEST_QUERIES` queries.
+
+    The best system without a class leads the next one. It is tested against each other system by paired sign flips,
+    with max-T over these pairs, and shares its class with those that the test does not reject at 5 %. A worse system
+    may so be in a better class than a better one: its queries vary more. A system that lacks a value has no class.
+    """
+    if sum(rows.shape[1] for rows in values.values()) < FEWEST_QUERIES:
+        return {}
+    figures = means(values)
+    whole = np.flatnonzero(~np.isnan(figures))
+    ranked = sorted(whole.tolist(), key=lambda row: (-figures[row], names[row]))
+    shared = {dataset: rows[ranked] for dataset, rows in values.items()}
+    numbers = np.zeros(len(ranked), dtype=np.intp)
+    while (numbers == 0).any():
+        leader = int(np.argmin(numbers))
+        numbers[_equal(shared, leader, resamples, seed) & (numbers == 0)] = numbers.max() + 1
+    return {names[row]: int(number) for row, number in zip(ranked, numbers, strict=True)}
+
+
+def _equal(values: Values, leader: int, resamples: int, seed: int) -> np.typing.NDArray[np.bool_]:
+    """Return True for the leader and each system that cannot be told from it."""
+    systems = len(next(iter(values.values())))
+    equal = np.ones(systems, dtype=np.bool_)
+    if systems > 1:
+        pairs = Pairs.against(leader, systems)
+        equal[pairs.first] = sign_flips(values, pairs, resamples, seed).p_adjusted > ALPHA
+    return equal
