@@ -3,11 +3,12 @@
 import logging
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
+from r2med.cli.options import BaseURL
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.encoders.model_cards import ModelCard
@@ -100,3 +101,8 @@ def test_the_providers_own_address_is_that_of_the_key() -> None:
 def test_a_card_of_another_kind_is_refused(home: Path) -> None:
     with pytest.raises(UserError, match="no API model"):
         ApiEncoder(ModelCard(name="x", loader="transformers"), WORDS, Setup(), Store(home))
+
+
+def test_the_help_of_base_url_names_the_variables_that_move_embedding_apis() -> None:
+    told = get_args(BaseURL)[1].help
+    assert "for any LLM" in told and all(provider.url_variable in told for provider in PROVIDERS.values())

@@ -71,3 +71,7 @@ def test_the_family_of_an_llm_is_told_by_its_name_or_its_card():
     }
     assert all(families(card) for card in LLMS.values())
     assert families(LLMCard(name="mine", model="mine")) == ("mine",)
+
+
+def test_a_card_of_an_alias_says_that_it_serves_other_models_over_time() -> None:
+    assert "alias" in " ".join(LLMS["deepseek-r1"].notes)
