@@ -52,9 +52,10 @@ _MODULES = {
 }
 
 if os.environ.get("R2MED_OFFLINE"):
-    from r2med.net.offline import guard
+    from r2med.net.offline import guard, is_offline
 
-    guard()  # before anything is imported that could connect
+    if is_offline():  # R2MED_OFFLINE=0 means online
+        guard()  # before anything is imported that could connect
 
 __getattr__ = lazily(__name__, {name: module for module, names in _MODULES.items() for name in names})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +13,7 @@ from r2med.engine.engine_names import open_engine
 from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError, unknown
 from r2med.net.budget import Budget
-from r2med.net.offline import go_offline
+from r2med.net.offline import is_offline, offline
 from r2med.spec import typed_path
 from r2med.store import Store, default_store
 
@@ -46,7 +47,7 @@ class Setup:
     """Tokens that an encoder reads at once; 0: as the device allows."""
 
     offline: bool = False
-    """Refuse every address that is not this machine's own, from now on and for the whole process."""
+    """Refuse every address that is not this machine's own while a system with this setup works."""
     llm: str = ""
     """The LLM of stages that need one and do not name it."""
     llm_backend: str = ""
@@ -100,15 +101,13 @@ class Setup:
         if not isinstance(self.budget, Budget):
             object.__setattr__(self, "budget", Budget(self.budget))
         if isinstance(self.engine, str):
-            object.__setattr__(self, "engine", open_engine(self.engine))
+            object.__setattr__(self, "engine", open_engine(self.engine, local_only=self.offline or is_offline()))
         if isinstance(self.model_paths, Mapping):
             paths = tuple((name, typed_path(str(path))) for name, path in self.model_paths.items())
             object.__setattr__(self, "model_paths", paths)
         for name in ("generations", "candidates"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, typed_path(getattr(self, name)))
-        if self.offline:
-            go_offline()
         if self.depth < 1:
             raise UserError(f"a reranker's depth is 1 or more, not {self.depth}")
         if self.concurrency < 1:
@@ -136,6 +135,10 @@ class Setup:
         # As it arrives on another machine: with the store of that one, no money to spend, and threads.
         plain = (each.name for each in fields(self) if each.name not in OF_THIS_PROCESS)
         return _made, ({name: getattr(self, name) for name in plain},)
+
+    def network(self) -> AbstractContextManager[None]:
+        """Return what everything that this setup is for is done in: with `offline` nothing is sent elsewhere."""
+        return offline() if self.offline else nullcontext()
 
     @property
     def policy(self) -> Policy:

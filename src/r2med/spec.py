@@ -47,6 +47,8 @@ def decoded(path: str) -> str:
 
 def typed_path(text: str) -> Path:
     """Return the path that was typed, with `~` filled in. Raises UserError if there can be no such path."""
+    if "\0" in text:
+        raise UserError(f"{text[:200]!r}: a path cannot have a null character")
     try:
         path = Path(text).expanduser()
         path.exists()  # a name of more bytes than any file system takes is found out here and not later

@@ -76,7 +76,7 @@ def test_every_file_the_card_lists_is_read(tmp_path: Path, data_files: str) -> N
 @pytest.mark.parametrize(
     "data_files",
     ["3", "[3, [4], null]", "{split: corpus}", "[{path: 3, split: corpus}]", "[{path: {a: b}, split: corpus}]", '"a**"',
-     '"**/../x"', '"\\0"', '"' + "x" * 5000 + '"', '""', "null", "true", "[{split: [corpus], path: x}]"],
+     '"**/../x"', '"//x"', '"\\0"', '"' + "x" * 5000 + '"', '""', "null", "true", "[{split: [corpus], path: x}]"],
 )  # fmt: skip
 def test_odd_lists_of_files_in_a_card_are_prose(tmp_path: Path, data_files: str) -> None:
     clone = hub_files(tmp_path / "clone")

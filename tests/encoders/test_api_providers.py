@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from r2med.encoders.api_providers import billed_tokens
 from r2med.errors import UserError
 from r2med.net.retry import Policy
 from support import embedding_server as api
@@ -82,3 +83,8 @@ def test_a_failure_stops_new_requests_and_keeps_those_under_way(
     server.otherwise = None
     encoder.encode([f"text {i}" for i in range(20)], "document")
     assert before and all(server.served[text] == 1 for text in before)
+
+
+@pytest.mark.parametrize("tokens", [10**400, -1, True, None, 1.5])
+def test_a_bill_that_cannot_be_is_replaced_by_what_was_expected(tokens: Any) -> None:
+    assert billed_tokens({"usage": {"total_tokens": tokens}}, 7) == 7

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from r2med.engine.reporting import Progress, listening
+from r2med.llm import openai
 from r2med.llm.chat import Generation, RawAnswer
 from r2med.llm.costs import answers_cost
 from r2med.llm.journal import key_of
@@ -178,6 +180,26 @@ def test_an_answer_is_kept_before_the_stream_is_closed(server: Server, home: Pat
         patch.setattr(Answer, "drain", drain)
         texts(chat.complete(ask("gout")))
     assert kept == [True]
+
+
+def test_an_answer_is_kept_before_its_bill_comes_and_the_bill_is_added(server: Server, home: Path) -> None:
+    bill = b'data: {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}\n\n'
+    server.otherwise = api.streamed(api.chunk({"content": "Gout."}, "stop"), bill, api.DONE)
+    chat, real = opened(server, home), openai._take_events
+    kept: list[bool] = []
+
+    async def take(events: AsyncIterator[bytes], reply: Reply, until_complete: bool = False) -> None:
+        if not until_complete:  # what comes is the bill
+            kept.append(not chat.unanswered(ask("gout")))
+        await real(events, reply, until_complete)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(openai, "_take_events", take)
+        chat.answers(ask("gout"))
+    assert kept == [True]
+    [answer] = opened(server, home).answers(ask("gout"))
+    assert isinstance(answer, RawAnswer) and not answer.estimated
+    assert (answer.prompt_tokens, answer.completion_tokens) == (7, 3) and len(server.requests) == 1
 
 
 @pytest.mark.parametrize(

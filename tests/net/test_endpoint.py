@@ -30,3 +30,16 @@ def test_servers_are_told_apart_without_telling_their_address() -> None:
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("url", ["", "https://elsewhere.example/v1", "http://localhost:8000/v1", "http://127.0.0.1/v1"])
+def test_a_key_is_given_where_nobody_can_read_it_on_the_way(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("M_KEY", "s3cret-key")
+    assert endpoint_at(url, "m", "M_KEY").key() == "s3cret-key"
+
+
+def test_a_key_is_not_sent_in_clear_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("M_KEY", "s3cret-key")
+    with pytest.raises(UserError, match="over which M_KEY would be sent in clear") as refused:
+        endpoint_at("http://elsewhere.example/v1", "m", "M_KEY").key()
+    assert "s3cret" not in str(refused.value)

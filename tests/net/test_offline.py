@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from r2med import Setup, System, UserError, evaluate, load
 from r2med.net.offline import is_loopback, is_offline
 from r2med.results import Record
+from r2med.store import Store
 from support import chat_server as chat
 from support.fork_server import Command
 
@@ -136,3 +138,24 @@ def test_what_lies_elsewhere_is_refused_in_one_line(r2med: Command, words: list[
     ended = r2med(*words, "--offline", OPENAI_API_KEY="k", VOYAGE_API_KEY="k")
     assert ended.returncode == 2
     assert message in ended.stderr
+
+
+def test_a_variable_that_is_0_leaves_the_hub_on() -> None:
+    code = "import os, r2med; print(os.environ.get('HF_HUB_OFFLINE', 'on'))"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS"))}
+    environment["R2MED_OFFLINE"] = "0"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert ended.stdout == "on\n", ended.stderr
+
+
+def test_a_setup_that_is_offline_leaves_the_process_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("R2MED_OFFLINE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    before = dict(os.environ)
+    setup = Setup(offline=True, store=Store(tmp_path / "store"))
+    assert evaluate(System.parse("bm25", setup), "demo/Biology").offline
+    with pytest.raises(UserError, match="offline: gpt4 is not this machine"):
+        System.parse("hyde(gpt4) → bm25", setup).check([load("demo/Biology")])
+    assert not is_offline() and dict(os.environ) == before
+    assert not evaluate(System.parse("bm25", Setup(store=setup.store)), "demo/Biology").offline

@@ -111,3 +111,8 @@ def test_a_changed_file_is_another_system(tmp_path: Path) -> None:
     first = searched(path, tmp_path)
     path.write_text("1 Q0 b 1 2.0 x\n")
     assert searched(path, tmp_path) != first
+
+
+def test_a_path_with_a_null_character_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="a path cannot have a null character"):
+        System.parse("run:a%00b").run(DATASET, Store(tmp_path / "store"), 10)

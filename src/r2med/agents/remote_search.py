@@ -187,7 +187,7 @@ class _OpenServer:
     async def _send_all(self, batches: Sequence[Sequence[str]]) -> list[list[tuple[Hit, ...]] | Failure]:
         """Return for each batch of queries their documents, or why there are none after all attempts."""
         endpoint, limiter = self.address.endpoint, AdaptiveLimiter(self.policy.concurrency)
-        key = endpoint.key() if endpoint.has_key else ""
+        key = endpoint.key(in_clear=True) if endpoint.has_key else ""
         async with Client(endpoint, self.policy.idle, key=key) as client:
 
             async def send(batch: Sequence[str]) -> list[tuple[Hit, ...]] | Failure:

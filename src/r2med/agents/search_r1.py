@@ -32,6 +32,7 @@ TOKENS = 1024
 FIELDS = ("query",)
 """What its template may name."""
 
+_TAG = re.compile(r"<(?=/?\s*(information|answer|search|think)\b)", re.IGNORECASE)
 _CLOSED = re.compile(r"</(search|answer)>")
 _OPENED = re.compile(r"<(search|answer)>")
 _ACTION = re.compile(r"<(search|answer)>((?:(?!<\1>).)*)</\1>$", re.DOTALL)
@@ -150,10 +151,15 @@ def information(text: str) -> str:
     return f"\n\n<information>{text}</information>\n\n"
 
 
+def _defused(text: str) -> str:
+    """Return a document's text in which no tag of the conversation can be read: it must not speak for the model."""
+    return _TAG.sub("< ", text)
+
+
 def listed(documents: Sequence[Hit]) -> str:
     """Return documents as the models were trained to read them."""
     lines = []
     for number, hit in enumerate(documents, 1):
         title, text = title_and_text(hit.contents)
-        lines.append(f"Doc {number}(Title: {title}) {first_words(text, WORDS)}")
+        lines.append(_defused(f"Doc {number}(Title: {title}) {first_words(text, WORDS)}"))
     return "\n".join(lines) or NOTHING_FOUND

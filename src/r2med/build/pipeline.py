@@ -256,7 +256,8 @@ class Build:
         self.out.mkdir(parents=True, exist_ok=True)
         with exclusive(self.out / ".lock"):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
-            return self._run(setup, announce)
+            with setup.network():
+                return self._run(setup, announce)
 
     def _run(self, setup: Setup, announce: Callable[[str], None]) -> list[Done]:
         done: list[Done] = []

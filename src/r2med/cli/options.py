@@ -294,12 +294,15 @@ def make_setup(
     """Return what the flags say; `settings` are fields of Setup, `make` is what makes one of them."""
     from r2med.errors import UserError
     from r2med.net.budget import Budget as Dollars
+    from r2med.net.offline import go_offline
     from r2med.setup import Setup
 
     if budget is not None and not 0 <= budget < float("inf"):
         raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
     if base_url is not None and not base_url.strip():
         raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
+    if settings.get("offline"):
+        go_offline()  # the process is this command's
     return (make or Setup)(
         model_paths=tuple(map(Setup.parse_path, model_path or ())),
         memory=parse_bytes(memory),

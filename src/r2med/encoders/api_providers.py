@@ -184,11 +184,15 @@ def read_json(body: bytes, server: str) -> Any:
     raise UserError(f"{server}: the answer is not JSON: is the base URL right?")
 
 
+MAX_BILLED = 1 << 40
+"""Tokens of a bill that are believed. JSON allows numbers of hundreds of digits, which no price can be computed for."""
+
+
 def billed_tokens(body: Any, expected: int) -> int:
     """Return the tokens of the bill; what we expected, if the answer has none."""
     usage = body.get("usage") if isinstance(body, dict) else None
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return tokens if isinstance(tokens, int) and tokens >= 0 else expected
+    return tokens if type(tokens) is int and 0 <= tokens < MAX_BILLED else expected
 
 
 def read_answer(body: Any, texts: int, provider: str) -> Answer:

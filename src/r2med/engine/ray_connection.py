@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import tempfile
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 from r2med.engine.threads import cores
@@ -39,6 +42,7 @@ def connect(engine: str) -> bool:
         raise MissingExtraError("--engine ray", "cluster") from None
     if ray.is_initialized():
         return False
+    stopped_by = signal.getsignal(signal.SIGTERM)
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         if address in ("", "local"):
@@ -51,6 +55,30 @@ def connect(engine: str) -> bool:
             reason = reason.strip().splitlines()[-1]
         where = f"the Ray cluster at {address}" if address else "Ray on this machine"
         raise UserError(f"{where} cannot be used: {reason}") from None
+    finally:
+        # Ray has put its own handler in place, which writes a stack.
+        if threading.current_thread() is threading.main_thread() and stopped_by is not None:
+            signal.signal(signal.SIGTERM, stopped_by)
+    return True
+
+
+def check_local(addresses: Iterable[str]) -> None:
+    """Raise UserError if a node of the cluster is on another machine: offline, no text may be sent to it."""
+    for address in addresses:
+        if not _is_here(address):
+            raise UserError(
+                f"offline: a node of the Ray cluster, {address}, is not this machine, so nothing was sent to it "
+                "(leave --offline out to allow it, or use --engine threads)"
+            )
+
+
+def _is_here(address: str) -> bool:
+    """Return True if an address is one of this machine's: no socket can be bound to any other."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as own:
+            own.bind((address, 0))
+    except OSError:
+        return False
     return True
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
-from r2med.engine.ray_connection import connect
+from r2med.engine.ray_connection import check_local, connect
 from r2med.engine.work import THREADS, Answer, Item, Needs, Result, Work
 from r2med.errors import UserError
 
@@ -57,8 +57,9 @@ class Task(Generic[Item]):
 class RayEngine:
     """The workers of one cluster, started with the first work."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, local_only: bool = False) -> None:
         self._name = name
+        self._local_only = local_only
         self._members: list[Member] = []
         self._deaths: Counter[str] = Counter()
         self._left_out: set[str] = set()
@@ -82,7 +83,7 @@ class RayEngine:
         flight: Flight[Item, Result] = Flight(self, work, store, needs, note)
         try:
             yield from flight.results(first, source)
-        except ConnectionError as error:  # of Ray's client; a driver inside of the cluster ends with it
+        except (ConnectionError, TimeoutError) as error:  # of Ray's client; a driver inside of the cluster ends with it
             raise UserError(
                 f"the connection to the Ray cluster was lost ({error}): run again, only what is missing is done"
             ) from None
@@ -163,6 +164,8 @@ class RayEngine:
 
         from r2med.engine.ray_worker import RayWorker
 
+        if self._local_only:
+            check_local([node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]])
         present = Counter(member.node for member in self._members)
         started = []
         for node in ray.nodes():

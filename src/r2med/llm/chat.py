@@ -194,7 +194,8 @@ class Backend(Protocol):
         """Return what answers depend on here (never a key or a machine's address)."""
 
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
-        """Answer all requests, calling `done(number, answer)` once for each as soon as it is there, from any thread.
+        """Answer all requests, calling `done(number, answer)` for each as soon as it is there, from any thread;
+        once more if its bill comes later.
 
         A request is taken from the iterable when it is about to be asked, and numbered from 0 as it is taken. Returns
         when all are done. Raises only for what makes every request pointless (no key, no such model).

@@ -184,8 +184,10 @@ class _Asking:
             if isinstance(answer, RawAnswer) or answer.kind in FROM_THE_MODEL:
                 self._journal.put(key, self._model, answer)
             with self._lock:
+                is_first = key not in self._answers  # a second call brings the bill of an answer that is there
                 self._answers[key] = answer
-                self._context.run(self._reporter.advance, 1)
+                if is_first:
+                    self._context.run(self._reporter.advance, 1)
 
         self._backend.answer(still_ours(), done)
         if unanswered := [key for key in asked if key not in self._answers]:

@@ -100,6 +100,10 @@ class _Question:
     request: ChatRequest
     attempts: int = 0
     delivered: bool = False
+    estimated: bool = False
+    """Whether it was delivered before its bill came, with tokens that were counted roughly."""
+    price: float = 0.0
+    """Dollars of the answer that was delivered."""
     paid: float = 0.0
     """Dollars of the answer, and of those that broke off: what a provider wrote it bills."""
     lost: tuple[int, int] = (0, 0)
@@ -240,7 +244,7 @@ class _Call:
             if reply.began and not question.delivered and not reply.complete:
                 self._count_lost(question, reply)
         # An answer that came whole is one, even if the connection broke before the bill.
-        if not question.delivered and reply.complete:
+        if reply.complete:
             self._deliver(question, reply, started)
         elif failure is not None and not question.delivered:
             raise failure
@@ -252,7 +256,7 @@ class _Call:
                 if not reply.complete:
                     raise MalformedReply("without choices or finish_reason")
             else:
-                await _read_stream(answer, reply)
+                await _read_stream(answer, reply, lambda: self._deliver(question, reply, started))
         except MalformedReply as error:
             # Once or twice is a proxy's hiccup; more is a wrong address, and asking on would not help.
             reason = f"{self.endpoint.server}: the answer is {error}: is the base URL right?"
@@ -261,14 +265,18 @@ class _Call:
             raise self._refusal(self.endpoint, error.status, {}, error.body) from None
         if not reply.complete:
             raise RequestFailed(f"the answer of {self.endpoint.server} stopped half-way", again=True)
-        # Kept at once: whatever may still come, a kill from here on finds it in the journal.
         self._deliver(question, reply, started)
         await answer.drain(_LAST_BYTES)
 
     def _deliver(self, question: _Question, reply: Reply, started: float) -> None:
+        """Hand an answer over; once more if its bill has come since."""
+        if question.delivered and (not question.estimated or not reply.is_billed):
+            return
         answer = reply.answer(question.request, time.monotonic() - started)
-        question.paid += dollars(self.card, answer.prompt_tokens, answer.completion_tokens)
-        question.delivered = True
+        price = dollars(self.card, answer.prompt_tokens, answer.completion_tokens)
+        question.paid += price - question.price
+        question.price = price
+        question.delivered, question.estimated = True, answer.estimated
         self.answered = True
         self.alike = ("", 0)
         self.done(question.number, replace(answer, attempts=question.attempts))
@@ -297,12 +305,13 @@ class _Call:
         return answer_failure(endpoint, self.card.model, status, headers, body)
 
 
-async def _read_stream(answer: Answer, reply: Reply) -> None:
+async def _read_stream(answer: Answer, reply: Reply, deliver: Callable[[], None]) -> None:
     events = answer.events()
     await _take_events(events, reply, until_complete=True)
     if not reply.began:
         raise MalformedReply("neither JSON nor a stream of it")
-    if reply.complete:  # what follows is the bill
+    if reply.complete:
+        deliver()  # kept at once: a kill from here on finds it in the journal. What follows is the bill
         with suppress(TimeoutError):
             async with asyncio.timeout(_BILL):
                 await _take_events(events, reply)

@@ -69,6 +69,11 @@ class Reply:
         return bool(self._finish_reason)
 
     @property
+    def is_billed(self) -> bool:
+        """Return True if the server has said how many tokens it counted."""
+        return self._usage is not None
+
+    @property
     def written_tokens(self) -> int:
         """Return the tokens that were written so far, about."""
         return approximate_tokens("".join(self._content)) + approximate_tokens("".join(self._reasoning))

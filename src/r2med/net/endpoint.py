@@ -50,11 +50,24 @@ class Endpoint:
         """Return whether the environment holds a key."""
         return bool(os.environ.get(self.key_variable, "").strip())
 
-    def key(self) -> str:
-        """Return the key; read when it is needed, so that a run whose texts are all cached needs none."""
+    @property
+    def is_open(self) -> bool:
+        """Return True if what is sent there can be read on the way: HTTP without TLS to another machine."""
+        return urlsplit(self.url).scheme == "http" and not self.is_local
+
+    def key(self, in_clear: bool = False) -> str:
+        """Return the key; read when it is needed, so that a run whose texts are all cached needs none.
+
+        Raises UserError if others could read it on the way, unless it may be sent `in_clear`.
+        """
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
             raise UserError(f"{self.provider} needs a key: set the environment variable {self.key_variable}")
+        if self.is_open and not in_clear:
+            raise UserError(
+                f"{self.server} is reached by http://, over which {self.key_variable} would be sent in clear: "
+                f"give an https:// address, or unset {self.key_variable} if the server needs no key"
+            )
         if not (key.isascii() and key.isprintable()):  # the HTTP library's error would show it
             raise UserError(f"{self.key_variable} has characters that no key has: copy it again")
         return key

@@ -12,6 +12,9 @@ import ipaddress
 import os
 import socket
 import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -34,6 +37,42 @@ def go_offline() -> None:
     """Refuse every address but this machine's own, in this process and in those it starts."""
     os.environ[VARIABLE] = "1"
     guard()
+
+
+@contextmanager
+def offline() -> Iterator[None]:
+    """Be offline inside a `with`; the last one that ends puts back what was before. All threads are offline with it."""
+    global _inside, _before
+    with _lock:
+        if not _inside:
+            _before = {name: os.environ.get(name) for name in (VARIABLE, *_HUB_VARIABLES)}
+        _inside += 1
+        go_offline()
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside:
+                _restore(_before)
+
+
+def _restore(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    constants = sys.modules.get("huggingface_hub.constants")
+    if constants is not None:
+        was_on = (variables["HF_HUB_OFFLINE"] or "").upper() in ("1", "ON", "YES", "TRUE")
+        constants.HF_HUB_OFFLINE = was_on  # type: ignore[attr-defined]
+
+
+_lock = threading.Lock()
+_inside = 0
+"""How many are offline now, in all threads."""
+_before: dict[str, str | None] = {}
 
 
 def guard() -> None:

@@ -52,7 +52,7 @@ def run(
         suite=suite,
         setup=setup or Setup(**settings),
     )
-    with notebook_progress() as announce:
+    with plan.setup.network(), notebook_progress() as announce:
         return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
 
 

@@ -59,6 +59,19 @@ def evaluated(
     expansion: Expansion | None = None,
 ) -> tuple[Record, bool]:
     """Return the record of a system on a dataset, and whether it was there already."""
+    with system.setup.network():
+        return _evaluated(system, dataset, out, k, store, fresh, expansion)
+
+
+def _evaluated(
+    system: System,
+    dataset: Dataset,
+    out: Path | None,
+    k: int,
+    store: Store,
+    fresh: bool,
+    expansion: Expansion | None,
+) -> tuple[Record, bool]:
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     dataset.require_scorable()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from r2med.system.composing import Calls, printed, read
 
 log = logging.getLogger("r2med")
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 MODELS_KEPT = 64
 """Models that stay in memory where questions come one by one: all there may be."""
 
@@ -48,6 +50,17 @@ class Outcome:
         """What all stages took together, preparing the corpus included."""
         of_search = self.searched.prepared + self.searched.cost
         return self.expansion.cost + of_search + total(stage.cost for stage in self.reranked)
+
+
+def _offline_if_asked(method: Method) -> Method:
+    """Keep a method of a system off the network if its setup says so."""
+
+    @wraps(method)
+    def kept(self: System, *arguments: Any, **named: Any) -> Any:
+        with self.setup.network():
+            return method(self, *arguments, **named)
+
+    return cast(Method, kept)
 
 
 @dataclass(frozen=True)
@@ -88,6 +101,7 @@ class System:
         """The expansion as it works before this retriever; systems with the same one may share what it adds."""
         return str(self.expander.feeding(self.retriever)) if self.expander else ""
 
+    @_offline_if_asked
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError for what would stop the system on one of the datasets: before the first call, not after."""
         check((self._expander, *self._rerankers), datasets)
@@ -103,6 +117,7 @@ class System:
         opened: tuple[object, ...] = (self._expander, *self._rerankers)
         return {str(name): stage for name, stage in zip(typed, opened, strict=True) if isinstance(stage, Asking)}
 
+    @_offline_if_asked
     def describe(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""
         return {
@@ -112,6 +127,7 @@ class System:
             "rerank": [described(reranker, dataset) for reranker in self._rerankers],
         }
 
+    @_offline_if_asked
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries as they will be searched; this is where an LLM is asked."""
         if self._expander is None:
@@ -120,6 +136,7 @@ class System:
         _log(expansion.notices, store)
         return expansion
 
+    @_offline_if_asked
     def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
         """Search a dataset and rerank. What was searched, scored or answered before is read back."""
         expansion = expansion or self.expand(dataset, store)
@@ -133,6 +150,7 @@ class System:
             _log((*odd, *reranked[-1].notices), store)
         return Outcome(run.without({}, k) if wide > k else run, expansion, searched, tuple(reranked))
 
+    @_offline_if_asked
     def approximations(
         self, dataset: Dataset, store: Store, k: int, expansion: Expansion
     ) -> dict[str, tuple[Approximation, ...]]:
@@ -148,6 +166,7 @@ class System:
         """Return how many are retrieved: a reranker sees what it looks at, even if fewer are wanted in the end."""
         return max([k, *(reranker.depth for reranker in self._rerankers)])
 
+    @_offline_if_asked
     def answer(self, dataset: Dataset, question: str, k: int, store: Store) -> Outcome:
         """Return the k best documents for a question, stage by stage; one of the dataset's own counts as that query.
 
@@ -166,6 +185,7 @@ class System:
             expansion = self.expand(asked, store)
         return self.run(asked, store, k, expansion)
 
+    @_offline_if_asked
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:
         """Return the system for questions that come one by one: indexed, its models loaded, no LLM asked yet.
 

@@ -126,7 +126,7 @@ def _card_patterns(root: Path, config: str, split: str) -> list[str]:
 def _is_inside(pattern: str) -> bool:
     """Return whether a pattern names files of the repository and nothing else."""
     parts = PurePosixPath(pattern).parts
-    return bool(parts) and "\0" not in pattern and parts[0] != "/" and ".." not in parts
+    return bool(parts) and "\0" not in pattern and not pattern.startswith("/") and ".." not in parts
 
 
 def read_rows(
