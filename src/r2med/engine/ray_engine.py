@@ -36,6 +36,15 @@ RUNS = 4
 """Runs that share a node's CPUs at once. A GPU belongs to one: two models may not fit."""
 
 
+LOST = (ConnectionError, TimeoutError)
+"""What Ray's client raises when its server is gone, or too slow; a driver inside of the cluster ends with it."""
+
+
+def _lost(error: Exception) -> UserError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return UserError(f"the connection to the Ray cluster was lost ({reason}): run again, only what is missing is done")
+
+
 @dataclass(eq=False)
 class Member:
     """A worker of the cluster, as this process knows it."""
@@ -77,18 +86,19 @@ class RayEngine:
         first = next(source, None)
         if first is None:  # nothing to do: no cluster is needed for it
             return
-        self._staff()
+        try:
+            self._staff()
+        except LOST as error:
+            raise _lost(error) from None
         note = f"engine-{uuid.uuid4().hex}"
         store.remember(note, {"engine": self._name})
         flight: Flight[Item, Result] = Flight(self, work, store, needs, note)
         try:
             yield from flight.results(first, source)
-        except (ConnectionError, TimeoutError) as error:  # of Ray's client; a driver inside of the cluster ends with it
-            raise UserError(
-                f"the connection to the Ray cluster was lost ({error}): run again, only what is missing is done"
-            ) from None
+        except LOST as error:
+            raise _lost(error) from None
         finally:
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(*LOST):
                 flight.stop()
             store.forget(note)
 
