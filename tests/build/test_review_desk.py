@@ -122,6 +122,16 @@ def test_a_verdict_changed_after_seeing_the_others_is_an_adjudication_and_agreem
     assert desk.view("Ann", seen)["item"]["verdict"] == "accept"
 
 
+def test_all_disputed_verdicts_of_a_person_are_frozen_when_their_number_is_shown(desk):
+    for item in ITEMS[:3]:
+        desk.decide("Ann", item.token, "accept", "", "")
+        desk.decide("Bo", item.token, "reject", "", "")
+    before = desk.dispute("Ann")
+    for item in ITEMS[:3]:
+        desk.decide("Ann", item.token, "reject", "", None)
+    assert desk.dispute("Ann")["alpha"] == before["alpha"]
+
+
 def test_a_mind_changed_before_seeing_the_others_is_the_persons_own_verdict(desk, book):
     first = desk.decide("Ann", ITEMS[0].token, "accept", "", "")
     desk.decide("Bo", ITEMS[0].token, "reject", "", "")

@@ -291,6 +291,46 @@ def test_disagreements_are_settled_without_names_by_who_may_see_them(desk: Desk)
     assert page.query_selector(".done") or text(page) != disputed
 
 
+def test_two_annotators_stay_blind_and_what_they_change_after_looking_is_an_adjudication(desk: Desk) -> None:
+    desk.start(ROWS)
+    ann, bo = desk.open(), desk.open()
+    for page, name in ((ann, "Ann"), (bo, "Bo")):
+        page.fill("#name", name)
+        page.click("text=Begin")
+        page.wait_for_selector(".passage")
+    for _ in ROWS:
+        press(ann, "a")
+        press(bo, "r" if text(bo) in (ROWS[0]["passage"], ROWS[1]["passage"]) else "a")
+    ann.click("nav >> text=Disagreements")
+    ann.wait_for_selector(".said")
+    figure = ann.inner_text(".desk-bar .muted")
+    assert "2 to settle · 0 settled" in ann.inner_text(".desk-bar")
+    # Ann goes back to her own verdicts, and says of both what Bo said.
+    for row_ in ROWS[:2]:
+        ann.click("nav >> text=Review")
+        ann.wait_for_selector(".done, h2:has-text('Is this passage evidence')")
+        while ann.query_selector(".done") or text(ann) != row_["passage"]:
+            press(ann, "k")
+        assert ann.is_visible("text=your first one is kept")
+        press(ann, "r")
+    ann.click("nav >> text=Disagreements")
+    ann.wait_for_selector(".done")
+    assert "0 to settle · 2 settled" in ann.inner_text(".desk-bar")
+    assert ann.inner_text(".desk-bar .muted") == figure
+    reviews = read_reviews(desk.file)
+    assert sum(review.adjudicated for review in reviews) == 2
+    assert {review.verdict for review in reviews if review.annotator == "Ann" and not review.adjudicated} == {"accept"}
+    # Who comes later is shown nothing of it, and reviews all passages.
+    dee = desk.open("#/disagreements?name=Dee")
+    assert "0 to settle · 0 settled" in dee.inner_text(".desk-bar")
+    assert dee.is_disabled("[aria-label='Back (k)']")
+    dee.click("nav >> text=Review")
+    dee.wait_for_selector(".passage")
+    for _ in ROWS:
+        press(dee, "u")
+    assert reviewed(dee) == "6 reviewed"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_the_verdicts_at_once_and_both_themes_are_readable(desk: Desk, scheme: str) -> None:
     desk.start(ROWS)

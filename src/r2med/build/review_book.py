@@ -73,13 +73,15 @@ class ReviewBook:
             self._refresh()
             return set(self._seen)
 
-    def note_seen(self, item: str, annotator: str) -> None:
-        """Keep that a person is shown what others said of an item; it is on the disk when this returns."""
+    def note_seen(self, items: Iterable[str], annotator: str) -> None:
+        """Keep that a person learns what others said of some items; it is on the disk when this returns."""
         with self._lock:
             self._refresh()
-            if (item, annotator) not in self._seen:
-                self._rows.put({self._next_key(): json.dumps({"item": item, "seen_by": annotator}).encode("ascii")})
-                self._seen.add((item, annotator))
+            new = [item for item in items if (item, annotator) not in self._seen]
+            rows = (json.dumps({"item": item, "seen_by": annotator}).encode("ascii") for item in new)
+            if new:
+                self._rows.put({self._next_key(): row for row in rows})
+            self._seen.update((item, annotator) for item in new)
 
     def add(self, review: Review, seen: str | None) -> Kept:
         """Keep a review; it is on the disk when this returns.

@@ -48,7 +48,7 @@ class ReviewDesk:
         """Return a candidate that people disagree about, with what they said, but not who.
 
         Who reviews as well sees only what they have reviewed themselves: they are not to know before. What was settled
-        is shown to those who reviewed or settled it. From here on, the person's own verdict on it is frozen.
+        is shown to those who reviewed or settled it. From here on the person's own verdicts on all of these are frozen.
         """
         kept = self._book.kept()
         reviews = [each.review for each in kept.values() if each.review.item in self._items]
@@ -65,7 +65,8 @@ class ReviewDesk:
         place, token = _moved(path, at, len(settled), step)
         shown = None
         if token:
-            self._book.note_seen(token, name)
+            # The number of disagreements tells on which of one's own verdicts others differ, without their being shown.
+            self._book.note_seen([token, *(own & set(disputed))], name)
             said = sorted(
                 (review for review in by_item[token] if not review.adjudicated), key=lambda r: digest(r.annotator)
             )

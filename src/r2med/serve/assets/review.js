@@ -170,7 +170,7 @@
         h("div", { class: "shown" },
           h("section", { class: "panel passage" }, h("h2", { class: "label" }, disputes ? "The passage they disagree about" : "Is this passage evidence for the answer?"), h("p", { class: "text" }, readable(item.passage)), provenance(item)),
           item.reviews ? others(item.reviews) : null,
-          item.frozen ? h("p", { class: "muted frozen" }, "You have seen what others said of this passage. Another verdict settles the disagreement; your first one is kept.") : null,
+          item.frozen ? h("p", { class: "muted frozen" }, "You have seen that others disagree with you here. Another verdict settles it; your first one is kept.") : null,
           h("div", { class: "comment" }, h("label", { class: "label", for: "comment" }, "Comment ", h("kbd", null, "/")), shown.comment)),
         h("div", { class: "verdicts" }, shown.notice, h("div", { class: "verdict-row", role: "group", "aria-label": "Verdict" }, shown.buttons))));
   }
