@@ -17,15 +17,16 @@ ADVICE = Advice(
     "mine",
     50,
     (
-        Rung("words", WORDS, 41.2, 35.0, 47.1, 50, 0.0012, 0.003, 0.0, 10, 9.1, 0.0021),
-        Rung("dense", DENSE, 44.9, 38.2, 51.3, 50, 0.012, 0.019, 0.0, 1, 5.4, 0.01),
-        Rung("fusion", FUSED, 50.3, 44.1, 56.6, 50, 0.014, 0.024, 0.0, 10, 0.0, 1.0),
-        Rung("expansion", HYDE, 36.2, 27.1, 45.0, 20, 3.1, 5.2, 1.12, 1, 15.1, 0.0, f"stopped: behind {FUSED}"),
+        Rung("words", WORDS, 41.2, 35.0, 47.1, 50, 0.0012, 0.003, 0.0, 10, 9.1, p=0.0021),
+        Rung("dense", DENSE, 44.9, 38.2, 51.3, 50, 0.012, 0.019, 0.0, 1, 5.4, p=0.01),
+        Rung("fusion", FUSED, 50.3, 44.1, 56.6, 50, 0.014, 0.024, 0.0, 10, 0.0),
+        Rung("expansion", HYDE, 36.2, 27.1, 45.0, 20, 3.1, 5.2, 1.12, 1, 15.1, p=0.0, note=f"stopped: behind {FUSED}"),
     ),
     best=FUSED,
-    cheapest=FUSED,
+    recommended=FUSED,
     fastest=WORDS,
     detectable_gap=6.4,
+    detectable_pair=(DENSE, FUSED),
     left_out=(HOSTILE,),
     data="./my notes",
 )
@@ -53,7 +54,7 @@ def test_a_board_of_advice_opens_with_the_ladder_as_it_was_climbed(open_page: Op
         HYDE,
         f"stopped: behind {FUSED}, after 20 of 50 questions",
     ]
-    assert page.eval_on_selector_all(".ladder .chip", texts) == ["fastest", "best", "cheapest"]
+    assert page.eval_on_selector_all(".ladder .chip", texts) == ["fastest", "best", "recommended"]
     assert page.get_attribute(".ladder .rung svg", "aria-label") == "41.20, 95 % interval 35.00 to 47.10"
     assert page.inner_text(".command pre") == f"r2med serve './my notes' --system '{FUSED}'"
     assert page.evaluate("window.harmed") is None

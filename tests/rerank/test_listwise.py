@@ -126,3 +126,27 @@ def test_mistakes_are_one_line(tmp_path, spec, says):
     with pytest.raises(UserError, match=says) as error:
         rerank(spec, in_order, judged([1.0]), tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_passages_that_were_not_ranked_are_told(tmp_path):
+    reranked, _ = rerank("listwise(judge)", lambda _: "[2] > [1]", judged(permutation(20)), tmp_path)
+    assert reranked.repairs == {"missing": 18}
+    assert "18 passages were shown and not ranked" in reranked.notices[0]
+
+
+@pytest.mark.parametrize("method", ["listwise(judge)", "groupwise(judge)"])
+def test_a_model_that_parrots_its_prompt_is_refused(tmp_path, method):
+    """The prompt's example of an answer would else be taken for an order of two of twenty passages."""
+    reranked, llm = rerank(method, lambda request: request.messages[-1].content, judged(permutation(20)), tmp_path)
+    assert reranked.failures == len(llm.asked) > 0
+    assert reranked.failure_kinds == {"invalid": len(llm.asked)}
+    assert places(reranked.run) == list(range(20))
+
+
+def test_an_answer_that_ranks_all_passages_counts_whatever_it_repeats_before(tmp_path):
+    worth = permutation(5)
+    reranked, _ = rerank(
+        "listwise(judge)", lambda asked: f"{asked.messages[-1].content}\n\n{in_order(asked)}", judged(worth), tmp_path
+    )
+    assert reranked.failures == 0
+    assert places(reranked.run) == true_order(worth)

@@ -21,9 +21,13 @@ def advice_value(advice: Advice) -> dict[str, Any]:
     return {
         **asdict(advice),
         "rungs": [
-            {**asdict(rung), **{name: getattr(rung, name) / 100 for name in ("value", "low", "high", "behind")}}
+            {**asdict(rung), **{name: _share(getattr(rung, name)) for name in ("value", "low", "high", "behind")}}
             for rung in advice.rungs
         ],
         "reason": advice.reason,
         "command": advice.serve,
     }
+
+
+def _share(points: float | None) -> float | None:
+    return None if points is None else points / 100

@@ -31,6 +31,15 @@ def advise(
         ),
     ] = None,
     rerank: flags.Rerankers = None,
+    give_up: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            min=0,
+            help="Points of nDCG@10 that you would give up for a cheaper or faster pipeline. Default: none.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT),
@@ -59,6 +68,7 @@ def advise(
             llms=llm or [],
             models=model,
             rerankers=rerank,
+            give_up=give_up,
             announce=lambda total: stack.enter_context(steps(total)),
         )
     path = out / f"{slug(loaded.name)}{SUFFIX}"
@@ -75,7 +85,7 @@ def _show(advice: Advice, path: Path) -> None:
 
     output = console()
     names = [rung.system for rung in advice.rungs]
-    heads = ("nDCG@10", "95 % interval", "behind", "p", "p50 s", "p95 s", "$ / 1,000")
+    heads = ("nDCG@10", "95 % interval", "expected loss", "p", "p50 s", "p95 s", "$ / 1,000")
     rows = [[plain(cell, "bold" if rung.system == advice.best else "") for cell in _row(rung)] for rung in advice.rungs]
     figures = Figures("Pipeline", heads, rows)
     labels, legend = labelled(names, figures.room(names, output.width))
@@ -93,12 +103,13 @@ def _show(advice: Advice, path: Path) -> None:
 
 
 def _row(rung: Rung) -> tuple[str, ...]:
+    from r2med.results.advice import loss
     from r2med.results.cells import UNKNOWN, shown_seconds
 
     return (
         f"{rung.value:.2f}",
-        f"{rung.low:.1f} to {rung.high:.1f}",
-        f"{rung.behind:.2f}" if rung.behind else "–",
+        "–" if rung.low is None or rung.high is None else f"{rung.low:.1f} to {rung.high:.1f}",
+        loss(rung).replace(" points", "") if rung.behind else "–",
         "–" if rung.note or not rung.behind else f"{rung.p:.3f}",
         UNKNOWN if rung.p50 is None else shown_seconds(rung.p50),
         UNKNOWN if rung.p95 is None else shown_seconds(rung.p95),
@@ -113,6 +124,11 @@ def _notes(advice: Advice) -> list[str]:
         f"{rung.system}: {rung.note}, after {rung.questions} of {advice.questions}"
         for rung in advice.rungs
         if rung.note
+    ]
+    lines += [
+        f"{rung.system}: {rung.unranked:,} passages were shown to the reranker and not ranked"
+        for rung in advice.rungs
+        if rung.unranked
     ]
     if tuned:
         tried = ", ".join(f"{rung.tuned} settings of {rung.group}" for rung in tuned)

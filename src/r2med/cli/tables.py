@@ -57,6 +57,8 @@ def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
         output.print(plain(f"≈ {line}."), soft_wrap=True)
     for line in _failures(results.records):
         output.print(plain(line, "yellow"), soft_wrap=True)
+    for line in _unranked(results.records):
+        output.print(plain(line, "yellow"), soft_wrap=True)
     for line in _errors(results):
         output.print(plain(line, "red"), soft_wrap=True)
     if results.records:
@@ -162,6 +164,15 @@ def _failures(records: Sequence[Record]) -> Iterator[str]:
     for (name, kind), number in totals.items():
         one, many, outcome = FAILED[kind]
         yield f"{name}: {_count(number, one, many)} {outcome}."
+
+
+def _unranked(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a line for each system whose rerankers left passages out."""
+    totals: Counter[str] = Counter()
+    for record in records:
+        totals[record.system] += record.unranked
+    for system, number in (+totals).items():
+        yield f"{system}: {_count(number, 'passage', 'passages')} shown to the reranker and not ranked."
 
 
 def _errors(results: Results) -> Iterator[str]:

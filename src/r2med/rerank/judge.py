@@ -201,6 +201,13 @@ class Asker:
         for question, prompt in zip(questions, prompts, strict=True):
             answer = prompt if isinstance(prompt, Failure) else next(answered)
             parsed = parse(answer.text, len(question.passages)) if isinstance(answer, Generation) else None
+            if (
+                isinstance(answer, Generation)
+                and isinstance(prompt, Fitted)
+                and parsed
+                and parsed.repairs.get("missing")
+            ):
+                parsed = None if _is_parrot(answer.text, prompt.messages[-1].content) else parsed
             if isinstance(answer, Generation) and parsed is None:
                 answer = _unusable(answer)
             self._answers.append(answer)
@@ -229,6 +236,8 @@ class Asker:
             calls = f"{sum(kinds.values())} of {len(self._answers)} calls brought no order ({listed_kinds(kinds)})"
             notices.append(f"{calls}: their documents stay where they were")
             notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
+        if unranked := self._repairs["missing"]:
+            notices.append(f"{unranked:,} passages were shown and not ranked: they stay behind those that were")
         if self._cut:
             notices.append(f"{self._cut} prompts were cut at their passages to fit {self._card.context_length} tokens")
         if len(run.queries) and not run.found.any():
@@ -241,6 +250,19 @@ def _from_0_to_1(scores: Scores) -> Scores:
     if not len(scores) or not 0 < (span := np.ptp(scores)) < np.inf:
         return np.zeros(len(scores))
     return np.asarray((scores - scores.min()) / span)
+
+
+PARROTED = 120
+"""Characters of a prompt's end, or of an answer, that are enough to see that one repeats the other."""
+
+
+def _is_parrot(answer: str, prompt: str) -> bool:
+    """Return True if an answer repeats the end of its prompt, where the form and its example are, or is a part of it.
+
+    Only asked of an answer that leaves passages out: one that ranks all of them is good, whatever it repeats before.
+    """
+    said, asked = " ".join(answer.split()), " ".join(prompt.split())
+    return asked[-PARROTED:] in said or (len(said) >= PARROTED and said in asked)
 
 
 def _unusable(answer: Generation) -> Failure:

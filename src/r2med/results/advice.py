@@ -8,12 +8,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from r2med.errors import UserError
 from r2med.measure import HEADLINE
+from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA
 from r2med.store.files import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 SUFFIX = ".advice.json"
 """How the name of a file of advice ends."""
 
@@ -27,8 +30,8 @@ class Rung:
     group: Group
     system: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     questions: int
     """On how many it was judged; fewer than there are, if it was stopped since it could not win."""
     p50: float | None
@@ -40,8 +43,13 @@ class Rung:
     """How many settings were tried."""
     behind: float = 0.0
     """Points that it has less than the best on the same questions."""
+    behind_low: float | None = None
+    behind_high: float | None = None
+    """The 95 % interval of `behind`; None for the best."""
     p: float = 1.0
     """How likely so large a difference to the best would be by chance, corrected for all that were compared."""
+    unranked: int = 0
+    """Passages that rerankers were shown and did not rank."""
     note: str = ""
 
 
@@ -53,11 +61,14 @@ class Advice:
     questions: int
     rungs: tuple[Rung, ...]
     best: str
-    cheapest: str
-    """The cheapest of those that cannot be told from the best."""
+    recommended: str
+    """The best; with `give_up` the cheapest that surely loses no more than that."""
     fastest: str
     detectable_gap: float
-    """Points below which a difference could not be seen with these questions."""
+    """Points below which a difference of `detectable_pair` could not be seen with these questions."""
+    detectable_pair: tuple[str, str] | None = None
+    give_up: float | None = None
+    """Points that the user would give up for a cheaper or faster pipeline."""
     left_out: tuple[str, ...] = ()
     """What could not run, and why."""
     data: str = ""
@@ -69,32 +80,45 @@ class Advice:
 
     @property
     def serve(self) -> str:
-        """The command that serves the cheapest of the equally good."""
-        return f"r2med serve {shlex.quote(self.data or self.dataset)} --system {shlex.quote(self.cheapest)}"
+        """The command that serves the recommended pipeline."""
+        return f"r2med serve {shlex.quote(self.data or self.dataset)} --system {shlex.quote(self.recommended)}"
+
+    @property
+    def alternatives(self) -> list[Rung]:
+        """The pipelines that are cheaper or faster than the best and were judged on all questions."""
+        best = self.rung(self.best)
+        others = [rung for rung in self.rungs if rung.system != self.best and rung.questions == self.questions]
+        return [rung for rung in others if _less(rung.dollars, best.dollars) or _less(rung.p50, best.p50)]
 
     @property
     def reason(self) -> str:
-        """Why to use the cheapest of the equally good."""
-        cheap = self.rung(self.cheapest)
-        if self.cheapest != self.best:
-            chance = f"which may be chance (p = {cheap.p:.2f})"
-            return f"{cheap.behind:.1f} points behind the best, {chance}, and cheaper or faster"
-        equal = [rung for rung in self.rungs if rung.system != self.best and not rung.note and rung.p > ALPHA]
-        if equal:
-            return f"the best, and none of the {len(equal)} that cannot be told from it is cheaper or faster"
-        return "the best; the others are behind by more than chance"
+        """Why the recommended pipeline is recommended."""
+        chosen = self.rung(self.recommended)
+        if self.recommended != self.best:
+            return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
+        if self.give_up is not None:
+            return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
+        return "the best on questions that had no part in choosing its settings"
 
     def verdict(self) -> list[str]:
         """Return what a person may act on, in sentences."""
-        best, cheap, fast = (self.rung(name) for name in (self.best, self.cheapest, self.fastest))
-        lines = [f"Best: {best.system}, {HEADLINE} {best.value:.1f} ({best.low:.1f} to {best.high:.1f})."]
-        lines.append(f"Use {cheap.system}: {self.reason}; {_price(cheap)}.")
-        behind = f"{fast.behind:.1f} points behind the best"
-        lines.append(f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {behind}.")
-        if self.detectable_gap:
+        best, chosen, fast = (self.rung(name) for name in (self.best, self.recommended, self.fastest))
+        spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
+        lines = [f"Best: {best.system}, {HEADLINE} {best.value:.1f}{spread}."]
+        lines.append(f"Use {chosen.system}: {self.reason}; {_price(chosen)}.")
+        lines.append(
+            f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."
+        )
+        lines += [
+            f"Cheaper or faster: {rung.system}, expected loss {loss(rung)}; {_price(rung)}."
+            for rung in self.alternatives
+        ]
+        if self.alternatives and self.give_up is None:
+            lines.append("Would you give up some points for one of these? Say how many: --give-up 2")
+        if self.detectable_pair:
             lines.append(
-                f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points cannot be "
-                "told from noise: more judged questions tell more."
+                f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points between "
+                f"{' and '.join(self.detectable_pair)} cannot be told from noise: more judged questions tell more."
             )
         return lines
 
@@ -110,9 +134,36 @@ class Advice:
             if body.pop("format") != FORMAT:
                 raise ValueError
             rungs = tuple(Rung(**rung) for rung in body.pop("rungs"))
-            return cls(rungs=rungs, left_out=tuple(body.pop("left_out")), **body)
+            pair = body.pop("detectable_pair")
+            return cls(rungs=rungs, left_out=tuple(body.pop("left_out")), detectable_pair=pair and tuple(pair), **body)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise UserError(f"{path} is no advice of this version: make it again with r2med advise") from None
+
+
+def surely_within(values: Floats, best: int, give_up: float) -> list[int]:
+    """Return the best row and those that lose no more than `give_up` to it, by the upper bound of each loss.
+
+    The bound is one-sided, at 95 % over all rows together (Bonferroni): one of many rows must not pass by chance.
+    """
+    from scipy.stats import t as student
+
+    rows, count = values.shape
+    losses = values[best] - values
+    errors = losses.std(axis=1, ddof=1) / np.sqrt(count)
+    bounds = losses.mean(axis=1) + student.ppf(1 - ALPHA / max(1, rows - 1), count - 1) * errors
+    return [row for row in range(rows) if row == best or bounds[row] <= give_up]
+
+
+def loss(rung: Rung) -> str:
+    """Return the expected loss against the best, with its interval."""
+    if rung.behind_low is None or rung.behind_high is None:
+        return f"{rung.behind:.1f} points"
+    return f"{rung.behind:.1f} points ({rung.behind_low:.1f} to {rung.behind_high:.1f})"
+
+
+def _less(figure: float | None, than: float | None) -> bool:
+    """Return True if a known figure is smaller than another known one."""
+    return figure is not None and than is not None and figure < than
 
 
 def _price(rung: Rung) -> str:

@@ -53,6 +53,7 @@ class Cell:
             "key": record.key,
             "mean": record.mean,
             "failures": record.failures + record.unordered,
+            "unranked": record.unranked,
             "approximate": approximate_searches([record]),
             "llm_tokens": cost.llm_tokens if record.cost_is_known else None,
             "cost_usd": cost.dollars if not cost.unpriced else None,

@@ -21,10 +21,11 @@ from r2med.encoders.weights import is_here
 from r2med.errors import UserError
 from r2med.measure import HEADLINE, significance
 from r2med.measure.intervals import FEWEST as FEWEST_VALUES
-from r2med.measure.intervals import difference_intervals
+from r2med.measure.intervals import difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, Pairs
-from r2med.results.advice import Advice, Group, Rung
+from r2med.measure.significance import Pairs
+from r2med.results.advice import Advice, Group, Rung, surely_within
+from r2med.results.comparison import middle_pair
 from r2med.results.evaluation import evaluated
 from r2med.results.record import Record
 from r2med.setup import Setup
@@ -65,12 +66,15 @@ def advise(
     llms: Sequence[str] = (),
     models: Sequence[str] | None = None,
     rerankers: Sequence[str] | None = None,
+    give_up: float | None = None,
     announce: Callable[[int], Callable[[str], None]] = lambda total: lambda step: None,
 ) -> Advice:
     """Return which pipeline to use on a dataset; `announce` is told how many steps there are, and then each of them.
 
     `models` and `rerankers` are those whose weights are on this machine, unless they are named. Expansions and
-    rerankers by LLM are tried with each of `llms`. Raises UserError if there are too few judged questions.
+    rerankers by LLM are tried with each of `llms`. The best is recommended; with `give_up` a cheaper one that
+    surely loses no more than this many points. Raises UserError if there are too few judged questions, or none that
+    can be answered.
     """
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
@@ -78,10 +82,11 @@ def advise(
             f"{dataset.name} has {len(dataset.qrels)} judged questions: with fewer than {FEWEST} no pipeline can be "
             "told from another; judge more, or look at single ones with r2med search"
         )
+    _require_answers(dataset)
     models, rerankers = _here(MODELS, setup, models), _here(RERANKERS, setup, rerankers)
     each_llm = len(EXPANSIONS) + len(LLM_RERANKERS)
     total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
-    ladder = _Ladder(dataset, setup, announce(total))
+    ladder = _Ladder(dataset, setup, announce(total), give_up)
     words = ladder.climb("words", lambda: BM25)
     ladder.climb("feedback", partial(_before, "rm3"), words)
     dense = [ladder.climb("dense", partial(list, [name])) for name in models]
@@ -97,7 +102,18 @@ def advise(
     for llm in llms:
         for form in LLM_RERANKERS:
             ladder.climb("reranking", partial(_after, [form.format(llm)]), base)
-    return ladder.verdict()
+    return ladder.verdict(give_up)
+
+
+def _require_answers(dataset: Dataset) -> None:
+    """Raise UserError if no judgement says that a passage of the corpus answers a question of the dataset."""
+    asked = [query.id for query in dataset.queries if query.id in dataset.qrels]
+    relevant = {document for query in asked for document, grade in dataset.qrels[query].items() if grade > 0}
+    if relevant.isdisjoint(dataset.corpus.ids(range(len(dataset.corpus)))):
+        raise UserError(
+            f"the judgements of {dataset.name} match nothing: no question has a relevant passage in the corpus. "
+            f"Check the ids with r2med data check {_typed(dataset)}"
+        )
 
 
 def _here(cards: Mapping[str, Any], setup: Setup, chosen: Sequence[str] | None) -> Sequence[str]:
@@ -125,10 +141,11 @@ def _fusions(words: str, model: str) -> list[str]:
 class _Ladder:
     """The questions in folds, and what every system scored on each of them so far."""
 
-    def __init__(self, dataset: Dataset, setup: Setup, announce: Callable[[str], None]) -> None:
+    def __init__(self, dataset: Dataset, setup: Setup, announce: Callable[[str], None], give_up: float | None) -> None:
         self._dataset = dataset
         self._setup = setup
         self._announce = announce
+        self._give_up = give_up or 0.0
         self._ids = [query.id for query in dataset.queries if query.id in dataset.qrels]
         order = np.random.default_rng(0).permutation(len(self._ids))
         self._folds = [sorted(order[fold::FOLDS].tolist()) for fold in range(FOLDS)]
@@ -190,14 +207,14 @@ class _Ladder:
         return options[int(np.argmax(np.round(means, 9)))]
 
     def _cannot_win(self, values: Floats) -> float | None:
-        """Return by how many points, at best, the values so far are behind the best pipeline; None if they may win."""
+        """Return by how many points, at best, values are behind the best pipeline; None if it may be recommended."""
         asked = np.flatnonzero(~np.isnan(values))
         rival = self._rungs[self.best().spec][2]
         rows = {"": np.stack([values[asked], rival[asked]])}
         _, high = difference_intervals(rows, Pairs.all(2))
         # Questions that all differ by the same have no interval: there is no doubt about them.
         most = float(values[asked].mean() - rival[asked].mean()) if np.isnan(high[0]) else float(high[0])
-        return -most if most < 0 and len(asked) >= FEWEST_VALUES else None
+        return -most if most < -self._give_up and len(asked) >= FEWEST_VALUES else None
 
     def _score(self, spec: str, questions: Sequence[int]) -> Floats:
         """Return a system's points on some questions; what was not asked before is evaluated."""
@@ -215,7 +232,7 @@ class _Ladder:
 
     def _add(self, group: Group, pipeline: Pipeline, values: Floats, tuned: int, note: str = "") -> None:
         asked = values[~np.isnan(values)]
-        low, high = significance.interval(significance.bootstrap({"": asked[None, :]})[""])
+        low, high = (None if np.isnan(each) else float(each) for each in mean_intervals({"": asked[None, :]})[:, 0])
         records = [record for spec in dict.fromkeys(pipeline.folds) for record in self._records[spec]]
         questions = sum(record.dataset.queries for record in records)
         share = [record.dataset.queries / questions for record in records]
@@ -225,18 +242,19 @@ class _Ladder:
             group,
             pipeline.spec,
             value=float(asked.mean()),
-            low=float(low[0]),
-            high=float(high[0]),
+            low=low,
+            high=high,
             questions=len(asked),
             p50=_weighted([record.latency(0.5) for record in records], share),
             p95=_weighted([record.latency(0.95) for record in records], share),
             dollars=None if unpriced else 1000 * dollars / questions,
             tuned=tuned,
             note=note,
+            unranked=sum(record.unranked for record in records),
         )
         self._rungs[pipeline.spec] = (pipeline, rung, values)
 
-    def verdict(self) -> Advice:
+    def verdict(self, give_up: float | None) -> Advice:
         """Return the advice: what was climbed, held against the best of it."""
         if not self._rungs:
             raise UserError(f"no pipeline could run on {self._dataset.name}: {'; '.join(self._left_out)}")
@@ -247,16 +265,22 @@ class _Ladder:
         adjusted = significance.holm(significance.sign_flips(table, pairs).p)
         p_of = {best: 1.0} | {whole[row]: float(p) for row, p in zip(pairs.first, adjusted, strict=True)}
         rungs = {spec: self._held_against(spec, best, p_of.get(spec, 0.0)) for spec in self._rungs}
-        equal = [rungs[spec] for spec in whole if p_of[spec] > ALPHA]
+        chosen = best
+        if give_up is not None:
+            within = surely_within(table[""], whole.index(best), give_up)
+            chosen = min((rungs[whole[row]] for row in within), key=_price).system
         gaps = significance.paired_t(table, pairs).detectable
+        middle = middle_pair(gaps)
         return Advice(
             self._dataset.name,
             len(self._ids),
             tuple(rungs.values()),
             best=best,
-            cheapest=min(equal, key=_price).system,
+            recommended=chosen,
             fastest=min((rungs[spec] for spec in whole), key=_seconds).system,
-            detectable_gap=float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0,
+            detectable_gap=0.0 if middle is None else float(gaps[middle]),
+            detectable_pair=None if middle is None else (whole[pairs.first[middle]], best),
+            give_up=give_up,
             left_out=tuple(self._left_out),
             data=_typed(self._dataset),
         )
@@ -264,8 +288,11 @@ class _Ladder:
     def _held_against(self, spec: str, best: str, p: float) -> Rung:
         _, rung, values = self._rungs[spec]
         asked = ~np.isnan(values)
-        behind = float((self._rungs[best][2][asked] - values[asked]).mean())
-        return replace(rung, behind=behind, p=p)
+        rows = np.stack([self._rungs[best][2][asked], values[asked]])
+        low, high = difference_intervals({"": rows}, Pairs.all(2))[:, 0].tolist()
+        known = spec != best and not np.isnan(low)
+        behind = float((rows[0] - rows[1]).mean())
+        return replace(rung, behind=behind, behind_low=low if known else None, behind_high=high if known else None, p=p)
 
 
 def _typed(dataset: Dataset) -> str:

@@ -187,6 +187,11 @@ class Record(_Part):
         return not any(stage.get("source") == "recorded" for stage in declared_stages(self.settings))
 
     @property
+    def unranked(self) -> int:
+        """Passages that rerankers were shown and did not rank."""
+        return sum(stage.repairs.get("missing", 0) for stage in self.stages if stage.stage == "rerank")
+
+    @property
     def cost(self) -> Cost:
         """What all stages took, preparing the corpus included; recorded texts count as one call without a price."""
         return total(stage.cost + stage.prepared for stage in self.stages) + Cost(unpriced=int(not self.cost_is_known))

@@ -5,7 +5,7 @@
   const { h, named, points, seconds, visible } = board;
   const GROUPS = new Map([["words", "Words"], ["feedback", "Feedback"], ["dense", "Dense models"], ["fusion", "Fusion"], ["expansion", "Expansion by an LLM"], ["reranking", "Reranking"]]);
   const HEADS = ["Behind", "Chance", "Latency", "95 % within", "$ / 1,000"];
-  const CHOICES = [["best", "gold"], ["cheapest", "solid"], ["fastest", ""]];
+  const CHOICES = [["best", "gold"], ["recommended", "solid"], ["fastest", ""]];
 
   const price = ({ dollars }) => (dollars === null ? "unknown" : dollars ? `$${dollars.toFixed(2)}` : "free");
   const latency = (value) => (value === null ? "unknown" : seconds(value));
@@ -27,17 +27,17 @@
       h("p", { class: "eyebrow" }, named(advice.dataset), ` · ${board.count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`),
       h("h1", null, "Which pipeline to use"),
       all.length > 1 ? board.segmented("Dataset", all.map((each) => [each.dataset, visible(each.dataset)]), advice.dataset, (data) => board.go("advice", { data })) : null,
-      h("p", null, h("strong", null, named(advice.cheapest)), `: ${advice.reason}.`),
-      advice.detectable_gap ? h("p", null, `A difference below ${advice.detectable_gap.toFixed(1)} points cannot be told from noise with ${advice.questions} questions: more judged questions tell more.`) : null);
+      h("p", null, h("strong", null, named(advice.recommended)), `: ${advice.reason}.`),
+      advice.detectable_pair ? h("p", null, `A difference below ${advice.detectable_gap.toFixed(1)} points between `, named(advice.detectable_pair[0]), " and ", named(advice.detectable_pair[1]), ` cannot be told from noise with ${advice.questions} questions: more judged questions tell more.`) : null);
   }
 
   function choices(advice) {
     const behind = (rung) => (rung.system === advice.best ? "the best" : `${points(rung.behind, 1)} points behind`);
     const choice = (label, rung, figure, note) => h("div", { class: "figure" }, h("dt", null, label), h("dd", null, figure, h("small", null, note), h("small", null, named(rung.system))));
-    const [best, cheapest, fastest] = CHOICES.map(([name]) => rungOf(advice, name));
+    const [best, recommended, fastest] = CHOICES.map(([name]) => rungOf(advice, name));
     return h("dl", { class: "figures choices" },
-      choice("Best", best, points(best.value, 1), `${points(best.low, 1)} to ${points(best.high, 1)}`),
-      choice("Cheapest within noise of it", cheapest, price(cheapest), behind(cheapest)),
+      choice("Best", best, points(best.value, 1), best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`),
+      choice("Recommended", recommended, price(recommended), behind(recommended)),
       choice("Fastest", fastest, latency(fastest.p50), behind(fastest)));
   }
 

@@ -1,0 +1,90 @@
+"""The rule of `r2med advise` against the one of version 0.2, on draws of the questions of a judged dataset.
+
+    python benchmarks/advice.py path/to/SciFact
+
+Systems are run once on all questions, and their means over all of them are the truth. Each draw takes some questions
+with replacement, as a user's judged questions, and each rule recommends a system from them. Its true loss is what the
+truly best system has more, in points. Systems are ordered by cost as they are listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA, Pairs, holm, sign_flips
+from r2med.results.advice import surely_within
+
+# From cheap to dear: what a word search looks at grows to the right, and RM3 searches twice.
+SYSTEMS = (
+    *(
+        f"bm25(scorer=lucene, k1={k1}, b={b})"
+        for k1 in ("0.1", "0.4", "0.9", "1.2", "2", "4")
+        for b in ("0", "0.4", "0.75", "1")
+    ),
+    "bm25",
+    "rm3 → bm25",
+    "rm3 → bm25(scorer=lucene, k1=0.9, b=0.4)",
+    "rm3 → bm25(scorer=lucene, k1=2, b=0.9)",
+)
+GIVE_UP = 2.0
+Rule = Callable[[Floats], int]
+
+
+def scores(folder: Path, systems: Sequence[str]) -> Floats:
+    """Return systems × questions, in points."""
+    import r2med
+
+    records = r2med.run(list(systems), str(folder), out=None, k=10).records
+    values = {record.system: [100 * each["nDCG@10"] for each in record.per_query.values()] for record in records}
+    return np.array(list(values.values()))
+
+
+def old_rule(values: Floats) -> int:
+    """Return the cheapest system whose difference to the best has an adjusted p above 0.05 (version 0.2)."""
+    best = int(values.mean(axis=1).argmax())
+    pairs = Pairs.against(best, len(values))
+    adjusted = holm(sign_flips({"": values}, pairs, 999).p)
+    return min([best, *pairs.first[adjusted > ALPHA].tolist()])
+
+
+def new_rule(values: Floats) -> int:
+    """Return the system with the best mean."""
+    return int(values.mean(axis=1).argmax())
+
+
+def giving_up(values: Floats) -> int:
+    """Return the cheapest system that surely loses no more than two points, else the best."""
+    return min(surely_within(values, new_rule(values), GIVE_UP))
+
+
+def simulate(values: Floats, questions: int, draws: int, rule: Rule) -> Floats:
+    """Return the true loss of what a rule recommends in each draw."""
+    truth = values.mean(axis=1)
+    random = np.random.default_rng(questions)
+    taken = (random.integers(0, values.shape[1], questions) for _ in range(draws))
+    return np.array([truth.max() - truth[rule(values[:, each])] for each in taken])
+
+
+def main() -> None:
+    """Print the mean true loss of each rule, and how often it is above two points."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--draws", type=int, default=400)
+    asked = parser.parse_args()
+    values = scores(asked.folder, SYSTEMS)
+    print(f"{len(values)} systems, {values.shape[1]} questions; true means {np.sort(values.mean(axis=1)).round(1)}")
+    rules = {"0.2: cheapest with p > 0.05": old_rule, "best mean": new_rule, "--give-up 2": giving_up}
+    for questions in (30, 50, 100, 200):
+        for name, rule in rules.items():
+            loss = simulate(values, questions, asked.draws, rule)
+            above = f"above {GIVE_UP:g}: {(loss > GIVE_UP).mean():6.1%}"
+            print(f"{questions:4} questions  {name:28} mean loss {loss.mean():5.2f}  {above}")
+
+
+if __name__ == "__main__":
+    main()
