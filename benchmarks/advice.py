@@ -74,7 +74,7 @@ def main() -> None:
     """Print the mean true loss of each rule, and how often it is above two points."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=200)
     asked = parser.parse_args()
     values = scores(asked.folder, SYSTEMS)
     print(f"{len(values)} systems, {values.shape[1]} questions; true means {np.sort(values.mean(axis=1)).round(1)}")
