@@ -19,6 +19,7 @@ def test_three_rows_are_shown_and_the_next_command_runs(r2med: Command, tmp_path
     assert "notes.csv: documents" in ended.stdout
     assert "id = note_id" in ended.stdout
     assert "not used: ward" in ended.stdout
+    assert "\n2 documents, 1 question, 1 judgement (1 relevant)\n" in ended.stdout
     assert "\x1b" not in ended.stdout
     assert ended.stdout.splitlines()[-1] == "my ward is written. Next: r2med run bm25 --data 'my ward'"
     assert r2med("run", "bm25", "--data", "my ward").returncode == 0

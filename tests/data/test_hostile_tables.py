@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -94,6 +95,22 @@ def test_a_small_workbook_that_unpacks_to_a_hundred_megabytes_is_refused(tmp_pat
     assert said.endswith("times its size: save it again as CSV if it is a table")
 
 
+def test_a_row_of_millions_of_empty_cells_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    # Words that hardly repeat keep the ratio of packing as in a real workbook.
+    words = random.Random(1).randbytes(300_000).hex().encode()
+    row = b"<!--" + words + b"--><row>" + b"<c/>" * 5_000_000 + b"</row>"
+    said = in_little_memory(edited_workbook(tmp_path / "row.xlsx", sheet_with(row)))
+    assert said.startswith("row.xlsx: a row of xl/worksheets/sheet1.xml has more than 400,000 tags")
+
+
+def test_styles_of_ten_megabytes_are_refused(tmp_path: Path) -> None:
+    def edit(name: str, content: bytes) -> bytes:
+        return content.replace(b"</fonts>", b"<font/>" * 1_500_000 + b"</fonts>") if "styles" in name else content
+
+    said = in_little_memory(edited_workbook(tmp_path / "styles.xlsx", edit))
+    assert said.startswith("styles.xlsx: xl/styles.xml unpacks to 1")
+
+
 def test_rows_as_wide_as_excel_allows_end_the_import(tmp_path: Path) -> None:
     rows = b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (n, n) for n in range(12, 5000))
     said = in_little_memory(edited_workbook(tmp_path / "wide.xlsx", sheet_with(rows)))
@@ -176,7 +193,7 @@ def test_a_cell_or_line_without_an_end_is_refused(tmp_path: Path, quote: str) ->
             b'{"id": "1", "text": "half \\ud800 a sign"}\n',
             "a.jsonl:1: column 'text' holds half of a character",
         ),
-        ("a.jsonl", b'{"id": "1", "te\\ud800xt": "half a sign"}\n', "column 'te.ud800xt' holds half of a character"),
+        ("a.jsonl", b'{"id": "1", "te\\ud800xt": "half a sign"}\n', "the name 'te.ud800xt' holds half of a character"),
         (
             "a.json",
             b'[{"id": "1", "text": ' + b"[" * 900 + b"]" * 900 + b"}]",

@@ -166,9 +166,12 @@ def _show(plan: Import) -> None:
         output.print()
     for notice in notices:
         output.print(plain(f"note: {notice}"), soft_wrap=True)
-    counts = ", ".join(f"{number:,} {kind}" for kind, number in plan.counts.items())
-    relevant = f" ({plan.relevant:,} say relevant)" if plan.counts["judgements"] else ""
-    output.print(plain(f"{counts}{relevant}"), soft_wrap=True)
+    output.print(plain(_counts(plan)), soft_wrap=True)
+
+
+def _counts(plan: Import) -> str:
+    counts = [f"{number:,} {kind.removesuffix('s') if number == 1 else kind}" for kind, number in plan.counts.items()]
+    return f"{', '.join(counts)} ({plan.relevant:,} relevant)" if plan.counts["judgements"] else ", ".join(counts)
 
 
 def _heads(part: Part) -> list[str]:

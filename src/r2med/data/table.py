@@ -74,7 +74,7 @@ class Table:
                 raise UserError(
                     f"{self.at(line)}: column {column!r} has {len(text):,} characters; {MAX_CELL:,} are read"
                 )
-            if not is_unicode(f"{column}{text}"):
+            if not text.isascii() and not is_unicode(text):
                 fault = "holds half of a character (a lone surrogate)"
                 raise UserError(f"{self.at(line)}: column {column!r} {fault}: remove it, or save the file as UTF-8")
 

@@ -13,6 +13,7 @@ from r2med.data.source_rows import read_jsonl
 from r2med.data.table import SAMPLE, Cell, Reading, Row, Table, check_width, text_of
 from r2med.data.workbooks import read_workbook
 from r2med.errors import UserError
+from r2med.text.unicode import is_unicode
 
 __all__ = ["READERS", "Cell", "Row", "Table", "open_tables"]
 
@@ -65,6 +66,8 @@ def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> Table:
     keys = (row.keys() for _, row in itertools.islice(Table(path, (), read), SAMPLE))
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(keys)))
     check_width(path, len(columns))
+    if bad := next((column for column in columns if not is_unicode(column)), ""):
+        raise UserError(f"{path}: the name {bad!r} holds half of a character (a lone surrogate): remove it")
     return Table(path, columns, read)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -20,11 +21,16 @@ MAX_ROWS = 1_048_576
 """Rows of a sheet in Excel."""
 MAX_CELLS = 50_000_000
 """Cells of a sheet that are read; those between filled cells count."""
-SMALL_PART = 1 << 26
+SMALL_PART = 1 << 23
 """Bytes of XML that any part of a workbook may have, however well it was packed."""
 MAX_RATIO = 100
 """How much larger than its packed form a larger part may be; real ones are 3 to 30 times as large."""
 MAX_PART = 1 << 31
+MAX_TAGS = 400_000
+"""XML tags from one row of a sheet to the next. The library keeps all of them, at some hundred bytes each."""
+_LARGE_PARTS = re.compile(r"xl/(worksheets/|sharedStrings).*", re.IGNORECASE)
+"""The only parts of XML that are large in a real workbook."""
+_ROW = re.compile(rb"<(?:\w+:)?row\b")
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#WERT!", "#BEZUG!"})
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
@@ -53,14 +59,29 @@ def sheet_names(path: Path) -> list[str]:
 def _check_size(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            for part in archive.infolist():
+                if part.file_size > SMALL_PART and part.filename.endswith((".xml", ".rels")):
+                    _check_part(path, archive, part)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
         raise _unreadable(path, error) from None
-    for part in parts:
-        ratio = part.file_size / max(part.compress_size, 1)
-        if part.file_size > MAX_PART or (part.file_size > SMALL_PART and ratio > MAX_RATIO):
-            size = f"{part.filename} unpacks to {part.file_size / 1e6:,.0f} MB, {ratio:,.0f} times its size"
-            raise UserError(f"{path}: {size}: save it again as CSV if it is a table")
+
+
+def _check_part(path: Path, archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
+    ratio = part.file_size / max(part.compress_size, 1)
+    if part.file_size > MAX_PART or ratio > MAX_RATIO or not _LARGE_PARTS.fullmatch(part.filename):
+        size = f"{part.filename} unpacks to {part.file_size / 1e6:,.0f} MB, {ratio:,.0f} times its size"
+        raise UserError(f"{path}: {size}: save it again as CSV if it is a table")
+    if "sharedstrings" in part.filename.lower():
+        return
+    tags = 0
+    with archive.open(part) as file:
+        while block := file.read(1 << 20):
+            first, *rows = _ROW.split(block)
+            counts = [tags + first.count(b"<"), *(row.count(b"<") for row in rows)]
+            tags = counts[-1]
+            if max(counts) > MAX_TAGS:
+                why = f"a row of {part.filename} has more than {MAX_TAGS:,} tags"
+                raise UserError(f"{path}: {why}: copy the table into a new workbook, or save it as CSV")
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:
