@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from support import chat_server as api
+
 
 def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path, r2med):
     done = r2med("run", "bm25", "--expand", "hyde", "--llm", "o3-mini", "--data", "demo", "--dry-run")
@@ -47,3 +49,14 @@ def test_mistakes_about_llms_are_one_line(arguments, says, r2med, monkeypatch):
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_a_run_with_failures_says_so_at_its_end(r2med, chat_server, flags):
+    chat_server.script = [api.refuse(403)]
+    words = ["run", "hyde(mine) → bm25", "--base-url", chat_server.address, "--data", "demo/Biology", *flags]
+    ended = r2med(*words)
+    told = (
+        "hyde(mine): 1 query got no generated text, searched without one. The same command asks again for only these."
+    )
+    assert ended.returncode == 0 and told in (ended.stderr if flags else ended.stdout)

@@ -332,3 +332,15 @@ def test_vectors_of_different_lengths_are_refused(store, monkeypatch):
     monkeypatch.setattr(embeddings, "SHARD", 2)
     with pytest.raises(UserError, match="different lengths"):
         embeddings.embed_corpus(Corpus.of((str(i), "x") for i in range(4)), Growing(), store)
+
+
+def test_vectors_of_zeros_are_reported_also_when_they_are_read_again(store, caplog):
+    corpus = Corpus.of([("d0", "abc"), ("d1", "xyz"), ("d2", "")])
+    for _ in range(2):
+        caplog.clear()
+        embed_corpus(corpus, LettersEncoder(), store)
+        embed_texts(["abc", "xyz"], "query", LettersEncoder(), store)
+        assert caplog.messages == [
+            "2 of 3 documents have a vector of zeros: they match nothing",
+            "1 of 2 queries have a vector of zeros: they match nothing",
+        ]

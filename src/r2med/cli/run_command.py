@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,7 +89,8 @@ def run(
     from r2med.cli.console import print_json
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
-    from r2med.cli.tables import run_report
+    from r2med.cli.tables import failure_lines, run_report
+    from r2med.cli.terminal_text import printable
     from r2med.errors import UserError
     from r2med.measure.measures import recorded_measure
     from r2med.results.batch import plan_run
@@ -134,6 +136,8 @@ def run(
     results = results.sorted(sort, shown) if sort else results
     if as_json:
         print_json([cell.summary() for cell in results])
+        for line in failure_lines(results.records):
+            print(printable(line), file=sys.stderr)  # also here, where the exit code is 0 and no table shows it
     elif not results.records and len(results.errors) == 1:
         raise UserError(next(iter(results.errors)))
     else:

@@ -55,7 +55,7 @@ def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
         output.print()
     for line in approximate_searches(results.records):
         output.print(plain(f"≈ {line}."), soft_wrap=True)
-    for line in _failures(results.records):
+    for line in failure_lines(results.records):
         output.print(plain(line, "yellow"), soft_wrap=True)
     for line in _unranked(results.records):
         output.print(plain(line, "yellow"), soft_wrap=True)
@@ -149,7 +149,7 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
         yield OFFLINE_CAPTION
 
 
-def _failures(records: Sequence[Record]) -> Iterator[str]:
+def failure_lines(records: Sequence[Record]) -> Iterator[str]:
     """Yield a line for each stage that had failures, over all datasets; a stage that systems share counts once."""
     failures: dict[tuple[str, str, str], tuple[int, str]] = {}
     for record in records:
@@ -163,7 +163,7 @@ def _failures(records: Sequence[Record]) -> Iterator[str]:
         totals[name, kind] += number
     for (name, kind), number in totals.items():
         one, many, outcome = FAILED[kind]
-        yield f"{name}: {_count(number, one, many)} {outcome}."
+        yield f"{name}: {_count(number, one, many)} {outcome}. The same command asks again for only these."
 
 
 def _unranked(records: Sequence[Record]) -> Iterator[str]:

@@ -12,6 +12,7 @@ an undisturbed run would have encoded them.
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.errors import UserError
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import allow_open_files, write_array
+
+log = logging.getLogger("r2med")
 
 VERSION = 2
 """Of what is kept with the vectors."""
@@ -123,7 +126,8 @@ class EncodeShard(Work[TextShard, Artefact]):
     def _build(self, shard: TextShard, store: Store, folder: Path) -> dict[str, Any]:
         encoded = _kept_encoded(self.encoder, shard, self.role, store, self.reporter)
         write_array(folder / "vectors.npy", encoded.vectors)
-        return {"start": shard.start, "cost": encoded.cost.as_dict()}
+        zeros = int((~encoded.vectors.any(axis=1)).sum())
+        return {"start": shard.start, "cost": encoded.cost.as_dict(), "zeros": zeros}
 
 
 def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store, engine: Engine = THREADS) -> Embeddings:
@@ -148,6 +152,7 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store, engine: Engine 
     sizes = {shard.array("vectors").shape[1] for shard in made}
     if len(sizes) > 1:
         raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
+    _report_zeros(made, len(corpus), "documents")
     return Embeddings(made, total(Cost.from_dict(shard.meta["cost"]) for shard in made))
 
 
@@ -163,7 +168,14 @@ def embed_texts(
     made = store.get(work.kind, shard.key)
     if made is None:
         [(_, made)] = engine.map(work, [shard], store, work.needs)
+    _report_zeros([made], len(texts), "queries" if role == "query" else "generated texts")
     return Encoded(made.array("vectors"), Cost.from_dict(made.meta["cost"]))
+
+
+def _report_zeros(made: Sequence[Artefact], count: int, what: str) -> None:
+    """Write a warning if vectors are all zero: such a text scores 0 with everything, which no model means."""
+    if zeros := sum(int(artefact.meta.get("zeros", 0)) for artefact in made):
+        log.warning("%s of %s %s have a vector of zeros: they match nothing", f"{zeros:,}", f"{count:,}", what)
 
 
 def _kept_encoded(encoder: Encoder, shard: TextShard, role: Role, store: Store, reporter: Reporter) -> Encoded:
