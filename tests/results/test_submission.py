@@ -141,6 +141,10 @@ def set_record(**changes: Any) -> Callable[[Any], object]:
     return lambda body: body["records"][0].update(changes)
 
 
+def nested(depth: int) -> dict[str, Any]:
+    return {"retrieve": nested(depth - 1)} if depth else {}
+
+
 def set_score(measure: str, value: float) -> Callable[[Any], object]:
     def change(body: Any) -> None:
         next(iter(body["records"][0]["per_query"].values()))[measure] = value
@@ -165,6 +169,14 @@ def set_score(measure: str, value: float) -> Callable[[Any], object]:
         (set_record(settings={"k": 10**400}), "a number beyond"),
         (set_record(settings={"text": "x" * 5000}), "a text of 5,000 characters"),
         (lambda body: body["records"][0]["stages"][0]["cost"].update(dollars=-5), "less than nothing"),
+        (set_record(system="bm25 "), "characters that cannot be seen"),
+        (set_record(system="bm\u200b25"), "characters that cannot be seen"),
+        (set_record(created="tomorrow"), "which is no date"),
+        (set_record(settings={"retrieve": 5}), "not those of a system"),
+        (set_record(settings={"retrieve": {}, "rerank": {"a": 1}}), "not those of a system"),
+        (set_record(settings={"retrieve": {}, "expand": ["hyde"]}), "not those of a system"),
+        (set_record(settings=nested(60)), "nested more than 40 deep"),
+        (lambda body: body["records"][0]["stages"][-1].update(gold={"1": {"d": 0}}), "a rank below 1"),
         (lambda body: body["records"].append(body["records"][0]), "two records"),
         (lambda body: body.update(records=[]), "holds no records"),
         (lambda body: body.update(records={"a": 1}), "not an entry"),
@@ -209,6 +221,11 @@ def test_an_entry_that_does_not_fit_is_left_out_by_name(
     assert [line.partition(" is left out: ")[0] for line in caplog.messages] == [
         *(f"entry {entry.parent / name}" for name in ("cut.json", "z-again.json")),
     ]
+
+
+def test_a_folder_among_entries_stops_none(entry: Path) -> None:
+    (entry.parent / "folder.json").mkdir()
+    assert {each.path for each in read_entries(entry.parent)} == {entry}
 
 
 def test_entries_that_are_all_bad_are_one_line(entry: Path) -> None:

@@ -128,6 +128,26 @@ def test_a_run_that_is_none_is_told_of(entry: Path, tmp_path: Path) -> None:
     assert "not a TREC run" in fault(entry, runs)
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0 Q0 elsewhere 1 99 x\n", "names document 'elsewhere', which demo/Biology does not have"),
+        ("elsewhere Q0 {document} 1 99 x\n", "names query 'elsewhere', which demo/Biology does not have"),
+    ],
+)
+def test_a_run_of_other_queries_or_documents_is_refused(
+    line: str, message: str, entry: Path, results: Path, tmp_path: Path
+) -> None:
+    [run] = results.rglob("*.trec.gz")
+    content = gzip.decompress(run.read_bytes())
+    strange = tmp_path / "runs/strange.trec.gz"
+    strange.parent.mkdir()
+    first = content.split()[2].decode()
+    strange.write_bytes(gzip.compress(content + line.format(document=first).encode()))
+    forged(entry, lambda record: record["run"].update(sha256=sha256(strange), depth=2000))
+    assert message in fault(entry, strange.parent)
+
+
 def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path, tmp_path: Path) -> None:
     folder = r2med.load("demo/Biology").folder
     assert folder is not None

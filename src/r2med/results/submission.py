@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,9 @@ LONGEST_TEXT = 4096
 
 LARGEST = 1e15
 """The largest number of an entry: beyond it sums lose digits, and nobody has that many documents or tokens."""
+
+DEEPEST = 40
+"""Containers around a value of an entry: settings of stages within stages have a dozen."""
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 
@@ -79,6 +83,8 @@ def read_entry(path: Path) -> Entry:
         checksum, written = body.pop("checksum"), body["format"]
     except FileNotFoundError:
         raise UserError(f"{path}: no such entry") from None
+    except OSError as error:
+        raise UserError(f"{path}: this entry cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(
             f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
@@ -171,8 +177,13 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
     if not record.stages or not record.per_query:
         yield "it has no stages or no scores"
-    if not (record.system.isprintable() and record.dataset.name.isprintable()):
-        yield "its name or that of its dataset has characters that cannot be seen"
+    for name in (record.system, record.dataset.name):
+        if not name or name != name.strip() or not name.isprintable():
+            yield f"the name {name[:200]!r} is empty, or has characters that cannot be seen"
+    if not _is_date(record.created):
+        yield f"it says that it was made at {record.created[:60]!r}, which is no date"
+    if not _are_settings(record.settings):
+        yield "its settings are not those of a system"
     yield from _measure_faults(record)
     for query, values in {"the mean": record.mean, **record.per_query}.items():
         if values.keys() != record.mean.keys():
@@ -188,6 +199,23 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield "the recall of an approximate search lies not between 0 and 1"
     if any(number < 0 for stage in record.stages for number in _numbers(stage)):
         yield "a stage took less than nothing"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _are_settings(settings: Mapping[str, Any]) -> bool:
+    """Return True if settings have the parts of a system, each a mapping: what a board reads of them."""
+    rerank = settings.get("rerank") or []
+    if not isinstance(rerank, list):
+        return False
+    parts = [settings.get("expand") or {}, settings.get("retrieve"), *rerank]
+    return all(isinstance(part, Mapping) for part in parts)
 
 
 def _measure_faults(record: Record) -> Iterator[str]:
@@ -212,23 +240,23 @@ def _numbers(stage: StageFacts) -> list[float]:
 
 
 def _check_leaves(body: Any, path: Path) -> None:
-    """Raise UserError for texts and numbers that are larger than any in a record."""
-    for leaf in _leaves(body):
+    """Raise UserError for texts and numbers that are larger than any in a record, and for values nested too deep."""
+    for leaf, depth in _leaves(body):
+        if depth > DEEPEST:
+            raise UserError(f"{path}: its values are nested more than {DEEPEST} deep")
         if isinstance(leaf, str) and len(leaf) > LONGEST_TEXT:
             raise UserError(f"{path}: it holds a text of {len(leaf):,} characters, beginning {leaf[:60]!r}")
         if isinstance(leaf, int | float) and not abs(leaf) <= LARGEST:
             raise UserError(f"{path}: it holds a number beyond {LARGEST:g}")
 
 
-def _leaves(body: Any) -> Iterator[Any]:
-    """Yield every key and every value that is no container."""
-    waiting = [body]
+def _leaves(body: Any) -> Iterator[tuple[Any, int]]:
+    """Yield every key and every value that is no container, and how deep it is nested."""
+    waiting = [(body, 0)]
     while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            yield from value
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
+        value, depth = waiting.pop()
+        inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else None
+        if inside is None or depth > DEEPEST:
+            yield value, depth
         else:
-            yield value
+            waiting.extend((part, depth + 1) for part in inside)

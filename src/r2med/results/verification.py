@@ -139,11 +139,22 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
     except UserError as error:
         yield str(error)
         return
+    yield from _strange_ids(run, dataset)
     if int(run.found.max(initial=0)) > record.run.depth:
         yield f"its run has more than {record.run.depth:,} documents for a query"
     yield from _wrong_scores(record, score(dataset.qrels, run, [Measure.parse(name) for name in record.mean]).per_query)
     if gold_ranks(dataset.qrels, run) != record.gold:
         yield "the ranks of its relevant documents are not those of its run"
+
+
+def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:
+    """Yield queries and documents that the dataset does not have: no system can rank them."""
+    if unknown := next(iter({*run.queries} - {query.id for query in dataset.queries}), None):
+        yield f"its run names query {unknown!r}, which {dataset.name} does not have"
+    documents = run.documents.ids(run.distinct()[0])
+    missing = [name for name, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row < 0]
+    if missing:
+        yield f"its run names document {missing[0]!r}, which {dataset.name} does not have"
 
 
 def _wrong_scores(record: Record, computed: Mapping[str, Mapping[Measure, float]]) -> Iterator[str]:
