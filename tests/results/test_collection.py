@@ -149,7 +149,7 @@ def test_other_data_under_a_name_of_the_benchmark_are_the_users_own(
     named = kept.record.dataset.model_copy(update={"name": "Biology"})
     kept.record.model_copy(update={"dataset": named}).write(kept.path)
     assert collect([kept.path]).datasets == ("own/Biology",)
-    assert "its data are not the dataset Biology of the benchmark: it is shown as own/Biology" in caplog.text
+    assert "its data are not the dataset Biology of the benchmark: shown as own/Biology" in caplog.text
     fetched = named.model_copy(update={"source": source_of("Biology")})
     kept.record.model_copy(update={"dataset": fetched}).write(kept.path)
     assert collect([kept.path]).datasets == ("Biology",)

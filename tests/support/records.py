@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from r2med.cost import Cost
+from r2med.data.benchmark_names import source_of
 from r2med.results.collection import Collection, Kept, checked
 from r2med.results.evaluation import slug
 from r2med.results.record import DatasetFacts, QueryFacts, Record, StageFacts
@@ -34,6 +35,7 @@ def record(system: str, dataset: str, values: Sequence[float], seconds: float = 
             judged_queries=len(queries),
             task=task,
             scenario=scenario,
+            source=source_of(dataset),
         ),
         mean={"nDCG@10": float(np.mean(values)), "MRR": float(np.mean(values))},
         per_query={query: {"nDCG@10": float(v), "MRR": float(v)} for query, v in zip(queries, values, strict=True)},

@@ -8,7 +8,7 @@ import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -207,8 +207,13 @@ def honestly_named(record: Record, path: Path) -> Record:
     if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(record):
         return record
     name = own_name(facts.name)
-    log.warning("%s: its data are not the dataset %s of the benchmark: it is shown as %s", path, facts.name, name)
+    _report_name(path.parent, facts.name, name)
     return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
+
+
+@cache  # records on one dataset lie in one folder: one line for all of them
+def _report_name(folder: Path, stated: str, name: str) -> None:
+    log.warning("%s: its data are not the dataset %s of the benchmark: shown as %s", folder, stated, name)
 
 
 def _is_benchmark(record: Record) -> bool:
