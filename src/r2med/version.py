@@ -15,7 +15,7 @@ def source_digest() -> str:
     package = Path(__file__).parent
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*")):
-        if file.suffix in (".py", ".toml", ".txt") and file.is_file():
+        if file.suffix in (".py", ".toml", ".tsv", ".txt") and file.is_file():
             digest.update(f"{file.relative_to(package).as_posix()}\0".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

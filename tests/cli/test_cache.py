@@ -41,16 +41,22 @@ def test_a_sound_store_is_counted(filled: Store, capsys: pytest.CaptureFixture[s
     assert line.startswith(f"{filled.root}: 3 artefacts are sound, 0 damaged; ")
 
 
-def test_what_is_damaged_is_named_and_removed_and_the_exit_code_is_1(
-    filled: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_damaged_is_named_and_the_exit_code_is_1(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
     rot(filled.root / "index" / "second" / "file")
     with pytest.raises(typer.Exit) as ended:
         verify()
     assert ended.value.exit_code == 1
     damaged, summary = capsys.readouterr().out.splitlines()
-    assert damaged.startswith(f"damaged: {filled.root / 'index' / 'second'}: file was altered (it was removed, and is")
+    assert damaged.startswith(f"damaged: {filled.root / 'index' / 'second'}: file was altered (r2med cache verify --re")
     assert "2 artefacts are sound, 1 damaged" in summary
+    assert (filled.root / "index" / "second").exists()
+
+
+def test_what_is_damaged_is_removed_only_on_request(filled: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    rot(filled.root / "index" / "second" / "file")
+    with pytest.raises(typer.Exit):
+        verify(repair=True)
+    assert "file was altered (it was removed, and is" in capsys.readouterr().out
     assert not (filled.root / "index" / "second").exists()
     verify()
     assert "2 artefacts are sound, 0 damaged" in capsys.readouterr().out

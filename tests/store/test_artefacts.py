@@ -164,7 +164,7 @@ def test_scratch_folders_of_the_dead_go_and_those_of_the_living_stay(store: Stor
     mine = store.scratch()
     host, _, rest = mine.name.split("~")
     living = mine.with_name(f"{host}~{os.getppid()}~{rest}")
-    elsewhere = mine.with_name(f"another-{host}~{dead_process()}~{rest}")
+    elsewhere = mine.with_name(f"{host}0~{dead_process()}~{rest}")
     dead = mine.with_name(f"{host}~{dead_process()}~{rest}")
     for folder in (living, elsewhere, dead):
         folder.mkdir()

@@ -133,7 +133,8 @@ class AgentExpander(Prompted[AgentStage]):
             return Expansion.of(())
         agent, dialogue, _ = self._open(dataset)
         source = self.source.open(dataset, store, self.stage.topk)
-        finished = converse(agent, dialogue, self.llm, source, dataset.queries)
+        with self.source.labels():
+            finished = converse(agent, dialogue, self.llm, source, dataset.queries)
         pairs = list(zip(dataset.queries, finished.conversations, strict=True))
         failed = {query.id: each.state for query, each in pairs if isinstance(each.state, Failure)}
         failures = list(failed.values())

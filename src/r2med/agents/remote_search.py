@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
@@ -100,6 +101,10 @@ class RemoteSearch:
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return what tells servers apart; what they found is told by the texts' fingerprint."""
         return {"remote": self.address.endpoint.identity}
+
+    def labels(self) -> AbstractContextManager[None]:
+        """Return a block without labels: whose documents a server has is not known here."""
+        return nullcontext()
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -13,7 +14,7 @@ from r2med.data.corpus import Corpus
 from r2med.llm.chat import Failure
 from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT, Run
-from r2med.store import Store
+from r2med.store import Store, about, default_store
 
 Documents = tuple[Hit, ...] | Failure
 """What one search brought, or why it brought nothing."""
@@ -55,6 +56,14 @@ class LocalSearch:
         """Return the retriever's settings and the corpus by its fingerprint."""
         searched = self._searched(dataset, self.store)
         return {"by": self.by.describe(dataset), "corpus": searched.corpus.fingerprint}
+
+    def labels(self) -> AbstractContextManager[None]:
+        """Return a block in which what is made is of the other dataset too: answers may quote its documents."""
+        if not self.corpus:
+            return nullcontext()
+        from r2med.data.loading import locate
+
+        return about(dataset=locate(self.corpus, self.store or default_store())[0])
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
         """Return the search for one dataset's queries."""

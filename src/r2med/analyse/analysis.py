@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from r2med.analyse.material import Material
 from r2med.errors import UserError, unknown
 from r2med.llm.costs import Preview
 from r2med.setup import Setup
+from r2med.store import about
 from r2med.store.files import write_atomically
 
 
@@ -72,12 +74,21 @@ def analyse(
     for name in wanted:
         announce(name)
         try:
-            sections.append(function(name)(given))
+            with _labels(given) if ANALYSES[name].asks else nullcontext():
+                sections.append(function(name)(given))
         except UserError as error:
             if names:
                 raise
             sections.append(Section(name, name, f"Not analysed: {error}", ()))
     return Analysed(tuple(sections), tuple(_write(Path(out), sections, given)))
+
+
+def _labels(material: Material) -> ExitStack:
+    """Label answers of LLMs with all datasets that are analysed."""
+    labels = ExitStack()
+    for dataset in material.datasets:
+        labels.enter_context(about(dataset=dataset))
+    return labels
 
 
 def rehearse(*names: str, setup: Setup | None = None, **material: Any) -> dict[str, Preview]:

@@ -27,7 +27,7 @@ from r2med.llm.chat import FROM_THE_MODEL
 from r2med.setup import Setup
 from r2med.spec import parse_stage
 from r2med.stages import stage
-from r2med.store import digest
+from r2med.store import about, digest
 from r2med.store.files import exclusive, sha256, write_atomically
 
 log = logging.getLogger("r2med")
@@ -254,7 +254,7 @@ class Build:
         Raises UserError if the budget is used up; what was answered is kept.
         """
         self.out.mkdir(parents=True, exist_ok=True)
-        with exclusive(self.out / ".lock"):
+        with exclusive(self.out / ".lock"), about(dataset=self.plan.facts.name):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
             with setup.network():
                 return self._run(setup, announce)

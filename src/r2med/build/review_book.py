@@ -48,7 +48,7 @@ class ReviewBook:
     """An open file of reviews; use it in a `with`. Any thread may use it, several processes may share the file."""
 
     def __init__(self, path: Path) -> None:
-        self._rows = Rows(path, "file of reviews", "reviews")
+        self._rows = Rows(path, "file of reviews", "reviews", private=False)
         self._lock = threading.Lock()
         self._version = -1
         self._last = 0

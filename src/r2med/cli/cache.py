@@ -52,13 +52,17 @@ def clear(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this flag it is only counted.")] = False,
 ) -> None:
-    """Remove what is kept of a dataset, a model or an LLM; it is made or asked for again when it is needed."""
+    """Remove what is kept of a dataset, a model or an LLM; it is made or asked for again when it is needed.
+
+    With --dataset alone no text of the dataset stays in the cache: the answers of LLMs about it go as well.
+    """
     from r2med.cli.terminal_text import printable
+    from r2med.data.loading import name_of
     from r2med.errors import UserError, unknown
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove
-    from r2med.store.holdings import holdings
+    from r2med.store.holdings import clear_texts, clear_unfinished, holdings, rows_about, same_corpus, unfinished
 
     if not (dataset or model or llm or everything):
         raise UserError(
@@ -68,22 +72,45 @@ def clear(
     answers = answers_by_model(store)
     if llm and llm not in answers:
         raise unknown("answers of", llm, answers)
-    held = [holding for holding in holdings(store) if holding.is_about(dataset, model)]
+    dataset = name_of(dataset.removeprefix("irds:")) if dataset else ""  # a folder counts by its dataset's name
+    texts = bool(dataset and not model)
+    datasets = same_corpus(store, dataset) if texts else [dataset]
+    held = [holding for holding in holdings(store) if any(holding.is_about(name, model) for name in datasets)]
     named = dataset or model
     wanted = [holding for holding in held if named or (everything and holding.kind != "api")]
+    parts = [f"{sum(len(h.paths) for h in wanted):,} artefacts ({_bytes(sum(h.size for h in wanted))})"]
+    for file, keys in rows_about(store, datasets).items() if texts else ():
+        parts.append(f"{len(keys):,} {_ROWS[file.parent.name]}")
+    if llm:
+        parts.append(f"{len(answers[llm]):,} answers of {llm}")
+    if left := unfinished(store) if texts or everything else []:
+        parts.append(f"{len(left):,} unfinished pieces of work")
     if yes:
         for holding in wanted:
             remove(store, holding)
         if llm:
             forget_answers(store, answers[llm])
-    files = f"{sum(len(h.paths) for h in wanted):,} artefacts ({_bytes(sum(h.size for h in wanted))})"
-    asked = f" and {len(answers[llm]):,} answers of {llm}" if llm else ""
-    print(printable(f"{files}{asked} {'removed' if yes else 'would be removed: add --yes to do it'}"))
+        if texts:
+            clear_texts(store, datasets)
+        for living in clear_unfinished(store) if texts or everything else ():
+            print(printable(f"{living} is still at work and keeps its files: end it, then clear again"))
+    if datasets[1:]:
+        print(printable(f"these datasets have the same documents, and go together: {', '.join(datasets)}"))
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+    print(printable(f"{listed} {'removed' if yes else 'would be removed: add --yes to do it'}"))
+
+
+_ROWS = {"journal": "answers of LLMs", "api": "vectors of embedding APIs", "scores": "scores of rerankers"}
+"""Folder of the store -> what the rows in it are."""
 
 
 @cache.command()
-def verify() -> None:
-    """Read every file of the store again, byte by byte, and remove what is damaged; it is made again when needed."""
+def verify(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Remove damaged artefacts; they are made again when they are needed.")
+    ] = False,
+) -> None:
+    """Read every file of the store again, byte by byte, and name what is damaged."""
     from r2med.cli.progress import steps
     from r2med.cli.terminal_text import printable
     from r2med.engine.reporting import Reporter
@@ -98,7 +125,7 @@ def verify() -> None:
     with steps(1) as step:
         step(f"checking {store.root}")
         reporter = Reporter("artefacts", total)
-        for verified in verify_store(store, mend=True):
+        for verified in verify_store(store, mend=repair):
             reporter.advance(1)
             size += verified.size
             if verified.fault:
@@ -106,17 +133,19 @@ def verify() -> None:
             else:
                 sound += 1
     for verified in damaged:
-        print(printable(f"damaged: {verified.path}: {verified.fault} ({_MENDED[verified.kind == 'rows']})"))
+        print(printable(f"damaged: {verified.path}: {verified.fault} ({_remedy(verified.kind, repair)})"))
     print(printable(f"{store.root}: {sound:,} artefacts are sound, {len(damaged):,} damaged; {_bytes(size)}"))
     if damaged:
         raise typer.Exit(DAMAGED)
 
 
-_MENDED = {
-    False: "it was removed, and is made again when it is next needed",
-    True: "what can be read of it is kept, the rest is made again when it is next needed",
-}
-"""What becomes of a damaged artefact, and of a damaged table of rows."""
+def _remedy(kind: str, repair: bool) -> str:
+    """Return what becomes of a damaged artefact, or of a damaged table of rows."""
+    if kind == "rows":
+        return "what can be read of it is kept, the rest is made again when it is next needed"
+    if repair:
+        return "it was removed, and is made again when it is next needed"
+    return "r2med cache verify --repair removes it, and it is made again when it is next needed"
 
 
 def _bytes(number: float) -> str:

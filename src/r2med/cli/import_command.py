@@ -100,6 +100,7 @@ def tables(
     from r2med.data.check import check
     from r2med.data.importing import plan_import, require_new
     from r2med.errors import UserError
+    from r2med.store import default_store
 
     require_new(out)
     plan = plan_import(
@@ -128,6 +129,8 @@ def tables(
     judged = (out / "qrels.jsonl").is_file()
     following = f"r2med run bm25 --data {folder}" if judged else f"r2med search {folder} 'a question'"
     print(f"{printable(str(out))} is written. Next: {printable(following)}")
+    clearing = f"r2med cache clear --dataset {folder} --yes"
+    print(printable(f"The cache holds a copy of its texts ({default_store().root}). To remove it: {clearing}"))
     if problems.problems:
         raise typer.Exit(2)
 

@@ -9,7 +9,7 @@ from r2med.data.dataset import Dataset, Query
 from r2med.data.loading import locate, read
 from r2med.data.problems import EXAMPLES, Problems
 from r2med.data.source_rows import Judgement, QueryRow
-from r2med.store import Store, default_store
+from r2med.store import Store, about, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
 
@@ -19,7 +19,8 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     store = store or default_store()
     name, folder, card = locate(name_or_path, store)
     problems = Problems()
-    reading = read(name, folder, card, problems, store)
+    with about(dataset=name):
+        reading = read(name, folder, card, problems, store)
     dataset, layout = reading.dataset, reading.layout
     # Read once more, for the lines; what is wrong inside them has been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.errors import MissingExtraError, UserError, nearest
-from r2med.store import Store, digest
+from r2med.store import Store, about, digest
 from r2med.store.files import write_atomically
 
 PREFIX = "irds:"
@@ -38,7 +38,8 @@ def irds_folder(identifier: str, store: Store) -> Path:
             write_atomically(folder / name, lines)
         return {"dataset": identifier}
 
-    return store.make("irds", digest(["irds 1", identifier, ir_datasets.__version__]), build).path
+    with about(dataset=identifier):
+        return store.make("irds", digest(["irds 1", identifier, ir_datasets.__version__]), build).path
 
 
 def _files(source: Any) -> dict[str, Iterator[bytes]]:

@@ -49,7 +49,7 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
     )
     name, folder, card = locate(name_or_path, store or default_store())
     problems = Problems()
-    with about(dataset=name):
+    with about(dataset=name, alone=True):
         dataset = read(name, folder, card, problems, store or default_store()).dataset
     problems.raise_first(str(name_or_path))
     if card is not None and card.hub is not None and not card.folder and name_or_path in cards():

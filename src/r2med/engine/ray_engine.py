@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from r2med.engine.ray_connection import check_local, connect
 from r2med.engine.work import THREADS, Answer, Item, Needs, Result, Work
 from r2med.errors import UserError
+from r2med.store.labels import current_datasets
 
 if TYPE_CHECKING:
     from r2med.engine.ray_worker import SentArtefact
@@ -282,7 +283,7 @@ class Flight(Generic[Item, Result]):
                 if task is None:
                     return
                 fresh = self._store.is_fresh
-                call = member.actor.do.remote([self._work], task.item, self._note, fresh)
+                call = member.actor.do.remote([self._work], task.item, self._note, fresh, current_datasets())
                 self._flying[call] = (member, task)
                 load[id(member)] += 1
 

@@ -7,6 +7,7 @@ import os
 import platform
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.errors import UserError
-from r2med.store import Artefact, Store, default_store
-from r2med.store.artefacts import MANIFEST, STAMP
+from r2med.store import Artefact, Store, about, default_store
+from r2med.store.artefacts import is_content
 from r2med.version import __version__, source_digest
 
 if TYPE_CHECKING:
@@ -82,12 +83,16 @@ class RayWorker:
         """Return the answer to a question about this machine."""
         return _in_one_line(question)
 
-    def do(self, work: list[Any], item: Any, note: str, fresh: bool) -> Any:
+    def do(self, work: list[Any], item: Any, note: str, fresh: bool, datasets: tuple[str, ...]) -> Any:
         """Return the result for an item.
 
-        `note` stands for the work; it is in the store of the caller, and in this one if it is the same.
+        `note` stands for the work; it is in the store of the caller, and in this one if it is the same. What is kept
+        here is labelled with the datasets.
         """
-        return _in_one_line(lambda: self._do(work, item, note, fresh))
+        with ExitStack() as labels:
+            for dataset in datasets:
+                labels.enter_context(about(dataset=dataset))
+            return _in_one_line(lambda: self._do(work, item, note, fresh))
 
     def files(self, kind: str, key: str) -> Files:
         """Return the files of an artefact that was made here."""
@@ -114,7 +119,7 @@ class RayWorker:
 
 
 def _files(artefact: Artefact) -> Files:
-    paths = [path for path in artefact.path.iterdir() if path.is_file() and path.name not in (MANIFEST, STAMP)]
+    paths = [path for path in artefact.path.iterdir() if path.is_file() and is_content(path.name)]
     # Mapped, so that the object store's copy is the only one; a file without bytes cannot be.
     return {
         path.name: np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.empty(0, np.uint8)

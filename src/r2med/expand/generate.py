@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources.abc import Traversable
 from typing import Any, Self
 
@@ -84,7 +84,8 @@ class Generated(Stage, kind="expand", needs="llm"):
         if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked, cleaning=self.cleaning):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, setup)).model_copy(update={"cleaning": self.cleaning})
-        return Asked(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts), self.by.open(setup))
+        retrievers = self.by.open(setup), BM25().open(setup)
+        return Asked(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts), *retrievers)
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class Asked(Prompted[Generated]):
 
     by: Retriever
     """What searches between rounds."""
+    first: Retriever = field(default_factory=BM25)
+    """What finds the passages that a method shows before the first round."""
 
     @property
     def method(self) -> MethodCard:
@@ -143,7 +146,7 @@ class Asked(Prompted[Generated]):
         """Return every setting a score depends on; templates by their hash."""
         method = self.method.model_dump(mode="json", exclude={"summary", "defaults"})
         by = {"by": self.by.describe(dataset)} if self.stage.rounds else {}
-        candidates = {"candidates": BM25().describe(dataset)} if "passages" in self.method.fields else {}
+        candidates = {"candidates": self.first.describe(dataset)} if "passages" in self.method.fields else {}
         return {
             **self.settings(dataset),
             "source": "generated",
@@ -222,7 +225,7 @@ class Asked(Prompted[Generated]):
         cost = Cost()
         if prompts.ask.names("passages"):
             plain = [SearchQuery(query) for query in dataset.queries]
-            candidates, cost = self._passages(BM25(), dataset, plain, store)
+            candidates, cost = self._passages(self.first, dataset, plain, store)
         # From here on a query is its text: nothing else of it can get into a prompt.
         fitted = [
             fitter.fill(prompts.ask, query.text, prompts.examples, passages)

@@ -140,6 +140,8 @@ class Leases:
         self._database = database
         self._owner = process_name()
         self._seen = seen
+        self.others: tuple[str, ...] = ()
+        """Who is asking what could not be taken the last time."""
         self._beat = 0
         self._beaten = _since_boot()
         self._lapsed = False
@@ -166,9 +168,13 @@ class Leases:
 
     def _take(self, sql: sqlite3.Connection, keys: Sequence[bytes]) -> list[bytes]:
         taken: set[bytes] = set()
+        owners: set[str] = set()
         for marks, part in chunks(keys):
             rows = sql.execute(f"SELECT key, owner, beat FROM heartbeats WHERE key IN ({marks})", part)
-            taken |= {key for key, owner, beat in rows if owner != self._owner and self._lives(owner, beat)}
+            held = {key: owner for key, owner, beat in rows if owner != self._owner and self._lives(owner, beat)}
+            taken |= held.keys()
+            owners |= set(held.values())
+        self.others = tuple(sorted(owners))
         mine = [key for key in keys if key not in taken]
         leases = [(key, self._owner, self._beat) for key in mine]
         sql.executemany("INSERT OR REPLACE INTO heartbeats VALUES (?, ?, ?)", leases)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,10 +14,13 @@ from r2med.engine.reporting import Reporter
 from r2med.errors import UserError, unknown
 from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
-from r2med.llm.journal import Entry, Journal, Leases, journal_file, key_of
+from r2med.llm.journal import LEASE_SECONDS, Entry, Journal, Leases, journal_file, key_of
 from r2med.llm.llm_cards import LLMCard
 from r2med.setup import Setup
 from r2med.store import Store
+from r2med.store.owners import place_of
+
+log = logging.getLogger("r2med")
 
 _POLL = 0.2
 """Seconds between looks for an answer that another process is waiting for."""
@@ -121,6 +125,14 @@ class JournaledChat:
         return {"model": self.card.model, **self._backend.describe()}
 
 
+def _log_waiting(answers: int, owners: Sequence[str]) -> None:
+    """Say whose answers are waited for, and for how long at most if their process is gone."""
+    log.info(
+        "waiting for %s answers that %s asked for; if it is gone, they are asked for again after %.0f s",
+        f"{answers:,}", " and ".join(map(place_of, owners)), LEASE_SECONDS,
+    )  # fmt: skip
+
+
 class _Asking:
     """One call of a model: distinct questions by their keys."""
 
@@ -142,11 +154,16 @@ class _Asking:
         self._outdated = {key: entry.answer for key, entry in entries.items() if is_outdated(entry)}
         self._answers = {key: entry.answer for key, entry in entries.items() if key not in self._outdated}
         self._reporter = Reporter("answers", len(self._questions), before=len(self._answers))
+        told: tuple[str, ...] = ()
         while missing := self._missing():
             with self._journal.leases() as leases:
                 self._ask(leases.take(missing), leases)
+                others = leases.others
             # What others are asking is waited for; where they fail or die, it becomes ours to ask.
             if waiting := self._missing():
+                if others != told:
+                    told = others
+                    _log_waiting(len(waiting), others)
                 time.sleep(_POLL)
                 self._look(waiting)
         return self._answers

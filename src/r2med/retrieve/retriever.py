@@ -168,7 +168,12 @@ def cached_search(
 def live_searcher(retriever: Retriever, dataset: Dataset, store: LiveStore) -> Searcher:
     """Return the searcher for questions that come one by one; the store opens each retriever once."""
     key = digest(["searcher", described(retriever, dataset), dataset.corpus.fingerprint])
-    return store.opened(key, lambda: retriever.index(dataset, store).live())
+
+    def open() -> Searcher:
+        with about(dataset=dataset.name):
+            return retriever.index(dataset, store).live()
+
+    return store.opened(key, open)
 
 
 def _search(searcher: Searcher, dataset: Dataset, queries: Sequence[SearchQuery], k: int) -> Searched:

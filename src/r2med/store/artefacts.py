@@ -19,9 +19,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,29 +28,26 @@ from typing import Any
 import numpy.typing as npt
 
 from r2med.errors import UserError
-from r2med.store.files import digest, exclusive, map_array, sha256, sync, write_atomically
-from r2med.store.owners import process_name, stale, stale_work
+from r2med.store.files import digest, exclusive, map_array, private_folder, sha256, sync, write_atomically
+from r2med.store.labels import current_datasets, current_labels
+from r2med.store.owners import abandoned, process_name, stale, stale_work
 
 log = logging.getLogger("r2med")
 
 MANIFEST, STAMP = "manifest.json", "stamp.json"
 
 
-_about: ContextVar[dict[str, str]] = ContextVar("r2med_about", default={})  # noqa: B039 - it is never changed
+LABEL = "dataset-"
+"""How files beside the manifest begin that hold the name of a dataset which uses an artefact."""
 
 
-@contextlib.contextmanager
-def about(**labels: str) -> Iterator[None]:
-    """Label what is made inside, as `dataset="MedQA-Diag", model="bge"`: keys do not tell what they are of."""
-    token = _about.set({**_about.get(), **labels})
-    try:
-        yield
-    finally:
-        _about.reset(token)
+def is_content(name: str) -> bool:
+    """Return True if a file of an artefact is a part of it, and not about it."""
+    return name not in (MANIFEST, STAMP) and not name.startswith(LABEL)
 
 
 def _labelled(meta: dict[str, Any] | None) -> dict[str, Any]:
-    labels = _about.get()
+    labels = current_labels()
     return {**(meta or {}), **({"about": labels} if labels else {})}
 
 
@@ -134,7 +130,7 @@ class Store:
                 return artefact
             path = self._cleared(kind, key, locked)
             work = path.with_name(f"{key}.{process_name()}")
-            work.mkdir()
+            work.mkdir(mode=0o700)
             try:
                 started = time.perf_counter()
                 meta = _labelled(build(work))
@@ -167,45 +163,73 @@ class Store:
     def scratch(self) -> Path:
         """Return a new empty folder for work in progress; its owner removes it or hands it to `add`."""
         base = self.root / "scratch"
-        for dead in stale(base):
+        for dead in (*stale(base), *abandoned(base)):
             shutil.rmtree(dead, ignore_errors=True)
         folder = base / process_name()
-        folder.mkdir(parents=True)
+        private_folder(folder)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # a full disk or Ctrl-C leaves nothing behind
         return folder
 
     def recall(self, key: str) -> dict[str, Any] | None:
         """Return a small remembered fact, or None; unreadable ones count as forgotten."""
-        return self._note(key) if self.usable(key) else None
+        note = self._note(key) if self.usable(key) else None
+        if note is None:
+            return None
+        if not {*current_datasets()} <= {*note["datasets"]}:
+            with contextlib.suppress(OSError):  # a read-only store is fine
+                self._write_note(key, note["value"], note["datasets"])
+        value: dict[str, Any] = note["value"]
+        return value
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
         """Keep a small fact that can be found out again, such as the fingerprint of a file."""
-        if self._note(key) != value:
-            note = json.dumps({"value": value, "check": digest(value)})
-            write_atomically(self.root / "notes" / f"{key}.json", note.encode())
+        note = self._note(key)
+        if note is None or note["value"] != value or not {*current_datasets()} <= {*note["datasets"]}:
+            self._write_note(key, value, note["datasets"] if note else ())
         self.note_made([key])
 
     def forget(self, key: str) -> None:
         """Drop a remembered fact that turned out not to hold."""
         (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
 
+    def notes_about(self, dataset: str) -> list[str]:
+        """Return the keys of what is remembered about a dataset."""
+        keys = sorted(path.stem for path in (self.root / "notes").glob("*.json"))
+        return [key for key in keys if (note := self._note(key)) is not None and dataset in note["datasets"]]
+
     def _note(self, key: str) -> dict[str, Any] | None:
+        """Return a fact and the names of the datasets that it is about, or None."""
         try:
             note: dict[str, Any] = json.loads((self.root / "notes" / f"{key}.json").read_bytes())
-            return note["value"] if note["check"] == digest(note["value"]) else None
-        except (OSError, ValueError, KeyError, TypeError):
+            sound = note["check"] == digest(note["value"])
+            return {"value": note["value"], "datasets": list(note.get("datasets", ()))} if sound else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def _write_note(self, key: str, value: dict[str, Any], datasets: Iterable[str]) -> None:
+        names = sorted({*datasets, *current_datasets()})
+        note = {"value": value, "check": digest(value), **({"datasets": names} if names else {})}
+        private_folder(self.root / "notes")
+        write_atomically(self.root / "notes" / f"{key}.json", json.dumps(note).encode(), private=True)
 
     def _look(self, kind: str, key: str) -> Artefact | None:
         path = self.root / kind / key
         self._sweep(path.parent)
-        return _open(path) if self.usable(key) and path.is_dir() else None
+        if not (self.usable(key) and path.is_dir()):
+            return None
+        artefact = _open(path)
+        with contextlib.suppress(OSError):  # a read-only store is fine
+            _add_labels(path, artefact.meta)
+        return artefact
 
     def _sweep(self, folder: Path) -> None:
         """Remove what killed processes left of one kind: once, since a corpus may have thousands of shards."""
         if folder not in self._swept:
             self._swept.add(folder)
-            for dead in stale_work(folder):
+            with contextlib.suppress(OSError):  # made by an earlier version, which let others read it
+                if folder.stat().st_mode & 0o077:
+                    folder.chmod(0o700)
+            for dead in (*stale_work(folder), *(path for path in abandoned(folder) if "." in path.name)):
                 shutil.rmtree(dead, ignore_errors=True)
 
     def _get_locked(self, kind: str, key: str, locked: bool) -> Artefact | None:
@@ -223,7 +247,7 @@ class Store:
     def _cleared(self, kind: str, key: str, locked: bool) -> Path:
         """Return the final path, rid of work beside it: with the lock held, whoever left it was killed."""
         path = self.root / kind / key
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         for work in path.parent.glob(f"{key}.*") if locked else stale_work(path.parent, key):
             shutil.rmtree(work, ignore_errors=True)
         return path
@@ -231,6 +255,7 @@ class Store:
     def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
         """Move a finished folder to its final path; what is there already stays if it is the same."""
         _seal(folder, meta)
+        _add_labels(folder, meta)
         try:
             if not path.exists():
                 folder.replace(path)
@@ -252,6 +277,7 @@ class Store:
         return Artefact(path, meta)
 
     def _locked(self, kind: str, key: str) -> contextlib.AbstractContextManager[bool]:
+        private_folder(self.root / "locks")
         return exclusive(self.root / "locks" / f"{kind}-{key}")
 
 
@@ -290,14 +316,30 @@ def _seal(folder: Path, meta: dict[str, Any]) -> None:
         hashes = list(threads.map(sha256, paths))
         list(flushed)  # raises what it raised
     files = {path.name: {"size": path.stat().st_size, "sha256": sha} for path, sha in zip(paths, hashes, strict=True)}
+    for path in paths:
+        path.chmod(0o600)
     body = {"files": files, "meta": meta}
-    write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode())
+    write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode(), private=True)
     _stamp(folder, {name: _signature(folder / name) for name in files})
     sync(folder)
 
 
+def _add_labels(folder: Path, meta: dict[str, Any]) -> None:
+    """Note the datasets that an artefact serves now, beside the one that it was made for: one file for each."""
+    for name in current_datasets():
+        label = folder / f"{LABEL}{digest(name)}"
+        if meta.get("about", {}).get("dataset") != name and not label.exists():
+            write_atomically(label, name.encode(), private=True)
+
+
+def artefact_datasets(folder: Path, meta: dict[str, Any]) -> list[str]:
+    """Return the names of all datasets that an artefact was made for or served."""
+    names = {label.read_bytes().decode() for label in folder.glob(f"{LABEL}{'[0-9a-f]' * 32}")}
+    return sorted({*names, *filter(None, [meta.get("about", {}).get("dataset")])})
+
+
 def _stamp(folder: Path, signatures: dict[str, list[int]]) -> None:
-    write_atomically(folder / STAMP, json.dumps(signatures).encode())
+    write_atomically(folder / STAMP, json.dumps(signatures).encode(), private=True)
 
 
 def _signature(path: Path) -> list[int]:

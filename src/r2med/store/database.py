@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from r2med.errors import UserError
-from r2med.store.files import exclusive
+from r2med.store.files import exclusive, private_folder
 
 log = logging.getLogger("r2med")
 
@@ -37,12 +37,14 @@ _BESIDE = ("-wal", "-shm")  # the files that SQLite keeps beside a database
 class Database:
     """An open file in WAL mode, to be closed. Any thread may use it."""
 
-    def __init__(self, path: Path, noun: str, tables: Sequence[str], rescue: Rescue) -> None:
+    def __init__(self, path: Path, noun: str, tables: Sequence[str], rescue: Rescue, *, private: bool = True) -> None:
         """Open or create the file.
 
-        `noun` is what messages call it, `tables` the statements that create what is missing.
+        `noun` is what messages call it, `tables` the statements that create what is missing. Only its owner can read a
+        private file.
         """
         self.path = path
+        self._private = private
         self._noun = noun
         self._tables = tables
         self._rescue = rescue
@@ -51,6 +53,8 @@ class Database:
         self._unflushed = False
         self._inode = (0, 0)
         with self.as_user_error():
+            if private:
+                private_folder(path.parent)
             try:
                 self._open()
             except sqlite3.DatabaseError as error:
@@ -84,6 +88,17 @@ class Database:
                 self._sql.close()  # another process salvaged the file, and we wrote to the damaged one
                 self._open()
             raise sqlite3.DatabaseError("it is replaced all the time")
+
+    def scrub(self) -> None:
+        """Rewrite the file without what was removed from it, and empty its log, so that no byte of it is left."""
+
+        def rewrite(sql: sqlite3.Connection) -> bool:
+            sql.execute("VACUUM")
+            busy, *_ = sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return bool(busy)
+
+        if self.read(rewrite):
+            log.warning("%s is in use: what was removed is in its log until the other process ends", self.path)
 
     @contextlib.contextmanager
     def as_user_error(self) -> Iterator[None]:
@@ -120,10 +135,13 @@ class Database:
         with self._alone():
             self._finish_salvage()
             if not self.path.exists():
-                self.path.touch()
+                self._create(self.path)
             self._inode = _inode(self.path)
             self._sql = self._connected(self.path)
             self._durable = True
+
+    def _create(self, path: Path) -> None:
+        path.touch(mode=0o600 if self._private else 0o666)  # the files beside it get the same mode
 
     def _connected(self, path: Path) -> sqlite3.Connection:
         # Minutes, not the default 5 s: another process may be writing to a slow disk.
@@ -132,6 +150,7 @@ class Database:
             sql.execute("PRAGMA journal_mode=WAL")
             # What is kept cost money: unlike NORMAL, FULL keeps the last of it even when the power fails.
             sql.execute("PRAGMA synchronous=FULL")
+            sql.execute("PRAGMA secure_delete=ON")  # a patient's text that is removed does not stay in free pages
             for table in self._tables:
                 sql.execute(table)
         except BaseException:
@@ -163,6 +182,7 @@ class Database:
             fresh = self.path.with_name(f"{self.path.name}.new")
             for path in (fresh, *(_beside(fresh, suffix) for suffix in _BESIDE)):
                 path.unlink(missing_ok=True)
+            self._create(fresh)
             with contextlib.closing(self._connected(fresh)) as sql:
                 sql.execute("BEGIN IMMEDIATE")
                 rows = self._rescue(sql, aside)

@@ -35,13 +35,22 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write a whole file, at once or in parts, under its final name or leave what was there; parents are made."""
+def private_folder(folder: Path) -> None:
+    """Make a folder and its missing parents such that only their owner can look into them."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_atomically(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
+    """Write a whole file, at once or in parts, under its final name or leave what was there; parents are made.
+
+    Only its owner can read a private file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     tidy(path)
     temporary = path.with_name(f"{_hidden(path)}{process_name()}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with open(temporary, "xb", opener=_opener(0o600 if private else 0o666)) as file:
             file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -50,6 +59,10 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def _opener(mode: int) -> Callable[[str, int], int]:
+    return lambda path, flags: os.open(path, flags, mode)
 
 
 def tidy(path: Path) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.store.artefacts import MANIFEST, Store
+from r2med.store.artefacts import MANIFEST, Store, artefact_datasets
+from r2med.store.owners import is_owner, lives_here, place_of
+from r2med.store.rows import Rows
 from r2med.store.verify import size_of
+
+TABLES = {"journal": "journal", "api": "embeddings", "scores": "scores"}
+"""Folder of the store -> the table of rows in each SQLite file in it."""
 
 
 @dataclass(frozen=True)
@@ -17,42 +23,111 @@ class Holding:
     """All artefacts of one kind about the same things."""
 
     kind: str
-    dataset: str
+    datasets: tuple[str, ...]
     model: str
     paths: tuple[Path, ...]
     size: int
 
+    @property
+    def dataset(self) -> str:
+        """The names of the datasets, for people."""
+        return ", ".join(self.datasets)
+
     def is_about(self, dataset: str = "", model: str = "") -> bool:
-        """Tell whether it is about what is named; an empty name says nothing."""
-        return dataset in ("", self.dataset) and model in ("", self.model)
+        """Return True if it is about what is named; an empty name says nothing."""
+        return (not dataset or dataset in self.datasets) and model in ("", self.model)
 
 
 def holdings(store: Store) -> list[Holding]:
     """Return what the store holds, sorted by kind; caches of scores and embeddings are about a model."""
-    groups: dict[tuple[str, str, str], list[Path]] = {}
-    for kind, dataset, model, path in sorted(_entries(store)):
-        groups.setdefault((kind, dataset, model), []).append(path)
+    groups: dict[tuple[str, tuple[str, ...], str], list[Path]] = {}
+    for kind, datasets, model, path in sorted(_entries(store)):
+        groups.setdefault((kind, datasets, model), []).append(path)
     return [Holding(*key, tuple(paths), sum(map(size_of, paths))) for key, paths in groups.items()]
 
 
-def _entries(store: Store) -> Iterator[tuple[str, str, str, Path]]:
+def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
     for manifest in store.root.glob(f"*/*/{MANIFEST}"):
         path = manifest.parent
         if "~" in path.name:  # work in progress
             continue
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # damaged: `verify` tells
-            about = json.loads(manifest.read_bytes())["meta"].get("about", {})
-            yield path.parent.name, about.get("dataset", ""), about.get("model", ""), path
+            meta = json.loads(manifest.read_bytes())["meta"]
+            model = meta.get("about", {}).get("model", "")
+            yield path.parent.name, tuple(artefact_datasets(path, meta)), model, path
     for path in store.root.glob("*/*.sqlite"):
         if path.parent.name != "journal":
-            yield path.parent.name, "", path.stem, path
+            yield path.parent.name, (), path.stem, path
+
+
+def same_corpus(store: Store, dataset: str) -> list[str]:
+    """Return a dataset's name, and those of datasets with the very same documents: what is made of them is shared."""
+    names = {dataset}
+    for kind, datasets, _, _ in _entries(store):
+        names |= {*datasets} if kind == "corpus" and dataset in datasets else set()
+    return sorted(names)
 
 
 def clear(store: Store, holding: Holding) -> None:
-    """Remove all artefacts of a holding; whoever needs them makes them again."""
+    """Remove all artefacts of a holding; they are made again when they are needed."""
     for path in holding.paths:
         if path.is_dir():
             store.discard(path.parent.name, path.name)
         else:
             for part in (path, *path.parent.glob(f"{path.name}-*")):  # SQLite's journals beside it
                 part.unlink(missing_ok=True)
+
+
+def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]:
+    """Return the keys of answers, API vectors and scores of some datasets, by the file that holds them."""
+    files = [path for folder in TABLES for path in sorted((store.root / folder).glob("*.sqlite"))]
+    found = {}
+    for path in files:
+        with _opened(path) as rows:
+            if keys := {key for dataset in datasets for key in rows.keys_about(dataset)}:
+                found[path] = sorted(keys)
+    return found
+
+
+def clear_texts(store: Store, datasets: Sequence[str]) -> None:
+    """Remove the rows and notes of some datasets, and files of which nobody can say what they hold.
+
+    These are copies of damaged databases, whose readable rows were kept elsewhere.
+    """
+    for path, keys in rows_about(store, datasets).items():
+        with _opened(path) as rows:
+            rows.remove(keys)
+    for dataset in datasets:
+        for key in store.notes_about(dataset):
+            store.forget(key)
+    for damaged in store.root.glob("*/*.sqlite.damaged*"):
+        damaged.unlink(missing_ok=True)
+
+
+def unfinished(store: Store) -> list[Path]:
+    """Return the work in progress in a store: of living processes, and what dead ones left of any machine."""
+    return sorted(path for path in store.root.glob("*/*") if is_owner(_owner(path)))
+
+
+def clear_unfinished(store: Store) -> list[str]:
+    """Remove work in progress, unless its process lives on this machine; return what still lives, for messages.
+
+    Processes of other machines and containers cannot be seen: they are taken for dead.
+    """
+    living = []
+    for path in unfinished(store):
+        if lives_here(_owner(path)):
+            living.append(place_of(_owner(path)))
+        elif path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    return sorted(set(living))
+
+
+def _owner(path: Path) -> str:
+    return path.name.removesuffix(".tmp").rpartition(".")[2]
+
+
+def _opened(path: Path) -> Rows:
+    return Rows(path, "cache", TABLES[path.parent.name])

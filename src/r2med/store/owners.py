@@ -6,10 +6,14 @@ import hashlib
 import os
 import platform
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+ABANDONED_SECONDS = 86_400.0
+"""Other machines' work in progress that was not touched for so long is not gone on with."""
 
 
 def process_name() -> str:
@@ -32,10 +36,55 @@ def stale_work(folder: Path, name: str = "") -> Iterator[Path]:
             yield path
 
 
+def abandoned(folder: Path) -> Iterator[Path]:
+    """Yield work in progress of other machines or containers that was not touched for a day: nobody else removes it."""
+    for path in list(folder.iterdir()) if folder.is_dir() else ():
+        owner = path.name.rpartition(".")[2]
+        if is_owner(owner) and _process_here(owner) is None and _idle_seconds(path) > ABANDONED_SECONDS:
+            yield path
+
+
 def is_dead(owner: str) -> bool:
-    """Return whether the process that `process_name()` named is known to be gone; of other machines nothing is."""
+    """Return True if the process that `process_name()` named is known to be gone; of other machines nothing is."""
+    process = _process_here(owner)
+    return process is not None and not _alive(process)
+
+
+def is_owner(name: str) -> bool:
+    """Return True if this is a name that `process_name()` gives."""
+    return re.fullmatch("[^~]+~[0-9]{1,9}~[0-9a-f]{8}", name) is not None
+
+
+def lives_here(owner: str) -> bool:
+    """Return True if the process that `process_name()` named is alive on this machine."""
+    process = _process_here(owner)
+    return process is not None and _alive(process)
+
+
+def place_of(owner: str) -> str:
+    """Return the process and the host that `process_name()` named, for messages."""
     machine, _, process = owner.rpartition("~")[0].rpartition("~")
-    return machine == _machine() and re.fullmatch("[0-9]{1,9}", process) is not None and not _alive(int(process))
+    return f"process {process} on {machine.rpartition('-')[0]}"
+
+
+def _process_here(owner: str) -> int | None:
+    """Return the id of the process that `process_name()` named if it is or was of this machine.
+
+    The hash alone decides: the host's name may have changed since.
+    """
+    machine, _, process = owner.rpartition("~")[0].rpartition("~")
+    known = re.fullmatch("[A-Za-z0-9_-]+", machine) is not None
+    here = known and machine.rpartition("-")[2] == _machine().rpartition("-")[2]
+    return int(process) if here and re.fullmatch("[0-9]{1,9}", process) else None
+
+
+def _idle_seconds(path: Path) -> float:
+    """Return the seconds since anything in a folder was written; 0 if it cannot be read."""
+    try:
+        files = [path, *path.rglob("*")]
+        return time.time() - max(each.lstat().st_mtime for each in files)
+    except OSError:
+        return 0.0
 
 
 @cache

@@ -1,6 +1,8 @@
 """One table of checksummed rows, key → bytes, in SQLite: what all caches of paid or computed answers are kept in.
 
 A row that rotted or was swapped counts as absent and is made again. How a value becomes bytes is for each cache to say.
+A second table has the names of the datasets that each row was made for or read for, so that all rows of a dataset can
+be removed.
 """
 
 from __future__ import annotations
@@ -13,23 +15,37 @@ from pathlib import Path
 from typing import Any
 
 from r2med.store.database import Database, chunks
+from r2med.store.labels import current_datasets
 from r2med.store.salvage import blob_rows
 
 
 class Rows:
     """An open table of rows; use it in a `with`. Any thread may use it, several processes may share the file."""
 
-    def __init__(self, path: Path, noun: str, table: str = "rows", other_tables: Sequence[str] = ()) -> None:
-        """Open or create the file.
+    def __init__(
+        self,
+        path: Path,
+        noun: str,
+        table: str = "rows",
+        other_tables: Sequence[str] = (),
+        *,
+        private: bool = True,
+    ) -> None:
+        """Open or create the file; rows that are put or found get the labels that are current now.
 
         `noun` is what messages call it. `other_tables` are statements that create tables of passing things, such as
-        leases, in the same file: `database` gives access to them, and salvaging does not keep their rows.
+        leases, in the same file: `database` gives access to them, and salvaging does not keep their rows. Only its
+        owner can read a private file.
         """
         self._table = table
+        # Rows are put by threads of backends, too, which do not know what their caller is at.
+        self._datasets = [name.encode() for name in current_datasets()]
         create = (
-            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)"
+            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",
+            f"CREATE TABLE IF NOT EXISTS {table}_labels (key BLOB NOT NULL, dataset BLOB NOT NULL, "
+            "checksum BLOB NOT NULL, PRIMARY KEY (key, dataset))",
         )
-        self.database = Database(path, noun, [create, *other_tables], self._rescue)
+        self.database = Database(path, noun, [*create, *other_tables], self._rescue, private=private)
 
     def __enter__(self) -> Rows:
         return self
@@ -47,7 +63,17 @@ class Rows:
                 values.update({key: value for key, value, checksum in rows if _is_sound(key, value, checksum)})
             return values
 
-        return self.database.read(select)
+        values = self.database.read(select)
+        if unlabelled := self._unlabelled(values):
+            self.database.write(lambda sql: self._label(sql, unlabelled), durable=False)
+        return values
+
+    def keys_about(self, dataset: str) -> list[bytes]:
+        """Return the keys of the rows that were made for a dataset or read for it."""
+        statement = (
+            f"SELECT key FROM {self._table} WHERE key IN (SELECT key FROM {self._table}_labels WHERE dataset = ?)"
+        )
+        return self.database.read(lambda sql: [key for (key,) in sql.execute(statement, (dataset.encode(),))])
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield every row that is sound."""
@@ -55,9 +81,14 @@ class Rows:
         return ((key, value) for key, value, checksum in rows if _is_sound(key, value, checksum))
 
     def remove(self, keys: Sequence[bytes]) -> None:
-        """Remove some rows, all or none."""
-        statement = f"DELETE FROM {self._table} WHERE key = ?"
-        self.database.write(lambda sql: sql.executemany(statement, [(key,) for key in keys]))
+        """Remove some rows, all or none; no byte of them stays in the file."""
+
+        def delete(sql: sqlite3.Connection) -> None:
+            for table in (self._table, f"{self._table}_labels"):
+                sql.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in keys])
+
+        self.database.write(delete)
+        self.database.scrub()
 
     def put(self, rows: Mapping[bytes, bytes], durable: bool = True) -> None:
         """Keep some rows, all or none; they are on the disk when this returns.
@@ -68,10 +99,32 @@ class Rows:
 
     def _insert(self, sql: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
         statement = f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)"
+        rows = list(rows)
         sql.executemany(statement, ((key, value, _checksum(key, value)) for key, value in rows))
+        self._label(sql, [(key, name) for key, _ in rows for name in self._datasets])
+
+    def _unlabelled(self, keys: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
+        """Return the pairs of key and dataset's name, of those that are current, that are not noted yet."""
+        wanted = {(key, name) for key in keys for name in self._datasets}
+
+        def select(sql: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
+            noted: set[tuple[bytes, bytes]] = set()
+            for marks, part in chunks(list({key for key, _ in wanted})):
+                noted |= {*sql.execute(f"SELECT key, dataset FROM {self._table}_labels WHERE key IN ({marks})", part)}
+            return noted
+
+        return sorted(wanted - self.database.read(select)) if wanted else []
+
+    def _label(self, sql: sqlite3.Connection, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        statement = f"INSERT OR IGNORE INTO {self._table}_labels VALUES (?, ?, ?)"
+        sql.executemany(statement, ((key, name, _label_checksum(key, name)) for key, name in pairs))
 
     def _rescue(self, sql: sqlite3.Connection, damaged: Path) -> int:
-        self._insert(sql, _sound_rows(damaged))
+        for columns in blob_rows(damaged):
+            if len(columns) == 3 and _is_sound(*columns):
+                self._insert(sql, [(columns[0], columns[1])])
+            elif len(columns) == 3 and _label_checksum(*columns[:2]) == columns[2]:
+                self._label(sql, [(columns[0], columns[1])])
         (count,) = sql.execute(f"SELECT count(*) FROM {self._table}").fetchone()
         return int(count)
 
@@ -88,14 +141,12 @@ def count_rows(path: Path) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-def _sound_rows(damaged: Path) -> Iterator[tuple[bytes, bytes]]:
-    for columns in blob_rows(damaged):
-        if len(columns) == 3 and _is_sound(*columns):
-            yield columns[0], columns[1]
-
-
 def _checksum(key: bytes, value: bytes) -> bytes:
     return hashlib.sha256(key + value).digest()[:16]
+
+
+def _label_checksum(key: bytes, dataset: bytes) -> bytes:
+    return hashlib.sha256(b"label\0" + key + dataset).digest()[:16]
 
 
 def _is_sound(key: object, value: object, checksum: object) -> bool:

@@ -25,7 +25,7 @@ from r2med.retrieve.run import Run
 from r2med.setup import Setup
 from r2med.spec import ARROW, Call, encoded
 from r2med.stages import Stage
-from r2med.store import LiveStore, Store
+from r2med.store import LiveStore, Store, about
 from r2med.system.composing import Calls, printed, read
 
 log = logging.getLogger("r2med")
@@ -132,14 +132,18 @@ class System:
         """Return the queries as they will be searched; this is where an LLM is asked."""
         if self._expander is None:
             return Expansion(tuple(SearchQuery(query) for query in dataset.queries))
-        expansion = self._expander.expand(dataset, store)
+        with about(dataset=dataset.name):
+            expansion = self._expander.expand(dataset, store)
         _log(expansion.notices, store)
         return expansion
 
     @_offline_if_asked
     def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
         """Search a dataset and rerank. What was searched, scored or answered before is read back."""
-        expansion = expansion or self.expand(dataset, store)
+        with about(dataset=dataset.name):
+            return self._run(dataset, store, k, expansion or self.expand(dataset, store))
+
+    def _run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion) -> Outcome:
         wide = self._searched_depth(k)
         searched = cached_search(self._retriever, dataset, expansion.queries, wide, store, timed=True)
         run, reranked = searched.run, []
@@ -157,10 +161,11 @@ class System:
         """Return how near the searches of a stage come to exact ones, by its kind; nothing where they are exact."""
         last = Search(self._retriever, dataset, tuple(expansion.queries), self._searched_depth(k))
         searches = {"expand": expansion.searches, "retrieve": (last,)}
-        return {
-            kind: tuple(each for search in made for each in search.approximations(store))
-            for kind, made in searches.items()
-        }
+        with about(dataset=dataset.name):
+            return {
+                kind: tuple(each for search in made for each in search.approximations(store))
+                for kind, made in searches.items()
+            }
 
     def _searched_depth(self, k: int) -> int:
         """Return how many are retrieved: a reranker sees what it looks at, even if fewer are wanted in the end."""
@@ -195,8 +200,9 @@ class System:
         live = LiveStore.of(store)
         # No question is to wait for weights that another system's pushed out.
         system = replace(self, setup=replace(self.setup, store=live, models_kept=MODELS_KEPT))
-        system.check([dataset])
-        system._warm_up(dataset, live)
+        with about(dataset=dataset.name):
+            system.check([dataset])
+            system._warm_up(dataset, live)
         return LiveSystem(system, dataset, live)
 
     def _warm_up(self, dataset: Dataset, store: LiveStore) -> None:

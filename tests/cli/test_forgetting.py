@@ -1,0 +1,140 @@
+"""Patients' texts can be removed: after `cache clear --dataset` no text of the dataset is left in the store."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from r2med.llm.chat import RawAnswer
+from r2med.llm.journal import Journal, journal_file
+from r2med.store import about, default_store
+from r2med.store.owners import process_name
+from support.fork_server import Command
+from support.serving import serving
+from support.tiny_rerankers import xlm_roberta
+
+PLANTED = ("zorbluxnote", "quibzanquery", "vorpleasked", "wimpeldiag")
+"""Words of a document, of a query, of a question that is asked by hand, and of another document."""
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    """Write notes and questions, with planted words in both."""
+    notes, questions = tmp_path / "notes.csv", tmp_path / "questions.csv"
+    with notes.open("w", newline="", encoding="utf-8") as file:
+        rows = [[f"n{i}", f"A patient with fever number {i} and a cough since the week before."] for i in range(12)]
+        rows[3][1] += f" Mrs {PLANTED[0]} was seen by the ward."
+        rows[4][1] += f" The diagnosis was {PLANTED[3]} disease."
+        csv.writer(file).writerows([["id", "text"], *rows])
+    with questions.open("w", newline="", encoding="utf-8") as file:
+        asked = [[f"Which patient has fever number {i} and {PLANTED[1]} signs?", f"n{i}"] for i in range(8)]
+        csv.writer(file).writerows([["question", "relevant"], *asked])
+    return notes, questions
+
+
+def files_with(folder: Path, words: tuple[str, ...] = PLANTED) -> set[str]:
+    """Return the files of a folder that hold one of these words, and the words."""
+    return {
+        f"{path.relative_to(folder)}: {word}"
+        for path in folder.rglob("*")
+        if path.is_file()
+        for word in words
+        if word.encode() in path.read_bytes().lower()
+    }
+
+
+def succeed(r2med: Command, *words: object) -> str:
+    done = r2med(*map(str, words))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_no_text_of_a_cleared_dataset_is_left_in_the_store(
+    r2med: Command, chat_server, tables: tuple[Path, Path], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    asked = ("--base-url", chat_server.address)
+    reranker = xlm_roberta(tmp_path / "reranker")
+    said = succeed(r2med, "import", *tables, "-o", "ward", "--yes")
+    assert "r2med cache clear --dataset ward --yes" in said
+    assert files_with(home)
+    succeed(r2med, "data", "check", "ward")
+    systems = ("bm25", "minilm", "rm3 → bm25", f"bm25 → path:{reranker}@5")
+    succeed(r2med, "run", *systems, "--data", "ward")
+    succeed(r2med, "run", "hyde(org/m) → bm25", "lamer(org/m) → minilm", "--data", "ward", *asked)
+    succeed(r2med, "run", "bm25 → groupwise(org/m)@5", "--data", "ward", *asked)
+    succeed(r2med, "search", "ward", f"who has {PLANTED[2]}", "--system", "hyde(org/m) → bm25", *asked)
+    succeed(r2med, "advise", "ward", "--model", "minilm", "--out", "advice")
+    succeed(r2med, "board", "--data", "ward", "-o", "board")
+    with serving("ward", "--system", "hyde(org/m) → bm25", *asked, R2MED_HOME=home, cwd=tmp_path) as server:
+        answer = server.client().post("/retrieve", json={"queries": [PLANTED[2]], "topk": 3})
+        assert answer.status_code == 200
+        server.stop()
+    assert any("journal/" in file for file in files_with(home)), "the LLM's answers quote the notes"
+    assert "answers of LLMs" in succeed(r2med, "cache", "clear", "--dataset", "ward")
+    assert files_with(home), "without --yes nothing is removed"
+    succeed(r2med, "cache", "clear", "--dataset", "ward", "--yes")
+    assert files_with(home) == set()
+    assert succeed(r2med, "run", "bm25", "--data", "ward", "--fresh")
+
+
+def test_a_dataset_with_the_corpus_of_another_is_cleared_under_either_name(
+    r2med: Command, tables: tuple[Path, Path], home: Path
+) -> None:
+    for folder in ("first", "second"):
+        succeed(r2med, "import", *tables, "-o", folder, "--yes")
+        succeed(r2med, "run", "bm25", "--data", folder)
+    succeed(r2med, "cache", "clear", "--dataset", "./second", "--yes")
+    assert files_with(home) == set()
+
+
+def test_answers_go_with_every_dataset_that_asked_for_them_and_stay_for_others(home: Path) -> None:
+    from r2med.store.holdings import clear_texts
+
+    store = default_store()
+    keys = [bytes([number]) * 16 for number in range(3)]
+    for dataset, key, text in (("a", keys[0], "only a"), ("b", keys[1], "both"), ("b", keys[2], "only b")):
+        with about(dataset=dataset), Journal(journal_file(store)) as journal:
+            journal.put(key, "gpt4", RawAnswer(text))
+    with about(dataset="a"), Journal(journal_file(store)) as journal:
+        assert set(journal.get(keys[:2])) == set(keys[:2])
+    clear_texts(store, ["a"])
+    with Journal(journal_file(store)) as journal:
+        assert set(journal.get(keys)) == {keys[2]}
+    assert not files_with(home, ("only a", "both"))
+    assert files_with(home, ("only b",))
+
+
+def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Command, home: Path) -> None:
+    machine, process, rest = process_name().split("~")
+    left = [home / "scratch" / f"{machine[:-8]}00000000~{process}~{rest}", home / "corpus" / f"k.{machine}0~1~{rest}"]
+    for folder in left:
+        folder.mkdir(parents=True)
+        (folder / "documents.arrow").write_text(PLANTED[0])
+    mine = home / "scratch" / process_name()
+    mine.mkdir()
+    said = succeed(r2med, "cache", "clear", "--all", "--yes")
+    assert "2 unfinished" not in said and "3 unfinished pieces of work" in said and "still at work" in said
+    assert not any(folder.exists() for folder in left) and mine.exists()
+
+
+def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Path, Path], home: Path) -> None:
+    succeed(r2med, "import", *tables, "-o", "ward", "--yes")
+    succeed(r2med, "run", "bm25", "--data", "ward")
+    with about(dataset="ward"), Journal(journal_file(default_store())) as journal:
+        journal.put(b"k" * 16, "gpt4", RawAnswer("text"))
+    open_to_others = [path for path in (home, *home.rglob("*")) if path.stat().st_mode & 0o077]
+    assert open_to_others == []
+
+
+def test_an_agents_answers_are_of_the_corpus_that_it_searches_too(tmp_path: Path) -> None:
+    from r2med.agents.sources import LocalSearch
+    from r2med.retrieve.bm25 import BM25
+    from r2med.store.labels import current_datasets
+
+    with about(dataset="ward"), LocalSearch(BM25(), "demo/Biology").labels():
+        assert current_datasets() == ("demo/Biology", "ward")
