@@ -35,7 +35,7 @@ def imported(folder: Path, *files: Path, **named: Any) -> dict[str, list[dict[st
     plan_import(files, **named).write(folder)
     return {
         file.stem: [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        for file in folder.iterdir()
+        for file in folder.glob("[!.]*")
     }
 
 

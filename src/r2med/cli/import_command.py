@@ -91,6 +91,9 @@ def tables(
             show_default=False,
         ),
     ] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Replace the dataset in a folder that an earlier import wrote.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether the columns are right.")] = False,
 ) -> None:
     """Make a dataset of tables of your own: documents, and if there are some, questions and judgements."""
@@ -98,11 +101,13 @@ def tables(
 
     from r2med.cli.terminal_text import printable
     from r2med.data.check import check
+    from r2med.data.imported_folder import require_imported
     from r2med.data.importing import plan_import, require_new
     from r2med.errors import UserError
     from r2med.store import default_store
 
-    require_new(out)
+    if not (update and require_imported(out)):
+        require_new(out)
     plan = plan_import(
         files,
         header=header,
@@ -121,16 +126,16 @@ def tables(
     asked = not yes and sys.stdin.isatty() and sys.stdout.isatty()
     if asked and not typer.confirm("Is that right?", default=True):
         raise UserError("nothing was written: name the columns, as in --id COLUMN --text COLUMN (r2med import --help)")
-    plan.write(out)
+    plan.write(out, update=update)
     problems = check(out)
     for line in (*problems.lines(), *(f"note: {notice}" for notice in problems.notices)):
         print(printable(line))
     folder = shlex.quote(str(out))
     judged = (out / "qrels.jsonl").is_file()
     following = f"r2med run bm25 --data {folder}" if judged else f"r2med search {folder} 'a question'"
-    print(f"{printable(str(out))} is written. Next: {printable(following)}")
     clearing = f"r2med cache clear --dataset {folder} --yes"
     print(printable(f"The cache holds a copy of its texts ({default_store().root}). To remove it: {clearing}"))
+    print(f"{printable(str(out))} is written. Next: {printable(following)}")
     if problems.problems:
         raise typer.Exit(2)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from r2med.data.columns import Kind, Named, Part, guess_parts
 from r2med.data.imported_documents import ImportedDocuments, read_documents
+from r2med.data.imported_folder import replace_folder, require_imported, write_mark
 from r2med.data.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.imported_questions import ImportedQuestions, read_questions
 from r2med.data.table import Reading
@@ -50,9 +51,14 @@ class Import:
         """How many judgements say that a document is relevant."""
         return sum(grade > 0 for grade in self._judged.grades.values())
 
-    def write(self, folder: Path) -> None:
-        """Write the folder under its name. Raises UserError if it is there already, or a cell makes no sense."""
-        require_new(folder)
+    def write(self, folder: Path, *, update: bool = False) -> None:
+        """Write the folder under its name. Raises UserError if it is there already, or a cell makes no sense.
+
+        With `update`, a folder that an import wrote is replaced.
+        """
+        imported = require_imported(folder) if update else []
+        if not imported:
+            require_new(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = folder.with_name(f".{folder.name}.{process_name()}.tmp")
         try:
@@ -60,7 +66,11 @@ class Import:
                 # A file without rows would be a fault; one that is not there says that there are none yet.
                 if (first := next(rows, None)) is not None:
                     write_atomically(scratch / f"{name}.jsonl", map(_line, chain((first,), rows)))
-            _take_name(scratch, folder)
+            write_mark(scratch)
+            if imported:
+                replace_folder(folder, scratch, imported)
+            else:
+                _take_name(scratch, folder)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         sync(folder.parent)
@@ -96,7 +106,7 @@ class Import:
 def require_new(folder: Path) -> None:
     """Raise UserError if something is in the place of a folder that is to be written."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is there already: name another folder, or remove it first")
+        raise UserError(f"{folder} is there already: name another folder, or replace it with --update")
 
 
 def _take_name(scratch: Path, folder: Path) -> None:

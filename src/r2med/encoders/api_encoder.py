@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class ApiEncoder:
     Nothing is sent and no key is needed until a text is not in the cache. Answers that were paid for are used even
     by a run that starts over: they depend on nothing that is made here.
     """
+
+    keeps_vectors: ClassVar[bool] = True
+    """One text costs one request, however often the corpus around it changes."""
 
     def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: Store | None = None) -> None:
         if card.loader not in PROVIDERS:

@@ -123,7 +123,7 @@ class DenseRetriever:
             load_faiss()  # if it is missing, that is told before hours of encoding
         encoder = self.encoder(dataset, store)
         with about(dataset=dataset.name, model=self.stage.name):
-            embeddings = embed_corpus(dataset.corpus, encoder, store, self.setup.engine)
+            embeddings = embed_corpus(dataset.corpus, encoder, store, self.setup.engine, reuse=_may_change(dataset))
             segments = (
                 build_segments(embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.setup.memory)
                 if kind
@@ -149,6 +149,11 @@ class DenseRetriever:
             meta = store.make("recall", key, build).meta
         measured = meta["recall"], meta["sample"], meta["measured"]
         return (Approximation(str(self.stage), kind.name, asdict(kind), *measured),)
+
+
+def _may_change(dataset: Dataset) -> bool:
+    """Return True for a dataset of the user's own; one of the hub is what it is, and is encoded whole."""
+    return dataset.card is None or dataset.card.hub is None
 
 
 _TURN = threading.Lock()

@@ -7,6 +7,11 @@ depend on leaves every shard valid.
 An encoder sorts a shard's texts by length and finishes them batch by batch. What is finished is kept in parts, every
 minute, each with the positions of its texts. A run that goes on encodes the other texts, in the very batches in which
 an undisturbed run would have encoded them.
+
+Where a dataset of the user's own changed, texts that an earlier version had keep their vectors, and only new texts are
+encoded. A vector is then that of another batch: its last bits may differ from those that encoding the whole corpus
+would give. Datasets of the benchmark are always encoded whole, so that their numbers depend on nothing else that is in
+the store; so is everything in a run that starts over.
 """
 
 from __future__ import annotations
@@ -14,13 +19,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from r2med.cost import Cost, total
 from r2med.data.corpus import Corpus
@@ -37,6 +43,7 @@ from r2med.encoders.encoder import (
 from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.errors import UserError
+from r2med.retrieve.dense.earlier_vectors import EarlierVectors, text_digests
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import allow_open_files, write_array
 
@@ -82,6 +89,8 @@ class TextShard:
     texts: Corpus | tuple[str, ...]
     start: int = 0
     """The row of the first, if they are documents."""
+    corpus: str = ""
+    """The fingerprint of the corpus, if they are documents."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -127,11 +136,20 @@ class EncodeShard(Work[TextShard, Artefact]):
         encoded = _kept_encoded(self.encoder, shard, self.role, store, self.reporter)
         write_array(folder / "vectors.npy", encoded.vectors)
         zeros = int((~encoded.vectors.any(axis=1)).sum())
-        return {"start": shard.start, "cost": encoded.cost.as_dict(), "zeros": zeros}
+        meta = {"start": shard.start, "cost": encoded.cost.as_dict(), "zeros": zeros}
+        if not shard.corpus:
+            return meta
+        write_array(folder / "digests.npy", text_digests(shard.read()))
+        return {**meta, "encoder": digest(self.described), "corpus": shard.corpus}
 
 
-def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store, engine: Engine = THREADS) -> Embeddings:
-    """Return the vectors of every document, encoding the shards that the store does not have."""
+def embed_corpus(
+    corpus: Corpus, encoder: Encoder, store: Store, engine: Engine = THREADS, *, reuse: bool = False
+) -> Embeddings:
+    """Return the vectors of every document, encoding the shards that the store does not have.
+
+    With `reuse`, texts that another corpus has had encoded by the same encoder keep the vectors that they got there.
+    """
     described = encoder.describe("document")
     starts = range(0, len(corpus), SHARD)
     keys = {start: digest([VERSION, described, corpus.fingerprint, start, SHARD]) for start in starts}
@@ -142,9 +160,12 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store, engine: Engine 
     )
     reporter = Reporter("documents", len(corpus), before=known)
     work = EncodeShard("vectors", "document", encoder, described, reporter)
-    texts = (TextShard(keys[start], corpus.part(start, start + SHARD), start) for start in missing)
+    texts = (TextShard(keys[start], corpus.part(start, start + SHARD), start, corpus.fingerprint) for start in missing)
     done = len(corpus) - sum(min(SHARD, len(corpus) - start) for start in missing)
-    for shard, artefact in engine.map(work, texts, store, work.needs):
+    # An encoder behind an API keeps the vector of every text itself.
+    reuse = reuse and bool(missing) and not getattr(encoder, "keeps_vectors", False)
+    earlier = EarlierVectors.find(store, digest(described), corpus.fingerprint) if reuse else None
+    for shard, artefact in _mapped(engine, work, texts, store, earlier):
         shards[shard.start] = artefact
         done += len(shard)
         reporter.reach(done)
@@ -154,6 +175,38 @@ def embed_corpus(corpus: Corpus, encoder: Encoder, store: Store, engine: Engine 
         raise UserError(f"the model returned vectors of different lengths, {sorted(sizes)}: is it one model?")
     _report_zeros(made, len(corpus), "documents")
     return Embeddings(made, total(Cost.from_dict(shard.meta["cost"]) for shard in made))
+
+
+def _mapped(
+    engine: Engine, work: EncodeShard, shards: Iterable[TextShard], store: Store, earlier: EarlierVectors | None
+) -> Iterator[tuple[TextShard, Artefact]]:
+    """Yield each shard with its vectors; where all of its texts have some already, nothing is asked of the engine."""
+    if earlier is None:
+        yield from engine.map(work, shards, store, work.needs)
+        return
+    complete: list[tuple[TextShard, Artefact]] = []
+
+    def unfinished() -> Iterator[TextShard]:
+        for shard in shards:
+            if _take_over(shard, earlier, store):
+                complete.append((shard, work(shard, store)))
+            else:
+                yield shard
+
+    for shard, artefact in engine.map(work, unfinished(), store, work.needs):
+        PartialVectors(store, shard.key).discard()  # a node without this store did without them
+        yield shard, artefact
+        yield from complete
+        complete.clear()
+    yield from complete
+
+
+def _take_over(shard: TextShard, earlier: EarlierVectors, store: Store) -> bool:
+    """Keep the vectors that texts of a shard have already as a finished part of it; return True if all have some."""
+    parts = PartialVectors(store, shard.key)
+    if not len(parts) and (known := earlier.take(shard.read())) is not None:
+        parts.keep(known.positions, known.vectors, known.cost)
+    return not PartialVectors(store, shard.key).missing(len(shard))
 
 
 def embed_texts(
@@ -256,6 +309,12 @@ class PartialVectors:
         cost = sum((encoded.cost for _, encoded in self._waiting), Cost(seconds=seconds, encoder_seconds=seconds))
         positions = np.concatenate([np.asarray(positions, dtype=np.int64) for positions, _ in self._waiting])
         vectors = np.concatenate([encoded.vectors for _, encoded in self._waiting])
+        self.keep(positions, vectors, cost)
+        self._waiting.clear()
+        self._written = now
+
+    def keep(self, positions: npt.NDArray[np.int64], vectors: Vectors, cost: Cost) -> None:
+        """Write a finished part."""
 
         def build(folder: Path) -> dict[str, Any]:
             write_array(folder / "positions.npy", positions)
@@ -263,8 +322,6 @@ class PartialVectors:
             return {"cost": cost.as_dict()}
 
         self._parts.append(self._store.make(PARTS, self._name(len(self._parts)), build))
-        self._waiting.clear()
-        self._written = now
 
     def joined(self, count: int, missing: Sequence[int], encoded: Encoded) -> Encoded:
         """Return the vectors of so many texts: those of earlier runs, and those of the texts that were missing."""

@@ -1,0 +1,78 @@
+"""The folder that an import wrote: known by a mark, and replaced by a newer import as a whole or not at all."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from r2med.errors import UserError
+from r2med.store.files import sha256, write_atomically
+
+MARK = ".r2med-import.json"
+"""The file that names what an import wrote, with digests."""
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def write_mark(folder: Path) -> None:
+    """Note which files of a new folder an import wrote."""
+    files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
+    write_atomically(folder / MARK, json.dumps({"files": files}).encode())
+
+
+def require_imported(folder: Path) -> list[str]:
+    """Return the names of the files that an import wrote into a folder; none if there is no folder yet.
+
+    Raises UserError if no import made the folder, or somebody changed its files since.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return []
+    try:
+        files: dict[str, str] = dict(json.loads((folder / MARK).read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{folder} was not made by r2med import, and is not replaced: name another folder") from None
+    for name, expected in files.items():
+        if not (folder / name).is_file() or sha256(folder / name) != expected:
+            raise UserError(
+                f"{folder / name} was changed since it was imported, and is not replaced: import into another folder"
+            )
+    return list(files)
+
+
+def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:
+    """Put a new folder in the place of one that an import wrote; other files in it, such as a card, stay.
+
+    Raises UserError if the new one lacks a file that the old one has. `new` then holds what was replaced.
+    """
+    written = {MARK, *imported}
+    if lost := sorted(name for name in written if (folder / name).exists() and not (new / name).exists()):
+        raise UserError(
+            f"{folder} has {', '.join(lost)}, but the files named now hold nothing for it: name all files that the "
+            "dataset is made of"
+        )
+    for path in folder.iterdir():
+        if path.name in written:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, new / path.name, symlinks=True)
+        else:
+            shutil.copy2(path, new / path.name, follow_symlinks=False)
+    _exchange(folder, new)
+
+
+def _exchange(folder: Path, other: Path) -> None:
+    """Swap two folders at once where the system can; else one after the other."""
+    if sys.platform == "linux":
+        rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        names = os.fsencode(folder), os.fsencode(other)
+        if rename and rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
+            return
+    aside = other.with_name(f"{other.name}.old")
+    folder.rename(aside)
+    other.rename(folder)
+    aside.rename(other)

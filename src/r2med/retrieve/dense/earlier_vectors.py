@@ -1,0 +1,127 @@
+"""Vectors of texts that another corpus had, such as an earlier version of this one: found by digests of the texts.
+
+Each shard of vectors has the digests of its texts beside it. Looking them up takes 16 bytes of memory for each earlier
+document, and at most `MAX_DOCUMENTS` are looked at, the newest first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.cost import Cost, total
+from r2med.encoders.encoder import Vectors
+from r2med.store import Artefact, Store
+from r2med.store.artefacts import MANIFEST
+
+MAX_DOCUMENTS = 10_000_000
+"""Earlier documents that are looked up in memory."""
+
+Digests = npt.NDArray[np.uint64]
+"""Two numbers for each text: the first 16 bytes of its SHA-256."""
+
+
+def text_digests(texts: Iterable[str]) -> Digests:
+    """Return the digests of texts; lone surrogates, which have no UTF-8, count as they are."""
+    hashes = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16] for text in texts)
+    return np.frombuffer(b"".join(hashes), dtype="<u8").reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class KnownVectors:
+    """Vectors that need not be computed: positions of texts, their vectors, and what these took when they were made."""
+
+    positions: npt.NDArray[np.int64]
+    vectors: Vectors
+    cost: Cost
+
+
+class EarlierVectors:
+    """The vectors of other corpora by one encoder."""
+
+    def __init__(self, shards: Sequence[Artefact]) -> None:
+        self._shards = shards
+        firsts = [np.array(shard.array("digests")[:, 0]) for shard in shards]
+        self._starts = np.cumsum([0, *map(len, firsts)])
+        joined = np.concatenate(firsts)
+        self._order = np.argsort(joined, kind="stable")
+        self._sorted = joined[self._order]
+
+    @classmethod
+    def find(cls, store: Store, encoder: str, corpus: str) -> EarlierVectors | None:
+        """Return the vectors of an encoder, by the digest of its description, for all corpora but one.
+
+        A corpus is left out by its fingerprint: what a run that died encoded of it is found by its key.
+        """
+        shards, documents = [], 0
+        for path in _newest_first((store.root / "vectors").glob(f"*/{MANIFEST}")):
+            meta = _meta(path)
+            if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
+                continue
+            if (shard := store.get("vectors", path.parent.name)) is None:
+                continue
+            documents += len(shard.array("digests"))
+            if documents > MAX_DOCUMENTS:
+                break
+            shards.append(shard)
+        return cls(shards) if shards else None
+
+    def take(self, texts: Sequence[str]) -> KnownVectors | None:
+        """Return the vectors of those texts that are known; None if none is."""
+        digests = text_digests(texts)
+        at = np.minimum(np.searchsorted(self._sorted, digests[:, 0]), len(self._sorted) - 1)
+        found = np.flatnonzero(self._sorted[at] == digests[:, 0])
+        rows = self._order[at[found]]
+        numbers = np.searchsorted(self._starts, rows, side="right") - 1
+        parts = []
+        for number in np.unique(numbers):
+            positions, own = found[numbers == number], rows[numbers == number] - self._starts[number]
+            parts.append(_known(self._shards[number], own, positions, digests))
+        parts = [part for part in parts if len(part.positions)]
+        if not parts:
+            return None
+        positions = np.concatenate([part.positions for part in parts])
+        vectors = np.concatenate([part.vectors for part in parts])
+        return KnownVectors(positions, vectors, total(part.cost for part in parts))
+
+
+def _known(
+    shard: Artefact, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64], digests: Digests
+) -> KnownVectors:
+    """Return the vectors of rows of a shard, without those whose texts have only half of a digest in common."""
+    same = shard.array("digests")[rows, 1] == digests[positions, 1]
+    share = float(same.sum()) / len(shard.array("digests"))
+    cost = Cost.from_dict(shard.meta["cost"])
+    return KnownVectors(positions[same], np.array(shard.array("vectors")[rows[same]]), _share(cost, share))
+
+
+def _share(cost: Cost, share: float) -> Cost:
+    return Cost(
+        seconds=cost.seconds * share,
+        encoder_seconds=cost.encoder_seconds * share,
+        texts=round(cost.texts * share),
+        tokens=round(cost.tokens * share),
+        cut=round(cost.cut * share),
+        dollars=cost.dollars * share,
+        unpriced=round(cost.unpriced * share),
+    )
+
+
+def _newest_first(manifests: Iterable[Path]) -> list[Path]:
+    finished = [path for path in manifests if "~" not in path.parent.name]
+    return sorted(finished, key=lambda path: (-path.stat().st_mtime_ns, path.parent.name))
+
+
+def _meta(manifest: Path) -> dict[str, Any]:
+    try:
+        meta: dict[str, Any] = json.loads(manifest.read_bytes())["meta"]
+    except (OSError, ValueError, KeyError, TypeError):  # damaged: it is made again when its own corpus is searched
+        return {}
+    return meta if isinstance(meta, dict) else {}

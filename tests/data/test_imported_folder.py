@@ -1,0 +1,69 @@
+"""`import --update`: the dataset in a folder that an import made is replaced whole; any other folder is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from r2med.data.importing import plan_import
+from r2med.errors import UserError
+
+
+def notes(folder: Path, count: int) -> Path:
+    file = folder / "notes.csv"
+    rows = [f"n{i},A note about patient number {i} and what ailed them." for i in range(count)]
+    file.write_text("\n".join(["id,text", *rows, ""]))
+    return file
+
+
+def questions(folder: Path) -> Path:
+    file = folder / "questions.csv"
+    file.write_text("question,relevant\nWhat ailed patient number 1 last week?,n1\nWho was patient number 2?,n2\n")
+    return file
+
+
+def documents(folder: Path) -> int:
+    return (folder / "corpus.jsonl").read_text().count("\n")
+
+
+def test_a_newer_import_replaces_the_dataset_and_keeps_other_files(tmp_path: Path) -> None:
+    folder = tmp_path / "ward"
+    plan_import([notes(tmp_path, 3), questions(tmp_path)]).write(folder, update=True)  # there is nothing yet
+    (folder / "card.toml").write_text('like = "MedQA-Diag"\n')
+    (folder / "hyde").mkdir()
+    (folder / "hyde" / "texts.jsonl").write_text("{}\n")
+    plan_import([notes(tmp_path, 4), questions(tmp_path)]).write(folder, update=True)
+    assert documents(folder) == 4
+    assert (folder / "card.toml").exists() and (folder / "hyde" / "texts.jsonl").exists()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
+    plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
+    with pytest.raises(UserError, match=r"is there already: .* --update"):
+        plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward")
+
+
+def test_a_folder_that_no_import_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "corpus.jsonl").write_text("mine\n")
+    with pytest.raises(UserError, match="was not made by r2med import"):
+        plan_import([notes(tmp_path, 3)]).write(tmp_path / "thesis", update=True)
+    assert (tmp_path / "thesis" / "corpus.jsonl").read_text() == "mine\n"
+
+
+def test_files_that_were_changed_by_hand_are_not_replaced(tmp_path: Path) -> None:
+    plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
+    (tmp_path / "ward" / "corpus.jsonl").write_text('{"id": "n1", "text": "corrected by hand"}\n')
+    with pytest.raises(UserError, match="was changed since it was imported"):
+        plan_import([notes(tmp_path, 4)]).write(tmp_path / "ward", update=True)
+    assert documents(tmp_path / "ward") == 1
+
+
+def test_questions_are_not_lost_when_only_notes_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "ward"
+    plan_import([notes(tmp_path, 3), questions(tmp_path)]).write(folder)
+    with pytest.raises(UserError, match=r"has qrels\.jsonl, query\.jsonl, but the files named now hold nothing"):
+        plan_import([notes(tmp_path, 4)]).write(folder, update=True)
+    assert documents(folder) == 3
