@@ -4,6 +4,7 @@ import pytest
 
 from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
+from r2med.engine.work import Threads
 from r2med.expand.expansion import Expander
 from r2med.expand.generate import Asked, Generated, open_prompts
 from r2med.expand.method_cards import METHODS
@@ -12,6 +13,7 @@ from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.prompts.fitting import NO_PASSAGES
 from r2med.retrieve.bm25 import BM25
+from r2med.setup import Setup
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -296,3 +298,9 @@ def test_the_demo_expands_by_every_method(store):
         expansion, llm = expand(load("demo/IIYi-Clinical"), store, method=method)
         assert (len(expansion.queries), expansion.failures, len(llm.asked)) == (8, 0, 8)
         assert all("diagnos" in prompt for prompt in llm.prompts)
+
+
+def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(store):
+    engine = Threads()
+    opened = Generated(name="lamer", llm="gpt4").open(Setup(store=store, memory=123_456_789, engine=engine))
+    assert (opened.first.memory, opened.first.engine) == (123_456_789, engine)

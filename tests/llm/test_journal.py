@@ -189,6 +189,17 @@ def test_a_lease_is_its_owners_while_it_lives_whatever_the_clocks_say(
             assert theirs.take([b"k"]) == [b"k"], "given back"
 
 
+@pytest.mark.usefixtures("brief_leases")
+def test_who_is_waited_for_and_how_long_is_said(server: Server, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    chat, [request] = opened(server, home), numbered(1)
+    lease = (journal.key_of(chat._identity(), request), "old-laptop-00000000~4711~0123abcd")
+    with Journal(journal_file(Store(home))) as another:
+        another._rows.database.write(lambda sql: sql.execute("INSERT INTO heartbeats VALUES (?, ?, 0)", lease))
+    with caplog.at_level("INFO", "r2med"):
+        texts(chat.complete([request]))
+    assert "waiting for 1 answers that process 4711 on old-laptop asked for; if it is gone" in caplog.text
+
+
 def test_a_lease_without_a_sign_of_life_becomes_anybodys(
     home: Path, brief_leases: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

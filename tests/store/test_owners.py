@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.store.owners import is_dead, process_name, stale, stale_work
+from r2med.store.owners import abandoned, is_dead, process_name, stale, stale_work
 
 NAME = "import os; from r2med.store.owners import process_name; print(process_name())"
 
@@ -53,3 +53,21 @@ def test_only_what_the_dead_left_is_stale(tmp_path: Path) -> None:
     assert sorted(path.name for path in stale_work(tmp_path)) == [f"key.{dead}", f"key2.{dead}"]
     assert [path.name for path in stale_work(tmp_path, "key")] == [f"key.{dead}"]
     assert list(stale(tmp_path / "nowhere")) == list(stale_work(tmp_path / "nowhere")) == []
+
+
+def test_a_process_that_ended_before_the_host_was_renamed_is_dead() -> None:
+    machine, _, rest = name_of_a_dead_process().partition("~")
+    renamed = f"another-host-{machine.rpartition('-')[2]}"
+    assert is_dead(f"{renamed}~{rest}")
+    assert not is_dead(f"{renamed}~{os.getpid()}~{rest.rpartition('~')[2]}")
+
+
+def test_other_machines_work_is_removed_when_it_was_not_touched_for_a_day(tmp_path: Path) -> None:
+    machine, process, rest = process_name().split("~")
+    old, new = (tmp_path / f"{machine[:-8]}{number:08}~{process}~{rest}" for number in range(2))
+    for folder in (old, new, tmp_path / process_name()):
+        folder.mkdir()
+        (folder / "file").touch()
+    for path in (old / "file", old):
+        os.utime(path, (0, 0))
+    assert list(abandoned(tmp_path)) == [old]

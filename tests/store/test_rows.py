@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from r2med.errors import UserError
+from r2med.store import about
 from r2med.store.rows import Rows
 
 NOUN = "cache of scores"
@@ -58,6 +59,7 @@ def test_rows_come_back_as_they_were(file: Path) -> None:
 def test_rows_that_are_not_made_durable_survive_the_end_of_their_process(file: Path) -> None:
     script = f"""
 import os, pathlib
+from r2med.store import about
 from r2med.store.rows import Rows
 table = Rows(pathlib.Path({str(file)!r}), "cache")
 table.put({{b"k": b"first"}})
@@ -195,6 +197,7 @@ def test_processes_that_meet_the_same_damage_salvage_it_once(file: Path) -> None
     no_header(file)
     script = f"""
 import pathlib
+from r2med.store import about
 from r2med.store.rows import Rows
 with Rows(pathlib.Path({str(file)!r}), "cache") as table:
     table.put({{b"%d" % __import__("os").getpid(): b"x"}})
@@ -233,3 +236,23 @@ def test_a_table_of_other_columns_is_told_and_left_alone(file: Path) -> None:
     with Rows(file, NOUN) as table, pytest.raises(UserError, match=r"rows.sqlite: this cache of scores cannot be used"):
         table.get([b"k"])
     assert not list(file.parent.glob("*.damaged"))
+
+
+def test_labels_of_rows_are_salvaged_with_them(file: Path) -> None:
+    with about(dataset="ward"):
+        kept(file, rows(30))
+    content = bytearray(file.read_bytes())
+    content[:16] = b"not a database !"
+    file.write_bytes(content)
+    with Rows(file, NOUN) as table:
+        assert set(table.keys_about("ward")) == set(rows(30))
+        assert table.keys_about("other") == []
+
+
+def test_a_row_that_is_removed_leaves_no_byte_even_while_others_have_the_file_open(file: Path) -> None:
+    with Rows(file, NOUN) as other:
+        other.put({key(number): b"patient number %d " % number * 400 for number in range(50)})
+        with Rows(file, NOUN) as table:
+            table.remove([key(number) for number in range(49)])
+            left = b"".join(path.read_bytes() for path in file.parent.glob("rows.sqlite*"))
+    assert b"patient number 48" not in left and b"patient number 49" in left

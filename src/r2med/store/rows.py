@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.store.database import Database, chunks
-from r2med.store.labels import current_datasets
+from r2med.store.dataset_labels import current_datasets
 from r2med.store.salvage import blob_rows
 
 
