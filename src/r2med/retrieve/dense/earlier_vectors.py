@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from r2med.cost import Cost, total
 from r2med.encoders.encoder import Vectors
-from r2med.store import Artefact, Store
+from r2med.store import Artefact, Store, about
 from r2med.store.artefacts import MANIFEST
 
 MAX_DOCUMENTS = 10_000_000
@@ -65,7 +65,9 @@ class EarlierVectors:
             meta = _meta(path)
             if meta.get("encoder") != encoder or meta.get("corpus") == corpus:
                 continue
-            if (shard := store.get("vectors", path.parent.name)) is None:
+            with about(alone=True):  # what is taken is copied: the shard stays that of its own dataset
+                shard = store.get("vectors", path.parent.name)
+            if shard is None:
                 continue
             documents += len(shard.array("digests"))
             if documents > MAX_DOCUMENTS:
