@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+import r2med.board
 from r2med.board import make_board
+from r2med.board.leaderboard import site_value
 from r2med.board.site import data_script, write_site
 from r2med.errors import UserError
+from r2med.results.collection import Collection
+from r2med.results.paper_table import LATEX_SIGNS
 from r2med.results.published import published
 from r2med.results.submission import submit
 from r2med.store import digest
@@ -178,3 +182,9 @@ def test_entries_of_others_are_shown_alone_or_beside_our_own_records(records: Pa
     assert [each["entry"] for each in value(both, "site")["systems"]] == ["", "ward"]
     twice = make_board([records], tmp_path / "twice", entries=tmp_path / "entries").parent
     assert "ward" not in [each["entry"] for each in value(twice, "site")["systems"]]
+
+
+def test_the_board_escapes_latex_by_the_list_of_the_report() -> None:
+    assert site_value(Collection({}))["latex"] == LATEX_SIGNS
+    export = (Path(r2med.board.__file__).parent / "assets" / "export.js").read_text()
+    assert "view.latex[sign]" in export and "textbackslash" not in export

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +10,7 @@ import numpy as np
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA
 from r2med.results.comparison import Interval, with_intervals
+from r2med.text.csv_table import csv_table
 
 RESAMPLES = 2000
 """Draws of the bootstrap for a figure's interval: bounds of 95 % are steady to a hundredth of their width or two."""
@@ -39,14 +38,13 @@ class Table:
     def csv(self) -> str:
         """Return all figures at full precision; one with an interval takes three columns."""
         wide = [any(isinstance(row[column], Interval) for row in self.rows) for column in range(len(self.heads))]
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
         heads = zip(self.heads, wide, strict=True)
         suffixes = {False: ("",), True: ("", " low", " high")}
-        writer.writerow([f"{head}{suffix}" for head, three in heads for suffix in suffixes[three]])
-        for row in self.rows:
-            writer.writerow([each for cell, three in zip(row, wide, strict=True) for each in _flat(cell, three)])
-        return out.getvalue()
+        top = [f"{head}{suffix}" for head, three in heads for suffix in suffixes[three]]
+        rows = (
+            [each for cell, three in zip(row, wide, strict=True) for each in _flat(cell, three)] for row in self.rows
+        )
+        return csv_table([top, *rows])
 
 
 def _flat(cell: Cell, three: bool) -> Iterator[object]:

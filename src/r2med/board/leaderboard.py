@@ -13,6 +13,7 @@ from r2med.measure import HEADLINE
 from r2med.results.approximate_searches import approximate_searches
 from r2med.results.collection import Collection, Kept
 from r2med.results.comparison import Interval, intervals, points
+from r2med.results.paper_table import LATEX_SIGNS
 from r2med.results.published import published
 from r2med.results.record import Record
 from r2med.results.system_classes import classes
@@ -33,6 +34,7 @@ def site_value(collection: Collection, advice: bool = False, own_texts: Sequence
         "foot": _foot(collection, own_texts),
         "advice": advice,
         "measure": str(HEADLINE),
+        "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [{"name": name, "datasets": [names.index(each) for each in members]} for name, members in sets.items()],
         "systems": list(_systems(collection, names, sets)),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from r2med.text.csv_table import csv_table
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,8 @@ class PaperTable:
 
     def csv(self) -> str:
         """Return the heads, the texts and the figures to their last digit, without marks."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.heads)
-        writer.writerows([entry.text if entry.exact is None else entry.exact for entry in row] for row in self.rows)
-        return out.getvalue()
+        rows = ([entry.text if entry.exact is None else entry.exact for entry in row] for row in self.rows)
+        return csv_table([self.heads, *rows])
 
 
 FORMATS: dict[str, Callable[[PaperTable], str]] = {
@@ -89,34 +86,33 @@ def _markdown_entry(entry: Entry) -> str:
     return text + _markdown(entry.mark)
 
 
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "→": r"$\rightarrow$",
-        "×": r"$\times$",
-        "−": r"$-$",
-        "±": r"$\pm$",
-        "≈": r"$\approx$",
-        "†": r"$\dagger$",
-        "α": r"$\alpha$",
-        "≤": r"$\leq$",
-        "≥": r"$\geq$",
-        "<": r"$<$",
-        ">": r"$>$",
-        "–": "--",
-        "…": r"\ldots{}",
-        "|": r"\textbar{}",
-        "[": "{[}",  # at the beginning of a row it would be an option of the line break before it, as would a star
-        "*": "{*}",
-        **{sign: f"\\{sign}" for sign in "#$%&_{}"},
-    }
-)
+LATEX_SIGNS = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "→": r"$\rightarrow$",
+    "×": r"$\times$",
+    "−": r"$-$",
+    "±": r"$\pm$",
+    "≈": r"$\approx$",
+    "†": r"$\dagger$",
+    "α": r"$\alpha$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "<": r"$<$",
+    ">": r"$>$",
+    "–": "--",
+    "…": r"\ldots{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # at the beginning of a row it would be an option of the line break before it, as would a star
+    "*": "{*}",
+    **{sign: f"\\{sign}" for sign in "#$%&_{}"},
+}
+"""What a sign is in LaTeX; the board's export has the same list."""
 
 
 def _latex(text: str) -> str:
-    return " ".join(text.split()).translate(_LATEX)
+    return " ".join(text.split()).translate(str.maketrans(LATEX_SIGNS))
 
 
 def _latex_entry(entry: Entry) -> str:

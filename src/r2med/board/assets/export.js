@@ -30,10 +30,8 @@ board.exports = (() => {
     return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
   }
 
-  const TEX = new Map([["\\", "\\textbackslash{}"], ["~", "\\textasciitilde{}"], ["^", "\\textasciicircum{}"], ["→", "$\\rightarrow$"]]);
-
   function latex(view) {
-    const cell = (value) => String(value).replace(/[\\~^→&%$#_{}]/g, (sign) => TEX.get(sign) || `\\${sign}`).replace(/\s+/g, " ");
+    const cell = (value) => [...String(value).replace(/\s+/g, " ")].map((sign) => view.latex[sign] ?? sign).join("");
     const best = view.columns.map((_, i) => Math.max(...view.rows.map((row) => row.cells[i].value ?? -1)));
     const body = view.rows.map((row) => [cell(row.name), ...row.cells.map((each, i) => (each.value !== null && each.value === best[i] ? `\\textbf{${figure(each)}}` : figure(each)))]);
     return [`% ${view.measure} x 100; needs booktabs`, `\\begin{tabular}{l${"r".repeat(view.columns.length)}}`, "\\toprule",
@@ -43,7 +41,7 @@ board.exports = (() => {
 
   const FORMATS = [["CSV", "csv", "text/csv", csv], ["JSON", "json", "application/json", json], ["Markdown", "md", "text/markdown", markdown], ["LaTeX", "tex", "application/x-tex", latex]];
 
-  /* Buttons that save the view that `current` returns: {measure, columns, rows}. */
+  /* Buttons that save the view that `current` returns: {measure, columns, rows, latex}. */
   const buttons = (current) => board.h("div", { class: "row" }, board.h("span", { class: "muted" }, "This view as"),
     FORMATS.map(([label, ending, type, make]) => board.h("button",
       { type: "button", class: "plain", onclick: () => board.download(`leaderboard.${ending}`, make(current()), type) }, label)));

@@ -116,7 +116,7 @@
       h("div", { class: "row spread results-head" },
         h("p", { class: "muted", role: "status" }, `${view.rows.length} of ${view.all.length} systems`,
           filtered.length ? h("button", { type: "button", class: "plain", onclick: reset }, "Show all") : null),
-        board.exports.buttons(() => ({ measure: view.measure, columns: view.columns, rows: view.rows }))),
+        board.exports.buttons(() => ({ measure: view.measure, columns: view.columns, rows: view.rows, latex: view.site.latex }))),
       view.params.get("view") === "chart" ? chart() : table(),
       notes());
     board.supplant(view.body, results)();
