@@ -109,10 +109,11 @@ LATEX_SIGNS = {
     **{sign: f"\\{sign}" for sign in "#$%&_{}"},
 }
 """What a sign is in LaTeX; the board's export has the same list."""
+_LATEX: dict[int, str | int | None] = {ord(sign): written for sign, written in LATEX_SIGNS.items()}
 
 
 def _latex(text: str) -> str:
-    return " ".join(text.split()).translate(str.maketrans(LATEX_SIGNS))
+    return " ".join(text.split()).translate(_LATEX)
 
 
 def _latex_entry(entry: Entry) -> str:
