@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 CardType = TypeVar("CardType", bound="BaseModel")
+
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+) × )?(\d+(?:\.\d+)?)([MBT])(?![A-Za-z])", re.IGNORECASE)
+_UNITS = {"M": 1e6, "B": 1e9, "T": 1e12}
+
+
+def parameter_count(stated: str) -> float | None:
+    """Return how many parameters a card's `parameters` or a model's name states: 220 million for "2 × 110M".
+
+    None if it states no size.
+    """
+    match = _SIZE.search(stated)
+    return round(int(match[1] or 1) * float(match[2]) * _UNITS[match[3].upper()]) if match else None
 
 
 class Catalogue(Mapping[str, CardType], Generic[CardType]):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from r2med.board.system_facts import judged_by_kin
+from r2med.board.system_facts import judged_by_kin, parts_of_published
+from r2med.results.published import published
 from support.records import record
 
 
@@ -13,3 +14,10 @@ def test_a_system_whose_llm_is_kin_of_the_judge_is_flagged(llm, flagged):
     ran = plain.model_copy(update={"dataset": judged, "settings": {"expand": {"llm": llm}, "rerank": []}})
     assert judged_by_kin(ran) is flagged
     assert not judged_by_kin(ran.model_copy(update={"dataset": plain.dataset}))
+
+
+def test_the_size_of_a_system_is_that_of_its_largest_model_by_its_card():
+    sizes = {
+        row.retriever: parts_of_published(row)["size"] for row in published() if not (row.expansion or row.reranker)
+    }
+    assert sizes["medcpt"] == 0.22 and sizes["bge"] == 0.335 and sizes["bm25"] == 0

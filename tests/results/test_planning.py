@@ -43,6 +43,20 @@ def test_every_stage_is_told_with_what_it_would_need(setup: Setup) -> None:
     assert stages["minilm"].fetch == 0  # its weights come with a package
 
 
+def test_a_model_of_two_encoders_is_as_large_as_both(setup: Setup) -> None:
+    medcpt = planned(["medcpt"], ["Biology"], setup)["medcpt"]
+    assert medcpt.fetch == 2 * 110e6 * 4 and medcpt.seconds
+
+
+def test_what_datasets_with_the_same_documents_share_is_not_planned_again(setup: Setup) -> None:
+    demo = r2med.load("demo/Biology", setup.store)
+    both = [replace(demo, name="first"), replace(demo, name="second", queries=demo.queries[:4])]
+    r2med.run("bm25", both, out=None, setup=setup)
+    plan = plan_run(["bm25"], both[:1], setup=setup)
+    [(_, [stage])] = stage_plans(plan)
+    assert stage.work == "indexes 0 documents; 1 of 1 datasets are kept"
+
+
 def test_what_is_kept_is_not_planned_again(setup: Setup) -> None:
     r2med.run("bm25", "demo/Biology", out=None, setup=setup)
     stages = planned(["bm25", "hyde(author) → bm25"], ["demo/Biology"], setup)

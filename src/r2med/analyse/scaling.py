@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,15 +11,13 @@ from r2med.analyse.findings import Cell, Section, Table, correlation_interval
 from r2med.analyse.material import Material
 from r2med.analyse.svg_charts import curves
 from r2med.analyse.unjudged import over_datasets
+from r2med.cards import parameter_count
 from r2med.cost import total
 from r2med.errors import UserError
 from r2med.llm.llm_cards import LLMS
 from r2med.measure.scores import Floats
 from r2med.results.collection import Collection, Kept
 from r2med.results.comparison import Interval
-
-_SIZE = re.compile(r"([0-9.]+)\s*([MBT])", re.IGNORECASE)
-_UNITS = {"M": 1e-3, "B": 1.0, "T": 1e3}
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,8 @@ def gains(collection: Collection, each: Expanded, dataset: str, measure: str) ->
 def billions(llm: str) -> float | None:
     """Return how many billion parameters the card of an LLM says it has."""
     card = LLMS.get(llm)
-    match = _SIZE.search(card.parameters) if card else None
-    return float(match[1]) * _UNITS[match[2].upper()] if match else None
+    count = parameter_count(card.parameters) if card else None
+    return count / 1e9 if count else None
 
 
 def scaling(material: Material) -> Section:

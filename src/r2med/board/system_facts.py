@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from r2med.cards import parameter_count
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.encoders.model_cards import MODELS
 from r2med.llm.llm_cards import LLMS, LLMCard, families
@@ -17,8 +18,6 @@ AGENTS = ("search-r1", "search-o1")
 
 CARDS: tuple[Mapping[str, Any], ...] = (MODELS, RERANKERS, LLMS)
 NO_MODEL = ("bm25", "author")
-
-_SIZE = re.compile(r"(?<![A-Za-z0-9.])(?:(\d+) × )?(\d+(?:\.\d+)?)([MB])(?![A-Za-z])", re.IGNORECASE)
 
 
 def parts_of_record(record: Record) -> dict[str, Any]:
@@ -77,5 +76,5 @@ def _sizes(name: str) -> Iterable[float]:
         if base in NO_MODEL:
             yield 0.0
         stated = next((cards[base].parameters for cards in CARDS if base in cards), "")
-        if match := _SIZE.search(stated or word):
-            yield int(match[1] or 1) * float(match[2]) / (1000 if match[3].upper() == "M" else 1)
+        if count := parameter_count(stated or word):
+            yield count / 1e9

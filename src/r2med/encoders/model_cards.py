@@ -67,7 +67,7 @@ class ModelCard(weights.WeightsCard):
     dimension: int = 0
     """Numbers of a vector; 0: not known before it runs."""
     parameters: str = ""
-    """Its size, such as 335M or 7B."""
+    """Its size, such as 335M, 7B, or 2 × 110M if queries and documents have an encoder each."""
     licence: str = ""
     """Under which the weights may be used."""
     price_per_million_tokens: float = 0.0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from r2med.cards import parameter_count
 from r2med.crossencoders.reranker_cards import RERANKERS, resolve_reranker
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards
@@ -33,8 +34,6 @@ WRITTEN = 50
 INDEXED = 10_000
 """Documents that BM25 indexes in a second, about."""
 
-_UNITS = {"M": 1e6, "B": 1e9}
-
 
 @dataclass(frozen=True)
 class StagePlan:
@@ -52,7 +51,7 @@ class StagePlan:
 
 def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
     """Yield every system with its stages; stages that ask an LLM also have a preview. Nothing is loaded or asked."""
-    held = {(h.kind, h.dataset, h.model) for h in holdings(plan.setup.store)}
+    held = {(h.kind, name, h.model) for h in holdings(plan.setup.store) for name in h.datasets}
     for system in plan.systems:
         stages = [*([system.expander] if system.expander else []), *_leaves(system.retriever), *system.rerankers]
         yield system, [_stage_plan(stage, plan, held) for stage in stages]
@@ -118,13 +117,6 @@ def _sizes(sources: Sequence[str | Dataset], setup: Setup) -> Iterator[tuple[int
             yield len(dataset.queries), len(dataset.corpus)
 
 
-def _parameters(text: str) -> float | None:
-    try:
-        return float(text[:-1]) * _UNITS[text[-1:]]
-    except (ValueError, KeyError):
-        return None
-
-
 def _weights(
     name: str, known: Mapping[str, Any], resolve: Callable[[str], object], setup: Setup
 ) -> tuple[float | None, str]:
@@ -137,7 +129,7 @@ def _weights(
         return (None if source == "hf" else 0.0), ""
     if card.loader in ("openai", "voyage") or is_here(card, setup):
         return 0.0, ""
-    size = _parameters(card.parameters)
+    size = parameter_count(card.parameters)
     missing = "its weights are not here, and the hub is switched off" if is_offline() else ""
     return (None if size is None else size * (4 if size < 1e9 else 2)), missing
 
@@ -145,7 +137,7 @@ def _weights(
 def _reading_seconds(known: Mapping[str, Any], name: str, passages: int, setup: Setup) -> float | None:
     """Return how long a model reads so many passages, about; None where its size is not known."""
     card = known.get(name)
-    size = _parameters(card.parameters) if card is not None else None
+    size = parameter_count(card.parameters) if card is not None else None
     if size is None:
         return None
     speed = GPU if devices(setup.device)[0].startswith("cuda") else CPU * (os.cpu_count() or 1)
