@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from r2med.data.dataset_cards import groups
-from r2med.encoders.weights import FOLDER_MARK
+from r2med.encoders.weights import IN_FOLDER
 from r2med.errors import UserError, unknown
 from r2med.results.collection import MAX_FAILURES, Kept, collect
 from r2med.results.evaluation import slug
@@ -81,11 +81,11 @@ def dataset_of(task: str) -> str:
 def _model(record: Record) -> tuple[str, str]:
     """Return name and revision: those of the weights where a system is one model, else of this package."""
     alone = not record.settings.get("expand") and not record.settings.get("rerank")
-    document = (record.settings.get("retrieve") or {}).get("document") or {}
+    retrieve = record.settings.get("retrieve") or {}
+    document = retrieve.get("document") or {}
     if alone and "/" in str(document.get("model", "")):
-        revision = str(document.get("revision") or "")
-        is_commit = revision and not revision.startswith(FOLDER_MARK)
-        return document["model"], revision if is_commit else UNKNOWN_REVISION
+        commit = "" if retrieve.get("weights") == IN_FOLDER else str(document.get("revision") or "")
+        return document["model"], commit or UNKNOWN_REVISION
     return f"r2med/{slug(without_places(record.system))}", record.versions.get("r2med", UNKNOWN_REVISION)
 
 

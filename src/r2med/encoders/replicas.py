@@ -159,6 +159,11 @@ class LocalEncoder:
         """False if a push by the model's authors would change its weights under the same name."""
         return all(self._find(side).pinned for side in (self._card.query, self._card.document))
 
+    @property
+    def in_folder(self) -> bool:
+        """True if the documents' weights lie in a folder: their revision is a fingerprint, and no commit of the hub."""
+        return self._find(self._card.document).folder is not None
+
     def describe(self, role: Role) -> dict[str, Any]:
         """Return what the vectors of a role depend on; the card's name and similarity are no part of it."""
         card, side = self._card, self._card.side(role)

@@ -40,6 +40,10 @@ OFFLINE = "HF_HUB_OFFLINE is set"
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
+IN_FOLDER = "folder"
+"""What a record says of weights that were not fetched from the hub."""
+
+
 class WeightsCard(BaseModel):
     """What names weights: the beginning of the card of an encoder or of a reranker."""
 
@@ -101,7 +105,7 @@ def find(
         folder, wanted = Path(wanted), ""
     if folder is not None:
         checked = checked_adapter if base else checked_folder
-        return Weights(name, wanted, FOLDER_MARK + folder_revision(checked(folder, name)), folder, base)
+        return Weights(name, wanted, folder_revision(checked(folder, name)), folder, base)
     if not wanted:
         raise UserError(f"model {name}: its card names no repository, say where it lies with --model-path {name}=DIR")
     revision = revision or card.revision
@@ -167,10 +171,6 @@ def checked_adapter(folder: Path, name: str) -> Path:
 
 FOREIGN = (".md", ".onnx", ".h5", ".msgpack", ".ot", ".gguf", ".xml")
 """Files in a model's folder that our loaders do not read."""
-
-
-FOLDER_MARK = "folder-"
-"""Before the fingerprint of weights that lie in a folder, so that it is not taken for a commit."""
 
 
 def folder_revision(folder: Path, ignored: tuple[str, ...] = FOREIGN) -> str:

@@ -19,6 +19,7 @@ from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
+from r2med.encoders.weights import IN_FOLDER
 from r2med.engine.work import THREADS, Engine
 from r2med.errors import UserError
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
@@ -110,9 +111,10 @@ class DenseRetriever:
         """Return every setting a score depends on."""
         encoder = self.encoder(dataset)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
-        # Not in a role's description: vectors depend on the commit alone, and are kept when it is pinned later.
+        # Not in a role's description: vectors depend on the revision alone, and are kept when it is pinned later.
         pinned = {} if getattr(encoder, "pinned", True) else {"pinned": False}
-        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned}
+        weights = {"weights": IN_FOLDER} if getattr(encoder, "in_folder", False) else {}
+        return {**self.stage.settings(), "similarity": self.card.similarity, **roles, **pinned, **weights}
 
     def index(self, dataset: Dataset, store: Store) -> DenseSearcher:
         """Return a searcher; vectors that are in the store are not encoded again."""
