@@ -1,9 +1,14 @@
 """A dense retriever with real weights, alone and as part of a fusion."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
 import pytest
 
 from r2med import Dataset, Qrels, Query, UserError
 from r2med.data import Corpus
+from r2med.encoders.custom import spec_of
 from r2med.system import System
 
 TOPICS = ["myocardial infarction", "tax law", "pulmonary embolism", "a recipe for bread"]
@@ -52,3 +57,30 @@ def test_a_corpus_that_is_empty_is_one_line(store):
     for spec in ("minilm", "bm25+minilm"):
         with pytest.raises(UserError, match="corpus is empty"):
             System.parse(spec).run(empty, store, 5)
+
+
+class Answering:
+    """A model that says when it is asked a query, and then waits for an event."""
+
+    revision = "1"
+
+    def __init__(self, name, asked, wait=None):
+        self.name, self._asked, self._wait = name, asked, wait
+
+    def encode_corpus(self, texts):
+        return np.ones((len(texts), 2))
+
+    def encode_queries(self, texts):
+        self._asked.set()
+        assert self._wait is None or self._wait.wait(60)
+        return np.ones((len(texts), 2))
+
+
+def test_a_model_that_is_slow_to_answer_keeps_no_other_model_waiting(store):
+    slow_is_asked, fast_is_asked, dataset = Event(), Event(), tiny("heart attack")
+    slow, fast = Answering("slow", slow_is_asked, wait=fast_is_asked), Answering("fast", fast_is_asked)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(ranking, spec_of(slow), dataset, store)
+        assert slow_is_asked.wait(60)
+        second = threads.submit(ranking, spec_of(fast), dataset, store)
+        assert len(second.result()) == len(first.result()) == len(TOPICS)

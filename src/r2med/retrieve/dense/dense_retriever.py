@@ -158,8 +158,13 @@ def _may_change(dataset: Dataset) -> bool:
     return dataset.card is None or dataset.card.hub is None
 
 
-_TURN = threading.Lock()
-"""Questions that come at once are encoded one after the other: not every tokenizer and model bears several threads."""
+_TURNS: dict[str, threading.Lock] = {}
+"""Model -> its lock. One model encodes questions one after the other, since not every tokenizer is safe in threads."""
+
+
+def _turn(encoder: Encoder, name: str) -> threading.Lock:
+    """Return the lock of an encoder's model. Variants of a model have one; no model waits for another."""
+    return _TURNS.setdefault(str(encoder.describe("document").get("model", name)), threading.Lock())
 
 
 class DenseSearcher:
@@ -181,6 +186,7 @@ class DenseSearcher:
         self._store = store
         self._segments = segments
         self._kept = Kept()
+        self._turn = _turn(encoder, retriever.stage.name)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k nearest documents of each query: exactly, or those that the index proposes."""
@@ -205,7 +211,7 @@ class DenseSearcher:
 
     def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
         stage, setup = self._retriever.stage, self._retriever.setup
-        with _TURN, about(model=stage.name):
+        with self._turn, about(model=stage.name):
             asked = query_vectors(queries, self._encoder, self._store, setup.engine)
         if asked.vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
