@@ -79,6 +79,26 @@ def test_records_of_different_data_are_not_compared(results: Path, tmp_path: Pat
         collect([], results)
 
 
+def test_after_its_data_changed_the_newest_record_of_a_system_counts(
+    results: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    earlier = {kept.record.system: kept for kept in collect([], results) if kept.record.dataset.name == "one"}
+    for kept in earlier.values():
+        kept.record.model_copy(update={"created": "2020-01-01T00:00:00+00:00"}).write(kept.path)
+    changed = random_folder(tmp_path / "changed" / "one", documents=31)
+    evaluate("bm25", changed, results, k=20)
+    with pytest.raises(UserError, match=r"both called one: run the older one, bm25\(k1=1.2\), again"):
+        collect([], results)
+    evaluate("bm25(k1=1.2)", changed, results, k=20)
+    caplog.clear()
+    with caplog.at_level("INFO", "r2med"):
+        found = collect([], results)
+    assert {record.dataset.documents for system in found.systems if (record := found.records(system)["one"])} == {31}
+    assert {line.partition(" is left out: ")[0] for line in caplog.messages} == {
+        str(kept.path) for kept in earlier.values()
+    }
+
+
 def test_two_records_of_one_system_on_one_dataset_are_told(results: Path, tmp_path: Path) -> None:
     evaluate("bm25", tmp_path / "one", results, k=10)
     with pytest.raises(UserError, match=r"bm25 has two records on one, .* name the one that is meant"):

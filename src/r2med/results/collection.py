@@ -138,8 +138,9 @@ def collect(
 ) -> Collection:
     """Read records: files, folders, or names of systems in `results`; without any source all of `results`.
 
-    Raises UserError if records of one dataset were made on different data, if two records claim one cell, or if one
-    has a larger share of failures than `max_failures`.
+    If a dataset changed and a system was run on it again, only its newest record is read. Raises UserError if records
+    of one dataset were made on different data, if two records claim one cell, or if one has a larger share of failures
+    than `max_failures`.
     """
     folder = Path(results)
     kept: dict[Path, Kept] = {}
@@ -153,7 +154,7 @@ def collect(
             everything = _read_all(folder) if everything is None else everything
             read = _named(str(source), everything, folder)
         kept |= {each.path: each for each in read}
-    return checked(_without_failed_tries(list(kept.values()), max_failures), max_failures)
+    return checked(_without_outdated(_without_failed_tries(list(kept.values()), max_failures)), max_failures)
 
 
 def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Collection:
@@ -172,9 +173,10 @@ def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Coll
             )
         other = first.setdefault(record.dataset.name, kept)
         if other.record.dataset.fingerprint != record.dataset.fingerprint:
+            older = min(other, kept, key=lambda each: each.record.created)
             raise UserError(
                 f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
-                "run one of them again"
+                f"run the older one, {older.record.system}, again"
             )
         if other.record.per_query.keys() != record.per_query.keys():
             raise UserError(
@@ -195,6 +197,29 @@ def _without_failed_tries(records: Sequence[Kept], limit: float) -> list[Kept]:
     for kept in left_out:
         log.info("%s is left out: it failed too often, and %s is used", kept.path, sound[cell(kept)].path)
     return [kept for kept in records if kept not in left_out]
+
+
+def _without_outdated(records: Sequence[Kept]) -> list[Kept]:
+    """Return the records without those of earlier data that have a newer record of the same system beside them.
+
+    `r2med import --update` changes a dataset under its name, and what was run on it before stays in its folder.
+    """
+
+    def cell(kept: Kept) -> tuple[Path, str, str]:
+        return kept.path.parent, kept.record.system, kept.record.dataset.name
+
+    newest: dict[tuple[Path, str, str], Kept] = {}
+    for kept in records:
+        if kept.record.created >= newest.setdefault(cell(kept), kept).record.created:
+            newest[cell(kept)] = kept
+    left_out = [kept for kept in records if _is_outdated(kept.record, newest[cell(kept)].record)]
+    for kept in left_out:
+        log.info("%s is left out: its data have changed, and %s is newer", kept.path, newest[cell(kept)].path)
+    return [kept for kept in records if kept not in left_out]
+
+
+def _is_outdated(record: Record, newest: Record) -> bool:
+    return record.created < newest.created and record.dataset.fingerprint != newest.dataset.fingerprint
 
 
 def honestly_named(record: Record, path: Path) -> Record:
