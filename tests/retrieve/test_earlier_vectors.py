@@ -16,6 +16,7 @@ from r2med.data.dataset_cards import ANY_DATASET
 from r2med.data.importing import plan_import
 from r2med.encoders.encoder import Encoded, open_encoder
 from r2med.encoders.model_cards import MODELS
+from r2med.engine.reporting import Progress, listening
 from r2med.retrieve.dense import earlier_vectors, embeddings
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus
 from r2med.setup import Setup
@@ -51,6 +52,15 @@ def all_vectors(found: Embeddings) -> Any:
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embeddings, "SHARD", 4)
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_progress_counts_texts_that_have_vectors_as_done_before(store: Store) -> None:
+    embed_corpus(Corpus.of(notes(12)), Counting(), store, reuse=True)
+    told: list[Progress] = []
+    with listening(told.append):
+        embed_corpus(Corpus.of(notes(13)), Counting(), store, reuse=True)
+    assert [(step.done, step.before, step.total) for step in told] == [(13, 12, 13)]
 
 
 @pytest.mark.usefixtures("small_shards")

@@ -81,6 +81,12 @@ class Reporter:
         if done > self._done:
             self.advance(done - self._done)
 
+    def skip(self, count: int) -> None:
+        """Count items that turn out to be done already: they say nothing about the speed."""
+        with self._lock:
+            self._before += count
+            self._done += count
+
     def advance(self, count: int) -> None:
         """Report that so many more are done."""
         with self._lock:

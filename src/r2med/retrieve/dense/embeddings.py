@@ -188,7 +188,7 @@ def _mapped(
 
     def unfinished() -> Iterator[TextShard]:
         for shard in shards:
-            if _take_over(shard, earlier, store):
+            if _take_over(shard, earlier, store, work.reporter):
                 complete.append((shard, work(shard, store)))
             else:
                 yield shard
@@ -201,11 +201,12 @@ def _mapped(
     yield from complete
 
 
-def _take_over(shard: TextShard, earlier: EarlierVectors, store: Store) -> bool:
+def _take_over(shard: TextShard, earlier: EarlierVectors, store: Store, reporter: Reporter) -> bool:
     """Keep the vectors that texts of a shard have already as a finished part of it; return True if all have some."""
     parts = PartialVectors(store, shard.key)
     if not len(parts) and (known := earlier.take(shard.read())) is not None:
         parts.keep(known.positions, known.vectors, known.cost)
+        reporter.skip(len(known.positions))
     return not PartialVectors(store, shard.key).missing(len(shard))
 
 
