@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,17 @@ def test_a_newer_import_replaces_the_dataset_and_keeps_other_files(tmp_path: Pat
     assert documents(folder) == 4
     assert (folder / "card.toml").exists() and (folder / "hyde" / "texts.jsonl").exists()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+
+
+def test_what_a_killed_import_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    script = "import os; from r2med.store.owners import process_name; print(process_name())"
+    killed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    left, other = tmp_path / f".ward.{killed}.tmp", tmp_path / f".ward2.{killed}.tmp"
+    for folder in (left, other):
+        folder.mkdir()
+        (folder / "corpus.jsonl").write_text("a note\n")
+    plan_import([notes(tmp_path, 3)]).write(tmp_path / "ward")
+    assert not left.exists() and other.exists()
 
 
 def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:

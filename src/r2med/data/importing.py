@@ -21,7 +21,7 @@ from r2med.data.table_files import open_tables
 from r2med.data.workbooks import sheet_names
 from r2med.errors import UserError, nearest
 from r2med.store.files import sync, write_atomically
-from r2med.store.owners import process_name
+from r2med.store.owners import process_name, stale
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Import:
         if not imported:
             require_new(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = folder.with_name(f".{folder.name}.{process_name()}.tmp")
+        hidden = f".{folder.name}."
+        scratch = folder.with_name(f"{hidden}{process_name()}.tmp")
         try:
             for name, rows in (("corpus", self._documents()), ("query", self._queries()), ("qrels", self._qrels())):
                 # A file without rows would be a fault; one that is not there says that there are none yet.
@@ -72,7 +73,10 @@ class Import:
             else:
                 _take_name(scratch, folder)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            # A killed import leaves a copy of the notes. What ends in .old may be all that is left of a folder.
+            dead = [path for path in stale(folder.parent, hidden) if path.suffix == ".tmp"]
+            for rest in (scratch, *dead):
+                shutil.rmtree(rest, ignore_errors=True)
         sync(folder.parent)
 
     def _of(self, kind: Kind) -> list[Part]:
