@@ -122,6 +122,19 @@ def test_what_cannot_be_cleared_is_told_in_one_line(r2med: Command, words: list[
     assert done.returncode == 2 and message in done.stderr and len(done.messages) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--dataset", "demo/Biolgy"), "no dataset in the cache 'demo/Biolgy' (did you mean demo/Biology?)"),
+        (("--model", "nonesuch"), "no model in the cache 'nonesuch': there are none"),
+    ],
+)
+def test_clearing_what_is_not_kept_is_an_error(r2med: Command, words: tuple[str, str], message: str) -> None:
+    run("bm25", "demo/Biology", out=None)
+    done = r2med("cache", "clear", *words, "--yes")
+    assert done.returncode == 2 and message in done.stderr and len(done.messages) == 1
+
+
 @pytest.mark.parametrize("verb", ["data", "llms", "models", "stages", "cache"])
 def test_every_list_is_json_on_request(r2med: Command, verb: str) -> None:
     assert json.loads(r2med(verb, "list", "--json").stdout)

@@ -85,6 +85,9 @@ def clear(
         parts.append(f"{len(answers[llm]):,} answers of {llm}")
     if left := unfinished(store) if texts or everything else []:
         parts.append(f"{len(left):,} unfinished pieces of work")
+    if named and not wanted and not parts[1:]:  # a name that is misspelt must not look as if its texts were gone
+        names = {name for holding in holdings(store) for name in (holding.datasets if dataset else [holding.model])}
+        raise unknown("dataset in the cache" if dataset else "model in the cache", named, sorted(names - {""}))
     if yes:
         for holding in wanted:
             remove(store, holding)
