@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from r2med.build.items import ITEMS, NOT_READ, Item, Page, Question, Rejected, Stream
+from r2med.build.items import ITEMS, NOT_READ, Item, Question, Rejected, Stream
 from r2med.build.labels import Labelling
+from r2med.build.repeated_items import content_mark, earlier_items, id_clash, key_mark, question_mark
 from r2med.build.step import Step, Streams, Work, beside, damaged
 from r2med.cards import read_toml, validated
 from r2med.cost import Cost
@@ -367,8 +368,8 @@ def _run(turn: _Turn, work: Work) -> Done:
     step, folder = turn.step, turn.folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
-    kept, reasons, seen = 0, Counter[str](), _earlier(turn)
-    asked = {_question_asked(each): each.id for each in turn.streams.questions()} if step.adds else {}
+    kept, reasons, seen = 0, Counter[str](), earlier_items(step, turn.streams)
+    asked = {question_mark(each): each.id for each in turn.streams.questions()} if step.adds else {}
     with (
         (folder / ITEMS_FILE).open("w", encoding="utf-8") as items,
         (folder / REJECTED_FILE).open("w", encoding="utf-8") as left_out,
@@ -382,15 +383,15 @@ def _run(turn: _Turn, work: Work) -> Done:
                 continue
             if not isinstance(item, ITEMS[step.writes]):
                 raise TypeError(f"{step.name} wrote {type(item).__name__} into {step.writes}")
-            mark, content = _mark(item.key), _content(item)
+            mark, content = key_mark(item.key), content_mark(item)
             if mark in seen:
                 if seen[mark] not in (b"", content):
-                    raise _clash(turn, item)
+                    raise id_clash(step, turn.streams, item)
                 left_out.write(Rejected.of(item, "repeated id").model_dump_json(exclude_defaults=True) + "\n")
                 reasons["repeated id"] += 1
                 continue
             seen[mark] = b""  # what one source repeats is left out, whatever it says
-            if isinstance(item, Question) and (first := asked.setdefault(_question_asked(item), item.id)) != item.id:
+            if isinstance(item, Question) and (first := asked.setdefault(question_mark(item), item.id)) != item.id:
                 repeated = Rejected.of(item, "repeated question", f"of {first}")
                 left_out.write(repeated.model_dump_json(exclude_defaults=True) + "\n")
                 reasons[repeated.reason] += 1
@@ -404,35 +405,3 @@ def _run(turn: _Turn, work: Work) -> Done:
     result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described, files)
     result.write(folder)
     return result
-
-
-def _mark(key: str) -> bytes:
-    """Return a hash of a fixed size instead of a key: a corpus of millions has millions of them."""
-    return digest(key).encode()[:16]
-
-
-def _content(item: Item) -> bytes:
-    """Return a hash of what a question or a page says; empty for items that only steps make."""
-    return _mark(f"{item.text}\t{getattr(item, 'answer', '')}") if isinstance(item, Question | Page) else b""
-
-
-def _question_asked(item: Question) -> bytes:
-    """Return what two questions share if one repeats the other: text, answer and options, whatever their case."""
-    parts = (item.text, item.answer, *sorted(item.options))
-    return _mark("\t".join(" ".join(part.lower().split()) for part in parts))
-
-
-def _earlier(turn: _Turn) -> dict[bytes, bytes]:
-    """Return the ids that earlier sources of this stream took, each with what it names."""
-    if not turn.step.adds:
-        return {}
-    return {_mark(item.key): _content(item) for item in turn.streams.read(turn.step.writes, ITEMS[turn.step.writes])}
-
-
-def _clash(turn: _Turn, item: Item) -> UserError:
-    """Return the error for an id that two sources give to different items: judgements could not tell them apart."""
-    step, kind = turn.step, ITEMS[turn.step.writes]
-    earlier = next(each for each in turn.streams.read(step.writes, kind) if each.key == item.key)
-    where = getattr(earlier, "source", "") or "an earlier source"
-    example = f"{str(step).removesuffix(')')}, prefix=b-)"
-    return UserError(f"{step}: the id {item.key!r} belongs to another item, of {where}: write {example} in the plan")

@@ -28,17 +28,13 @@ from typing import Any
 import numpy.typing as npt
 
 from r2med.errors import UserError
-from r2med.store.dataset_labels import current_datasets, current_labels
+from r2med.store.dataset_labels import LABEL, add_labels, current_datasets, current_labels
 from r2med.store.files import digest, exclusive, map_array, private_folder, sha256, sync, write_atomically
 from r2med.store.owners import abandoned, process_name, stale, stale_work
 
 log = logging.getLogger("r2med")
 
 MANIFEST, STAMP = "manifest.json", "stamp.json"
-
-
-LABEL = "dataset-"
-"""How files beside the manifest begin that hold the name of a dataset which uses an artefact."""
 
 
 def is_content(name: str) -> bool:
@@ -219,7 +215,7 @@ class Store:
             return None
         artefact = _open(path)
         with contextlib.suppress(OSError):  # a read-only store is fine
-            _add_labels(path, artefact.meta)
+            add_labels(path, artefact.meta)
         return artefact
 
     def _sweep(self, folder: Path) -> None:
@@ -255,7 +251,7 @@ class Store:
     def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
         """Move a finished folder to its final path; what is there already stays if it is the same."""
         _seal(folder, meta)
-        _add_labels(folder, meta)
+        add_labels(folder, meta)
         try:
             if not path.exists():
                 folder.replace(path)
@@ -322,20 +318,6 @@ def _seal(folder: Path, meta: dict[str, Any]) -> None:
     write_atomically(folder / MANIFEST, json.dumps({**body, "check": digest(body)}, indent=1).encode(), private=True)
     _stamp(folder, {name: _signature(folder / name) for name in files})
     sync(folder)
-
-
-def _add_labels(folder: Path, meta: dict[str, Any]) -> None:
-    """Note the datasets that an artefact serves now, beside the one that it was made for: one file for each."""
-    for name in current_datasets():
-        label = folder / f"{LABEL}{digest(name)}"
-        if meta.get("about", {}).get("dataset") != name and not label.exists():
-            write_atomically(label, name.encode(), private=True)
-
-
-def artefact_datasets(folder: Path, meta: dict[str, Any]) -> list[str]:
-    """Return the names of all datasets that an artefact was made for or served."""
-    names = {label.read_bytes().decode() for label in folder.glob(f"{LABEL}{'[0-9a-f]' * 32}")}
-    return sorted({*names, *filter(None, [meta.get("about", {}).get("dataset")])})
 
 
 def _stamp(folder: Path, signatures: dict[str, list[int]]) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from r2med.store.artefacts import MANIFEST, Store, artefact_datasets
+from r2med.store.artefacts import MANIFEST, Store
+from r2med.store.dataset_labels import artefact_datasets
 from r2med.store.owners import is_owner, lives_here, place_of
 from r2med.store.rows import Rows
 from r2med.store.verify import size_of
