@@ -41,6 +41,13 @@ def test_json_has_every_pair_of_the_folder(r2med: Command) -> None:
 
 
 @pytest.mark.usefixtures("results")
+@pytest.mark.parametrize(("data", "queries"), [("Biology", 40), ("Biology, PMC-Clinical", 65)])
+def test_datasets_are_named_with_commas_and_spaces(r2med: Command, data: str, queries: int) -> None:
+    text = r2med("compare", "hyde(author) → bm25", "bm25", "--data", data, "--resamples", "100").stdout
+    assert f"With these {queries} queries a difference below" in text
+
+
+@pytest.mark.usefixtures("results")
 def test_tables_for_papers_have_all_pairs(r2med: Command) -> None:
     def table(form: str) -> str:
         return r2med("compare", "--baseline", "bm25", "--format", form, "--resamples", "100").stdout

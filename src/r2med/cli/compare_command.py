@@ -60,7 +60,7 @@ def compare(
         baseline=baseline,
         slice_by=slice_by or (),
         resamples=resamples,
-        data=[name for entry in data or [] for name in entry.split(",")],
+        data=flags.comma_separated(data),
         seed=seed,
     )
     if as_json:

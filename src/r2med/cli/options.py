@@ -325,6 +325,11 @@ def dataset_names(data: list[str] | None) -> list[str]:
     return list(dict.fromkeys(name for word in words for name in names(word)))
 
 
+def comma_separated(given: list[str] | None) -> list[str]:
+    """Return the names of a flag that may be repeated, and that may hold several with commas."""
+    return [name.strip() for entry in given or [] for name in entry.split(",") if name.strip()]
+
+
 def check_writable(out: Path) -> None:
     """Raise UserError if a folder cannot be written to: before the work is done, not after it."""
     import os

@@ -43,7 +43,7 @@ def report(
         baseline=baseline,
         between=between or (),
         resamples=resamples,
-        data=[name for entry in data or [] for name in entry.split(",")],
+        data=flags.comma_separated(data),
     )
     output = console()
     for notice in written.notices:
