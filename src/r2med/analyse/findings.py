@@ -81,7 +81,7 @@ def correlation_interval(first: Floats, second: Floats) -> Interval | None:
     """Return Spearman's correlation with its interval; None where one of the two does not vary.
 
     The interval is Fisher's with the variance of Bonett and Wright (2000). None is given for fewer than
-    `FEWEST_CORRELATED` queries: with so few it does not keep its level.
+    `FEWEST_CORRELATED` queries: below that it does not keep its level.
     """
     known = ~(np.isnan(first) | np.isnan(second))
     pair = np.array([first[known], second[known]])
@@ -108,10 +108,10 @@ def correlation_of_means(first: Floats, second: Floats, seed: int = 0) -> Interv
     value = _spearman(tables.mean(axis=2)) if count else float("nan")
     if np.isnan(value):
         return None
-    random = np.random.default_rng(seed)
-    draws = [_spearman(tables[:, :, random.integers(0, count, count)].mean(axis=2)) for _ in range(RESAMPLES)]
     if count < FEWEST_CORRELATED:
         return Interval(value)
+    random = np.random.default_rng(seed)
+    draws = [_spearman(tables[:, :, random.integers(0, count, count)].mean(axis=2)) for _ in range(RESAMPLES)]
     low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
     return Interval(value, float(low), float(high))
 
