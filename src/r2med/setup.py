@@ -137,7 +137,7 @@ class Setup:
         return _made, ({name: getattr(self, name) for name in plain},)
 
     def network(self) -> AbstractContextManager[None]:
-        """Return what everything that this setup is for is done in: with `offline` nothing is sent elsewhere."""
+        """Return a block in which systems with this setup work: with `offline` nothing is sent to other machines."""
         return offline() if self.offline else nullcontext()
 
     @property

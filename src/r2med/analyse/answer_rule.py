@@ -27,11 +27,11 @@ _STATES = re.compile(r"\b(?:is|was|are|be|has|have|had|as|diagnos\w+|answer|sugg
 
 
 def by_rule(text: str, gold: str) -> bool | None:
-    """Return whether a text gives the gold answer; None where a rule cannot decide.
+    """Return True if a text gives the gold answer, False if not; None where a rule cannot decide.
 
-    Right: the answer's terms stand in a row in what the text marks as its answer, or, without such a mark, anywhere,
-    and each time they are stated: not denied, doubted, or one of several. Wrong: the text has none of them. What lies
-    between may be a synonym, or an answer that is ruled out.
+    Right: the answer's terms follow each other in what the text marks as its answer, or, without such a mark,
+    anywhere, and each time they are stated: not denied, doubted, or one of several. Wrong: the text has none of them.
+    What lies between may be a synonym, or an answer that is ruled out.
     """
     forms = [terms for form in dict.fromkeys((gold, _ASIDE.sub("", gold))) if (terms := english(form))]
     if not forms or min(map(len, forms)) > MAX_GOLD_TERMS:
@@ -44,7 +44,7 @@ def by_rule(text: str, gold: str) -> bool | None:
 
 
 def _mentions(text: str, forms: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield each clause that names the answer; nothing of it where it is asked or an entry of a list."""
+    """Yield each clause that names the answer; an empty one if it is a question or an entry of a list."""
     lines = text.splitlines()
     has_list = sum(bool(_LINE_OF_LIST.match(line)) for line in lines) > 1
     for line in lines:

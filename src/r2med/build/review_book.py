@@ -197,10 +197,8 @@ def read_reviews(source: Path | str) -> list[Review]:
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
     if outdated := sum(review.item not in tokens for review in reviews):
-        told = (
-            "%s: %d reviews do not count, their texts have changed or are gone: r2med review %s asks about them again"
-        )
-        log.warning(told, path, outdated, source)
+        message = "%s: %d reviews do not count, their texts have changed or are gone: r2med review %s asks again"
+        log.warning(message, path, outdated, source)
     return [review for review in reviews if review.item in tokens]
 
 

@@ -65,7 +65,7 @@ class ReviewDesk:
         place, token = _moved(path, at, len(settled), step)
         shown = None
         if token:
-            # The number of disagreements tells on which of one's own verdicts others differ, without their being shown.
+            # From the number of disagreements alone a person can conclude where others differ.
             self._book.note_seen([token, *(own & set(disputed))], name)
             said = sorted(
                 (review for review in by_item[token] if not review.adjudicated), key=lambda r: digest(r.annotator)

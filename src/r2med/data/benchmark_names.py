@@ -1,4 +1,4 @@
-"""The names of the benchmark's datasets: only the benchmark's data may bear them."""
+"""The names of the benchmark's datasets: only the benchmark's data may have them."""
 
 from __future__ import annotations
 

@@ -154,15 +154,15 @@ class _Asking:
         self._outdated = {key: entry.answer for key, entry in entries.items() if is_outdated(entry)}
         self._answers = {key: entry.answer for key, entry in entries.items() if key not in self._outdated}
         self._reporter = Reporter("answers", len(self._questions), before=len(self._answers))
-        told: tuple[str, ...] = ()
+        named: tuple[str, ...] = ()
         while missing := self._missing():
             with self._journal.leases() as leases:
                 self._ask(leases.take(missing), leases)
                 others = leases.others
             # What others are asking is waited for; where they fail or die, it becomes ours to ask.
             if waiting := self._missing():
-                if others != told:
-                    told = others
+                if others != named:
+                    named = others
                     _log_waiting(len(waiting), others)
                 time.sleep(_POLL)
                 self._look(waiting)

@@ -101,7 +101,7 @@ class _Question:
     attempts: int = 0
     delivered: bool = False
     estimated: bool = False
-    """Whether it was delivered before its bill came, with tokens that were counted roughly."""
+    """True if it was delivered before its bill came, with tokens that were counted roughly."""
     price: float = 0.0
     """Dollars of the answer that was delivered."""
     paid: float = 0.0

@@ -37,7 +37,7 @@ class Kept:
     record: Record
     path: Path
     is_entry: bool = False
-    """Whether the path is that of an entry: whatever lies beside it does not belong to the record."""
+    """True if the path is that of an entry: files beside it do not belong to the record."""
 
     @property
     def run_file(self) -> Path | None:

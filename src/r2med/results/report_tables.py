@@ -92,7 +92,7 @@ def _adjustment(compared: Comparison) -> str:
 
 
 def _caption(compared: Comparison) -> str:
-    told = (
+    marks = (
         f"{DAGGER} differs from {compared.baseline} ({_adjustment(compared)}, α = 0.05)"
         if compared.baseline
         else f"{EQUAL} cannot be told from the best of its column (max-T over the pairs of the best, "
@@ -100,6 +100,6 @@ def _caption(compared: Comparison) -> str:
     )
     return (
         f"{compared.measure} × 100. Avg: the unweighted mean of the datasets. The best is bold, the second underlined. "
-        f"{told}; paired sign flips within datasets. {detectable(compared)}"
+        f"{marks}; paired sign flips within datasets. {detectable(compared)}"
         + "".join(f" {notice}." for notice in compared.notices)
     )

@@ -91,9 +91,9 @@ def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]
 
 
 def clear_texts(store: Store, datasets: Sequence[str]) -> None:
-    """Remove the rows and notes of some datasets, and files of which nobody can say what they hold.
+    """Remove the rows and notes of some datasets, and all copies of damaged databases.
 
-    These are copies of damaged databases, whose readable rows were kept elsewhere.
+    Such a copy may hold any text. Its readable rows were kept elsewhere.
     """
     for path, keys in rows_about(store, datasets).items():
         with _opened(path) as rows:

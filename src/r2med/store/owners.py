@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 ABANDONED_SECONDS = 86_400.0
-"""Other machines' work in progress that was not touched for so long is not gone on with."""
+"""Seconds after which untouched work in progress of other machines counts as given up."""
 
 
 def process_name() -> str:
@@ -37,7 +37,7 @@ def stale_work(folder: Path, name: str = "") -> Iterator[Path]:
 
 
 def abandoned(folder: Path) -> Iterator[Path]:
-    """Yield work in progress of other machines or containers that was not touched for a day: nobody else removes it."""
+    """Yield work in progress of other machines or containers that was not touched for a day."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         owner = path.name.rpartition(".")[2]
         if is_owner(owner) and _process_here(owner) is None and _idle_seconds(path) > ABANDONED_SECONDS:
