@@ -71,11 +71,13 @@ def test_records_that_cannot_be_shown_leave_the_board_as_it_was(preview: Shown, 
 
 
 @pytest.mark.parametrize(
-    ("path", "host", "code"), [("", "elsewhere.example:80", 403), ("data/", "", 404), ("../results/", "", 404)]
+    ("path", "host", "code"),
+    [("", "elsewhere.example:80", 403), ("data/", "", 404), ("../results/", "", 404), ("notes.txt", "", 404)],
 )
 def test_only_files_of_the_board_are_served_and_only_to_this_machine(
-    preview: Shown, path: str, host: str, code: int
+    preview: Shown, path: str, host: str, code: int, tmp_path: Path
 ) -> None:
+    (tmp_path / "board/notes.txt").write_text("stays, and is not served")
     for method in ("GET", "HEAD"):
         with pytest.raises(urllib.error.HTTPError) as refused:
             fetch(preview.url + path, method, **({"Host": host} if host else {}))

@@ -19,7 +19,7 @@ MANIFEST = "board.json"
 """The file that lists what the board wrote, each with its SHA-256."""
 
 _MADE_BY = "r2med board"
-_NAMES = re.compile(r"index\.html|assets/[\w-]+\.\w+|data/(?:[\w-]+/)*[\w-]+\.js", re.ASCII)
+FILE_NAMES = re.compile(r"index\.html|assets/[\w-]+\.\w+|data/(?:[\w-]+/)*[\w-]+\.js", re.ASCII)
 """Names of files that a board writes. A list that names others was not written by this program."""
 
 Digests = Mapping[str, str]
@@ -77,7 +77,7 @@ def _listed(folder: Path) -> dict[str, set[str]] | None:
         listed = [pair for each in lists if each is not None for pair in each.items()]
     except (ValueError, TypeError, KeyError, AttributeError):
         raise _foreign(folder / MANIFEST, "is not the list of files of a board") from None
-    if made_by != _MADE_BY or not all(_NAMES.fullmatch(name) for name, _ in listed):
+    if made_by != _MADE_BY or not all(FILE_NAMES.fullmatch(name) for name, _ in listed):
         raise _foreign(folder / MANIFEST, "is not the list of files of a board")
     if lists[0] is None:
         return None
@@ -90,7 +90,7 @@ def _recognised(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and _NAMES.fullmatch(name) and (name in assets or _is_of_board(path)):
+        if path.is_file() and FILE_NAMES.fullmatch(name) and (name in assets or _is_of_board(path)):
             found[name] = sha256(path)
     return found
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from r2med import __version__
+from r2med.board.board_folder import FILE_NAMES
 from r2med.board.live_preview import Preview
 from r2med.serve.http_app import Guard, refusal
 from r2med.serve.http_server import GuardedServer, Listener
@@ -48,10 +49,10 @@ def create_preview_app(preview: Preview) -> FastAPI:
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """Return a file of the board. Raises HTTPError for a folder, and for what lies elsewhere."""
+    """Return a file of the board. Raises HTTPError for all others: the folder may also hold notes or records."""
     try:
         file = (folder / path).resolve()
-        if file.is_relative_to(folder.resolve()) and file.is_file():
+        if FILE_NAMES.fullmatch(path) and file.is_relative_to(folder.resolve()) and file.is_file():
             return file
     except (OSError, ValueError):  # too long, or with a null character
         pass
