@@ -151,6 +151,19 @@ def test_an_entry_under_a_name_of_the_benchmark_is_own_data_without_its_counts(r
     assert content["datasets"][number]["name"] == "own/Biology"
 
 
+@pytest.mark.parametrize("name", ["irds:vaswani", "/", "~", "../notes"])
+def test_a_name_in_an_entry_is_neither_fetched_nor_used_as_a_path(
+    name: str, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = tmp_path / "entries/ward.json"
+    submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
+    rewritten(entry, "ward.json", lambda record: record["dataset"].update(name=name))
+    loaded: list[str] = []
+    monkeypatch.setattr("r2med.board.site.load", loaded.append)
+    assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
+    assert loaded == []
+
+
 def test_files_beside_an_entry_are_not_taken_for_its_run(records: Path, tmp_path: Path) -> None:
     entry = tmp_path / "entries/ward.json"
     submit(["bm25"], entry, records)

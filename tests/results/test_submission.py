@@ -182,6 +182,7 @@ def set_score(measure: str, value: float) -> Callable[[Any], object]:
         (lambda body: body.update(records={"a": 1}), "not an entry"),
         (lambda body: body.update(surprise=1), "surprise"),
         (lambda body: body.update(format=2), "format 2"),
+        (lambda body: body.update(format="9" * 50_000), "format 9{40},"),
     ],
 )
 def test_what_no_entry_holds_is_refused_though_its_checksum_fits(
@@ -221,6 +222,15 @@ def test_an_entry_that_does_not_fit_is_left_out_by_name(
     assert [line.partition(" is left out: ")[0] for line in caplog.messages] == [
         *(f"entry {entry.parent / name}" for name in ("cut.json", "z-again.json")),
     ]
+
+
+def test_a_link_to_a_device_among_entries_is_not_read(entry: Path) -> None:
+    """Other than /dev/zero, /dev/null is over at once, so that this test fails without filling the memory."""
+    link = entry.parent / "link.json"
+    link.symlink_to("/dev/null")
+    with pytest.raises(UserError, match=r"link\.json: this entry is not a file"):
+        read_entry(link)
+    assert {each.path for each in read_entries(entry.parent)} == {entry}
 
 
 def test_a_folder_among_entries_stops_none(entry: Path) -> None:

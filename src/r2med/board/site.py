@@ -20,6 +20,7 @@ from r2med.data import Dataset, load
 from r2med.data import names as dataset_words
 from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
+from r2med.data.irds import PREFIX
 from r2med.data.loading import name_of
 from r2med.errors import UserError
 from r2med.results.advice import Advice
@@ -110,7 +111,7 @@ def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dat
     datasets, missing = {}, []
     for name in collection.datasets:
         try:
-            dataset = _local(places.get(name, name))
+            dataset = _local(places[name] if name in places else _plain(name))
         except UserError as error:
             missing.append(f"{name}: {error}")
             continue
@@ -123,6 +124,14 @@ def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dat
         more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
         log.info("without texts in the board: %s%s", missing[0], more)
     return datasets
+
+
+def _plain(name: str) -> str:
+    """Return the name of a record's dataset. Raises UserError for a path, or a download, that an entry names so."""
+    path = Path(name)
+    if name.startswith((PREFIX, "~")) or path.is_absolute() or ".." in path.parts:
+        raise UserError("this is no name of a dataset: give its folder by --data")
+    return name
 
 
 def _local(word: str) -> Dataset:

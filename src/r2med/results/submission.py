@@ -78,6 +78,8 @@ def submit(
 
 def read_entry(path: Path) -> Entry:
     """Read an entry. Raises UserError if it was altered or holds what no entry holds."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a link to a device never ends
+        raise UserError(f"{path}: this entry is not a file")
     try:
         body = json.loads(path.read_bytes())
         checksum, written = body.pop("checksum"), body["format"]
@@ -92,7 +94,7 @@ def read_entry(path: Path) -> Entry:
     if "records" not in body:
         raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
     if written != FORMAT:
-        raise UserError(f"{path} is an entry of format {written}, this version reads format {FORMAT}")
+        raise UserError(f"{path} is an entry of format {str(written)[:40]}, this version reads format {FORMAT}")
     try:
         _check_leaves(body, path)
         untouched = checksum == digest(body)  # a ValueError for NaN and infinity
