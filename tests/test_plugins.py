@@ -220,6 +220,22 @@ def test_a_broken_plugin_is_named_in_one_line_and_everything_else_works(tmp_path
     assert any("absent = not_there" in line for line in lines)
 
 
+def test_a_bad_card_of_an_installed_plugin_stops_nothing_and_one_of_the_users_own_is_an_error(
+    tmp_path: Path, r2med: Command
+) -> None:
+    site = installed(tmp_path / "site", "pack", "[r2med.plugins]\npack = card_pack\n", other="")
+    for card in ("datasets/bad.toml", "models/bad.toml", "__init__.py"):
+        (site / "card_pack" / card).parent.mkdir(parents=True, exist_ok=True)
+        (site / "card_pack" / card).write_text("" if card == "__init__.py" else "like = [")
+    ended = r2med("run", "bm25", "--data", "demo/Biology", PYTHONPATH=str(site))
+    assert ended.returncode == 0, ended.stderr
+    assert "datasets/bad.toml: not a TOML card" in ended.stderr and "is left out" in ended.stderr
+    listed = r2med("models", "list", PYTHONPATH=str(site))
+    assert listed.returncode == 0 and "models/bad.toml: not a TOML card" in listed.stderr
+    own = r2med("models", "list", R2MED_PLUGINS=str(site / "card_pack"))
+    assert own.returncode == 2 and "models/bad.toml: not a TOML card" in own.stderr
+
+
 def test_a_plugin_cannot_replace_what_is_built_in(tmp_path: Path, r2med: Command) -> None:
     entries = "[r2med.stages]\nbm25 = fixing:Fixed\n[r2med.plugins]\nfixing = card_pack\n"
     site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING)

@@ -68,7 +68,10 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
     def _read_all(self, plugin_folders: str) -> Mapping[str, CardType]:
         cards: dict[str, CardType] = {}
         for name, file in sorted(plugins.files(self.kind, ".toml").items()):
-            cards |= read_cards(self._card, file, checked_name(name, self.noun))
+            try:
+                cards |= read_cards(self._card, file, checked_name(name, self.noun))
+            except UserError as error:
+                plugins.leave_out(file, self.kind, error)
         return cards
 
 

@@ -88,6 +88,14 @@ def files(kind: str, suffix: str) -> dict[str, Traversable]:
     return found
 
 
+def leave_out(file: Traversable, kind: str, error: UserError) -> None:
+    """Report a card of an installed plugin that cannot be used. Raises the error if the card is ours or the user's."""
+    folders_to_mend = [next(folders(kind)), *_own_folders(kind)]
+    if any(str(file).startswith(f"{folder}{os.sep}") for folder in folders_to_mend):
+        raise error
+    _warn(f"{error}: this card of an installed plugin is left out")
+
+
 @cache
 def _warn(message: str) -> None:
     """Write a warning, once in a process."""

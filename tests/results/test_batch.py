@@ -60,6 +60,11 @@ def test_datasets_and_systems_may_be_objects(setup: Setup) -> None:
     assert repr(results) == "Results(1 systems × 1 datasets, 1 records)"
 
 
+def test_results_without_a_record_say_where_the_reason_is(setup: Setup, tmp_path: Path) -> None:
+    results = r2med.run("bm25", str(tmp_path / "absent"), out=None, setup=setup)
+    assert repr(results) == "Results(1 systems × 1 datasets, 0 records, 1 failed: .errors says why)"
+
+
 def test_systems_that_share_an_expansion_expand_once(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     expanded: list[str] = []
     expand = System.expand

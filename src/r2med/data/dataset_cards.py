@@ -151,13 +151,17 @@ class _Datasets(Catalogue[DatasetCard]):
     def _read_all(self, plugin_folders: str) -> Mapping[str, DatasetCard]:
         cards = []
         for name, file in plugins.files(self.kind, ".toml").items():
-            card = read_card(file, checked_name(name, self.noun))
-            if name not in benchmark_cards() and (taken := {*card.groups} & _benchmark_groups()):
-                raise UserError(
-                    f"{file}: {taken.pop()} is a group of the published benchmark: choose a name of your own"
-                )
-            cards.append(card)
+            try:
+                cards.append(self._checked(name, file))
+            except UserError as error:
+                plugins.leave_out(file, self.kind, error)
         return {card.name: card for card in sorted(cards, key=lambda card: (card.order, card.name))}
+
+    def _checked(self, name: str, file: Traversable) -> DatasetCard:
+        card = read_card(file, checked_name(name, self.noun))
+        if name not in benchmark_cards() and (taken := {*card.groups} & _benchmark_groups()):
+            raise UserError(f"{file}: {taken.pop()} is a group of the published benchmark: choose a name of your own")
+        return card
 
 
 _DATASETS = _Datasets("datasets", DatasetCard, "dataset", "r2med data list shows all")

@@ -158,7 +158,9 @@ class Results:
         return pandas.DataFrame([row | row.pop("mean", {}) for row in rows])
 
     def __repr__(self) -> str:
-        return f"Results({len(self.rows)} systems × {len(self.datasets)} datasets, {len(self.records)} records)"
+        failed = sum(map(len, self.errors.values()))
+        why = f", {failed} failed: .errors says why" if failed else ""
+        return f"Results({len(self.rows)} systems × {len(self.datasets)} datasets, {len(self.records)} records{why})"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
