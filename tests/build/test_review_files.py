@@ -19,7 +19,7 @@ REVIEWS = [
         question="q,1", chunk="c1", annotator="Ann", verdict="accept", comment='=1+1 "x",\ny', at="2026-01-02T03:04"
     ),
     Review(question="q,1", chunk="c1", annotator="@Bo", verdict="reject", comment="'quoted"),
-    Review(question="q,1", chunk="c1", annotator="Cy", verdict="unsure", adjudicated=True),
+    Review(question="q,1", chunk="c1", annotator="Cy", verdict="unsure", comment="\t=2", adjudicated=True),
 ]
 
 
@@ -32,7 +32,7 @@ def test_what_goes_out_comes_back_the_same(tmp_path, name):
 def test_no_cell_is_a_formula(tmp_path):
     export_reviews(tmp_path / "r.csv", REVIEWS, ITEMS)
     cells = [cell for row in csv.reader((tmp_path / "r.csv").open()) for cell in row]
-    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t")) for cell in cells)
 
 
 def test_label_studio_gets_every_candidate_as_a_task_and_its_accounts_are_annotators(tmp_path):

@@ -16,11 +16,12 @@ from r2med.build.reviews import VERDICTS, Review, by_candidate
 from r2med.data.table_files import open_tables
 from r2med.errors import UserError
 from r2med.store.files import write_atomically
+from r2med.text.csv_table import FORMULA_STARTS
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
 
-_FORMULA = ("=", "+", "-", "@", "'")
-"""How a cell begins that a spreadsheet would compute; a quotation mark before it makes it text."""
+_FORMULA = (*FORMULA_STARTS, "'")
+"""How a cell begins that gets a quotation mark on the way out; one with such a mark of its own comes back as it was."""
 
 
 def export_reviews(path: Path, reviews: Iterable[Review], items: Sequence[ReviewItem]) -> None:
