@@ -30,7 +30,7 @@ def board(
     serve: Annotated[
         bool, typer.Option("--serve", help="Show it on loopback, and refresh when records change.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of --serve; 0: any that is free.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of --serve. 0 picks a free one.")] = 8080,
 ) -> None:
     """Make a site of records: leaderboard, pages of systems, explorer. It opens from disk, with the network off."""
     from functools import partial
@@ -43,15 +43,10 @@ def board(
         print(printable(f"The board: {make()}"))
         return
     from r2med.board.live_preview import Preview
-    from r2med.errors import MissingExtraError
 
-    try:
+    with flags.needing_server("r2med board --serve"):
         from r2med.serve.http_server import bind
         from r2med.serve.preview_app import serve_preview
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
-            raise
-        raise MissingExtraError("r2med board --serve", "serve") from None
 
     watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
     listener = bind("127.0.0.1", port, None)

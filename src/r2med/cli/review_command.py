@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from r2med.cli import options as flags
+
 
 def review(
     source: Annotated[
@@ -14,7 +16,7 @@ def review(
         typer.Argument(metavar="DIR", help="The folder of a build, or a table of candidates.", show_default=False),
     ],
     sample: Annotated[int, typer.Option(min=0, help="Candidates to review, of all there are; 0: all.")] = 0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the page; 0: any that is free.")] = 8070,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the review page. 0 picks a free one.")] = 8070,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -34,7 +36,6 @@ def review(
     from r2med.build.review_files import export_reviews, import_reviews
     from r2med.build.review_items import review_items, reviews_file
     from r2med.cli.terminal_text import printable
-    from r2med.errors import MissingExtraError
 
     if import_ is not None:
         print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))
@@ -48,14 +49,10 @@ def review(
         print(printable(f"{len(reviews):,} reviews in {export}"))
     if import_ is not None or export is not None:
         return
-    try:
+    with flags.needing_server("r2med review"):
         from r2med.serve.http_server import GuardedServer, bind
         from r2med.serve.request_limits import Limits
         from r2med.serve.review_app import create_review_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
-            raise
-        raise MissingExtraError("r2med review", "serve") from None
     items = review_items(source, sample)
     listener = bind("127.0.0.1", port, None)
     with ReviewBook(reviews_file(source)) as book:

@@ -40,7 +40,7 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Where to listen; beyond this machine needs R2MED_SERVE_TOKEN.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the server. 0 picks a free one.")] = 8000,
     max_body: Annotated[int, typer.Option(help="Bytes of a request.")] = LIMITS.body,
     max_queries: Annotated[int, typer.Option(help="Queries of a request.")] = LIMITS.queries,
     max_characters: Annotated[int, typer.Option(help="Characters of a query.")] = LIMITS.characters,
@@ -68,18 +68,13 @@ def serve(
     from r2med.cli.progress import steps
     from r2med.cli.terminal_text import printable
     from r2med.data import load
-    from r2med.errors import MissingExtraError
     from r2med.store import LiveStore, default_store
 
-    try:
+    with flags.needing_server("r2med serve"):
         from r2med.serve.http_app import create_app
         from r2med.serve.http_server import TOKEN, bind
         from r2med.serve.http_server import serve as serve_at
         from r2med.serve.served_corpus import open_served
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
-            raise
-        raise MissingExtraError("r2med serve", "serve") from None
 
     limits = Limits(
         body=max_body,
