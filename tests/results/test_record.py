@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from r2med.cost import Cost
 from r2med.errors import UserError
 from r2med.results import Record
-from r2med.results.record import DatasetFacts, RunFacts, StageFacts
+from r2med.results.record import DatasetFacts, FileFacts, RunFacts, StageFacts
 from r2med.store.files import sha256
 
 RECORD = Record(
@@ -139,6 +139,15 @@ def test_a_record_knows_its_run_file(tmp_path: Path) -> None:
     assert not record.files_are_sound(tmp_path)
     run.unlink()
     assert not record.files_are_sound(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["/etc/hostname", "../notes.jsonl", ".", ""])
+@pytest.mark.parametrize("kind", ["run", "traces", "generated"])
+def test_a_record_names_only_files_beside_it(kind: str, file: str, path: Path) -> None:
+    facts = RunFacts(file=file, sha256="s", depth=1) if kind == "run" else FileFacts(file=file, sha256="s")
+    RECORD.model_copy(update={kind: facts}).write(path)
+    with pytest.raises(UserError, match="not a file beside it"):
+        Record.read(path)
 
 
 def test_a_record_without_a_run_file_is_sound(tmp_path: Path) -> None:

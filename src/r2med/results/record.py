@@ -245,6 +245,11 @@ class Record(_Part):
             raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
         if not untouched:
             raise UserError(f"{path} was altered after it was written: run it again")
+        for facts in filter(None, (record.run, record.traces, record.generated)):
+            if (
+                not facts.file or Path(facts.file).name != facts.file
+            ):  # a stranger's record could have a board show any file
+                raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
         return record
 
     def files_are_sound(self, folder: Path) -> bool:
