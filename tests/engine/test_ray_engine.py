@@ -109,7 +109,7 @@ def evaluate(workspace, engine):
 
 def test_records_are_those_of_this_machine_with_node_stores_and_with_a_shared_one(nodes, small, tmp_path):
     expected = evaluate(Workspace(tmp_path / "threads"), "threads")
-    assert len(expected) == 6
+    assert len(expected) == 9  # for each system a record, a run and the metadata of the run
     assert evaluate(Workspace(tmp_path / "ray"), "ray") == expected
     shards = {
         name: {kind: len(list((nodes.folder / name / kind).glob("*"))) for kind in ("vectors", "bm25-postings")}

@@ -254,7 +254,7 @@ def test_what_cannot_be_built_is_one_line(spec, message):
     [
         ("path:~nosuch/x", "there is no user whose home folder that is"),
         ("path:" + "a" * 300, "File name too long"),
-        ("path:\0", "there is no such folder"),
+        ("path:\0", "a path cannot have a null character"),
         ("monobert:nope", "no reranker 'monobert:nope'"),
         ("py:a\0b:C", "no module"),
     ],
