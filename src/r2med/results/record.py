@@ -246,9 +246,8 @@ class Record(_Part):
         if not untouched:
             raise UserError(f"{path} was altered after it was written: run it again")
         for facts in filter(None, (record.run, record.traces, record.generated)):
-            if (
-                not facts.file or Path(facts.file).name != facts.file
-            ):  # a stranger's record could have a board show any file
+            # Otherwise a stranger's record could have a board show any file.
+            if not facts.file or Path(facts.file).name != facts.file:
                 raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
         return record
 
