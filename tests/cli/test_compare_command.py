@@ -32,6 +32,13 @@ def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Comm
     assert "rm3" not in text
 
 
+def test_where_no_query_moved_nothing_is_announced(r2med: Command) -> None:
+    r2med("run", "bm25", "bm25(k1=0.91)", "--data", "demo/Biology", "-o", "own")
+    same = "bm25", "bm25(k1=0.91)"
+    ended = r2med("compare", "--results", "own", "--measure", "R@1000", *same)
+    assert "0.00 points" in ended.stdout and "Moved most" not in ended.stdout
+
+
 @pytest.mark.usefixtures("results")
 def test_json_has_every_pair_of_the_folder(r2med: Command) -> None:
     content = json.loads(r2med("compare", "--json", "--resamples", "100").stdout)

@@ -114,6 +114,14 @@ def test_points_are_given_up_only_if_the_user_says_how_many(dataset, store, monk
     assert near_and_far(dataset, store, monkeypatch, give_up=50.0).recommended.startswith("bm25")
 
 
+def test_where_the_best_is_also_the_cheapest_no_other_is_spoken_of(dataset, store, monkeypatch) -> None:
+    points = {"rm3": level(20), "minilm": level(40), "bm25": level(90)}
+    seconds = {"rm3": 1.0, "minilm": 1.0, "bm25": 0.001}
+    advice, _ = climb(dataset, store, monkeypatch, points, [], seconds, {}, give_up=5.0)
+    assert advice.best.startswith("bm25") and not advice.alternatives
+    assert "no cheaper or faster one" not in advice.reason
+
+
 def test_a_loss_that_is_not_sure_to_be_small_is_not_given_up() -> None:
     random = np.random.default_rng(0)
     values = np.array([np.full(30, 50.0), 49 + random.normal(0, 20, 30), np.full(30, 48.5)])

@@ -132,6 +132,8 @@ def _print_gaps(output: Console, compared: Comparison, pair: Pair) -> None:
         for label, gap in gaps(compared, pair)
     ]
     output.print(table(heads, rows, numbers=heads[1:]))
-    output.print(plain(f"Moved most, from {pair.b} to {pair.a}:"))
-    for mover in compared.movers(pair):
+    movers = compared.movers(pair)
+    if movers:
+        output.print(plain(f"Moved most, from {pair.b} to {pair.a}:"))
+    for mover in movers:
         output.print(plain(f"  {movement(mover)}"))

@@ -96,7 +96,7 @@ class Advice:
         chosen = self.rung(self.recommended)
         if self.recommended != self.best:
             return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
-        if self.give_up is not None:
+        if self.give_up is not None and self.alternatives:
             return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
         return "the best on questions that had no part in choosing its settings"
 
