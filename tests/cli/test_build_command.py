@@ -77,6 +77,14 @@ def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built
     assert "lacks reviews" not in r2med("build", "status", "built").stdout
 
 
+def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_path):
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "plan.toml").write_text("mine = 1")
+    ended = r2med("build", "example/plan.toml", "-o", "plans")
+    assert ended.returncode == 2 and "plans/plan.toml is another plan" in ended.stderr
+    assert (tmp_path / "plans" / "plan.toml").read_text() == "mine = 1"
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -85,7 +93,7 @@ def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built
         (("show", "built", "zz"), "no item 'zz' in built"),
         (("sample", "built", "--step", "99"), "no step 99: built has 14"),
         (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
-        (("example", "exam", "-o", "built"), "built is there already"),
+        (("example", "exam", "-o", "built"), "built is there already: name another folder\n"),
         (("example/plan.toml", "-o", "x", "--local-only", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
     ],
 )

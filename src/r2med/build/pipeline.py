@@ -252,13 +252,23 @@ class Build:
     def run(self, setup: Setup, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
         """Run every step whose output is not there, or depends on something that changed.
 
-        Raises UserError if the budget is used up; what was answered is kept.
+        Raises UserError if the budget is used up; what was answered is kept. Raises UserError if the copy of the plan
+        would replace a plan that somebody wrote.
         """
+        self._spare_other_plan()
         self.out.mkdir(parents=True, exist_ok=True)
         with exclusive(self.out / ".lock"), about(dataset=self.plan.facts.name):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
             with setup.network():
                 return self._run(setup, announce)
+
+    def _spare_other_plan(self) -> None:
+        copy, own = self.out / PLAN, self.plan.file.read_bytes()
+        if copy.is_file() and not (self.out / "steps").exists() and copy.read_bytes() != own:
+            raise UserError(
+                f"{copy} is another plan, and nothing was built from it here: move it away, or choose another folder "
+                "with -o"
+            )
 
     def _run(self, setup: Setup, announce: Callable[[str], None]) -> list[Done]:
         done: list[Done] = []

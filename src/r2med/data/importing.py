@@ -23,6 +23,9 @@ from r2med.errors import UserError, nearest
 from r2med.store.files import sync, write_atomically
 from r2med.store.owners import process_name, stale
 
+UPDATE = "name another folder, or replace it with --update"
+"""What an import advises where the folder is there already."""
+
 
 @dataclass(frozen=True)
 class Import:
@@ -58,7 +61,7 @@ class Import:
         """
         imported = require_imported(folder) if update else []
         if not imported:
-            require_new(folder)
+            require_new(folder, UPDATE)
         folder.parent.mkdir(parents=True, exist_ok=True)
         hidden = f".{folder.name}."
         scratch = folder.with_name(f"{hidden}{process_name()}.tmp")
@@ -107,17 +110,17 @@ class Import:
             yield {"q_id": query, "p_id": document, "score": grade}
 
 
-def require_new(folder: Path) -> None:
-    """Raise UserError if something is in the place of a folder that is to be written."""
+def require_new(folder: Path, remedy: str = "name another folder") -> None:
+    """Raise UserError, which ends with `remedy`, if something is in the place of a folder that is to be written."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is there already: name another folder, or replace it with --update")
+        raise UserError(f"{folder} is there already: {remedy}")
 
 
 def _take_name(scratch: Path, folder: Path) -> None:
     try:
         scratch.replace(folder)
     except OSError:
-        require_new(folder)  # another import was faster
+        require_new(folder, UPDATE)  # another import was faster
         raise
 
 
