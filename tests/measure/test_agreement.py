@@ -96,3 +96,9 @@ def test_what_is_not_defined_is_nan_and_perfect_agreement_is_one(coefficient):
     assert coefficient(np.array([[1.0, NONE], [NONE, 2.0]])).units == 0
     assert np.isnan(coefficient(np.zeros((0, 2))).high)
     assert coefficient(np.array([[1.0, 1], [2, 2], [1, 1]])).value == pytest.approx(1)
+
+
+def test_units_that_are_all_alike_give_no_interval():
+    result = krippendorff_alpha(np.array([[0.0, 1.0], [1.0, 0.0]] * 4))
+    assert result.value < 0
+    assert np.isnan(result.low) and np.isnan(result.high)

@@ -124,4 +124,6 @@ def _with_interval(parts: Floats, formula: Callable[[Floats], Floats], resamples
     spread = formula(draws @ parts)
     spread = spread[~np.isnan(spread)]
     low, high = np.quantile(spread, [ALPHA / 2, 1 - ALPHA / 2]) if len(spread) else (np.nan, np.nan)
+    if low == high:  # units that are all alike do not show how others would differ
+        low = high = np.nan
     return Agreement(value, float(low), float(high), units)
