@@ -18,7 +18,7 @@ from r2med.data.benchmark_names import (
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import DatasetCard, cards, demo_folder, groups, read_card
+from r2med.data.dataset_cards import DatasetCard, benchmark_cards, cards, demo_folder, groups, read_card
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
@@ -68,9 +68,13 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
     elif known_fingerprint(name, store) not in ("", dataset.fingerprint):
         name = own_name(name)
     if name.startswith("own/"):
-        notice = (
-            f"{dataset.folder} is not the dataset {name.removeprefix('own/')} of the benchmark: it is called {name}"
-        )
+        word = name.removeprefix("own/")
+        notice = f"{dataset.folder} is not the dataset {word} of the benchmark: it is called {name}"
+        if word in benchmark_cards() and not known_fingerprint(word, store):
+            notice = (
+                f"{dataset.folder} is called {name}: whether it is the benchmark's {word} is known here once that was "
+                f"loaded by its name (r2med data check {word})"
+            )
         dataset = replace(dataset, name=name, notices=(*dataset.notices, notice))
     return dataset
 
@@ -99,7 +103,7 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
 
             card = cards()[word]
             if card.folder:
-                return _name_here(word, _local_folder(card)), _local_folder(card), card
+                return _name_here(word, _local_folder(card), store), _local_folder(card), card
             if card.hub is None:
                 raise UserError(
                     f"the card of {word} names neither a folder nor a hub repository: add one, or give a path"
@@ -113,7 +117,7 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
             raise UserError(f"{word} is a group of {len(members)} datasets: name one of them, such as {members[0]}")
     folder = _path(word)
     if folder.is_dir():
-        return name_of(folder), folder, _card_of(folder)
+        return name_of(folder, store), folder, _card_of(folder)
     if folder.exists():
         raise UserError(f"{word} is a file: a dataset is a folder")
     known = [*cards(), *groups(), *groups()["demo"]]
@@ -235,23 +239,25 @@ def _path(word: str) -> Path:
     return path
 
 
-def name_of(word: str | Path) -> str:
+def name_of(word: str | Path, store: Store | None = None) -> str:
     """Return what a dataset is called in records; the card in a folder may say another name than the folder's."""
     folder = _path(str(word))
     if not folder.is_dir():
         return str(word)
     own = _card_of(folder)
-    return _name_here(own.name if own else _folder_name(folder), folder)
+    return _name_here(own.name if own else _folder_name(folder), folder, store or default_store())
 
 
-def _name_here(name: str, folder: Path) -> str:
+def _name_here(name: str, folder: Path, store: Store) -> str:
     """Return the name of the dataset in a folder: own/NAME if NAME is the benchmark's and the data are not.
 
-    A copy of the benchmark's data is recognised by its numbers of queries and relevant documents, which are read
-    quickly. `verify` compares fingerprints.
+    A copy can be the benchmark's only where its fingerprint is known, and if it has as many queries and relevant
+    documents, which are read quickly. Fingerprints are compared when it is loaded.
     """
     if not is_reserved(name):
         return name
+    if not known_fingerprint(name, store):
+        return own_name(name)
     try:
         layout = detect(folder)
         qrels = gather(layout.judgements(Problems()), layout.qrels_file, Problems())

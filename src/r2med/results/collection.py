@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.data.benchmark_names import has_benchmark_counts, is_reserved, known_fingerprint, own_name, source_of
+from r2med.data.benchmark_names import is_reserved, known_fingerprint, own_name, source_of
 from r2med.data.dataset_cards import cards, groups
 from r2med.errors import UserError, unknown
 from r2med.measure import HEADLINE, Measure
@@ -226,7 +226,7 @@ def honestly_named(record: Record, path: Path) -> Record:
     """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
 
     Other data of that name are called own/NAME. The fingerprint decides where the benchmark's dataset was loaded on
-    this machine; elsewhere the source or the numbers of queries and relevant documents do.
+    this machine; elsewhere the source does, which names the pinned commit that the data were fetched from.
     """
     facts = record.dataset
     if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(record):
@@ -245,8 +245,7 @@ def _is_benchmark(record: Record) -> bool:
     facts = record.dataset
     if known := known_fingerprint(facts.name, default_store()):
         return facts.fingerprint == known
-    positives = [query.positives for query in record.queries.values()]
-    return facts.source == source_of(facts.name) or has_benchmark_counts(facts.name, facts.queries, positives)
+    return facts.source == source_of(facts.name)
 
 
 def _read_all(source: Path) -> list[Kept]:
