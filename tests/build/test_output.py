@@ -74,6 +74,16 @@ def test_the_readme_is_a_card_of_the_hub(folder):
 
 
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph")
+def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tmp_path, store):
+    """Two cases may end in one question with different answers: they stay, and readers know of them."""
+    assert "Queries with the text of an earlier one: 0." in (folder / "README.md").read_text("utf-8")
+    made = small_build(tmp_path / "build", texts={3: "What causes it?", 5: "What causes it?"})
+    written = write_output(made, Setup(store=store))
+    assert written
+    for name in ("README.md", "datasheet.html"):
+        assert "Queries with the text of an earlier one: 1 (q5 as q3)." in (written / name).read_text("utf-8")
+
+
 def test_croissant_validates_and_its_rows_are_those_of_the_files(folder, monkeypatch, tmp_path):
     import mlcroissant
 

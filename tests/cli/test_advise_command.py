@@ -30,3 +30,15 @@ def test_a_folder_that_is_not_there_is_one_line(r2med) -> None:
     done = r2med("advise", "nowhere")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
+
+
+def test_passages_that_a_reranker_did_not_rank_are_counted_beside_its_score(r2med, tmp_path: Path) -> None:
+    random_folder(tmp_path / "mine", documents=60, queries=12)
+    (tmp_path / "rules.jsonl").write_text('{"when": [], "answer": "[2] > [1]"}\n', "utf-8")
+    done = r2med(
+        *("advise", "mine", "--model", "nonesuch", "--llm", "scripted", "--model-path", "scripted=rules.jsonl")
+    )
+    assert done.returncode == 0, done.stderr
+    notes = [line for line in done.stdout.splitlines() if "passages were shown to the reranker and not ranked" in line]
+    assert any("listwise(scripted)" in line for line in notes)
+    assert all(int(line.rpartition(": ")[2].split()[0].replace(",", "")) > 0 for line in notes)

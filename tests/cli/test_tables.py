@@ -172,3 +172,14 @@ def test_recorded_texts_have_no_known_cost(capsys: pytest.CaptureFixture[str]) -
     [cost] = [line for line in lines if line.count("unknown") > 1]
     assert cost.split()[-6:] == ["unknown", "unknown", "0.0", "unknown", "unknown", "0"]
     assert RECORDED_CAPTION in lines
+
+
+def test_passages_that_a_reranker_did_not_rank_are_counted_for_each_system(capsys: pytest.CaptureFixture[str]) -> None:
+    lazy, thorough = "bm25 → listwise(m)", "bm25 → groupwise(m)"
+    facts = {"stage": "rerank", "name": "listwise(m)"}
+    names = ("Biology", "MedQA-Diag")
+    left_out = [cell(lazy, name, 0.5, **facts, repairs={"missing": 18, "repeated": 1}) for name in names]
+    lines = report(capsys, left_out, [cell(thorough, name, 0.5, **facts) for name in names])
+    assert [line for line in lines if "not ranked" in line] == [
+        f"{lazy}: 36 passages shown to the reranker and not ranked."
+    ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from r2med.build.items import Candidate, Chunk, Found, Item, Judgement, Question, Rejected, Stream
@@ -38,9 +39,17 @@ def given(stream: Stream, items: Sequence[Item | Rejected], prompt: str = "", **
     return Given()
 
 
-def small_build(folder: Path, queries: int = 12, hostile: str = "", **facts: Any) -> Build:
-    """Return a build that was run: three candidates a question, the first evident, and a planted control."""
+def small_build(
+    folder: Path, queries: int = 12, hostile: str = "", texts: Mapping[int, str] = MappingProxyType({}), **facts: Any
+) -> Build:
+    """Return a build that was run: three candidates a question, the first evident, and a planted control.
+
+    `texts` are those of questions, by number, that have another text.
+    """
     questions = [_question(number, hostile) for number in range(queries)]
+    questions = [
+        each.model_copy(update={"text": texts.get(number, each.text)}) for number, each in enumerate(questions)
+    ]
     kinds = ("gold", "near", "far")
     chunks = [
         Chunk(
