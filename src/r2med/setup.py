@@ -51,7 +51,7 @@ class Setup:
     llm: str = ""
     """The LLM of stages that need one and do not name it."""
     llm_backend: str = ""
-    """Where LLMs run: openai (an endpoint), vllm or local; empty: as the card says."""
+    """Where LLMs run: openai (an endpoint) or local (llama.cpp in this process); empty: as the card says."""
     threads: int = 0
     """CPU threads of an LLM that runs in this process; 0: as many as there are free cores."""
     base_url: str = ""

@@ -37,9 +37,10 @@ def test_feedback_without_an_llm_runs_from_the_command_line(r2med):
         (["llms", "show", "gtp4"], "did you mean gpt4"),
         (["run", "bm25", "--recorded"], "--recorded is about texts of an LLM"),
         (["run", "bm25", "--base-url", "http://localhost:8000/v1"], "--base-url is about texts of an LLM"),
-        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vlm"], "did you mean vllm"),
-        (["generate", "hyde", "--llm", "gpt4", "--llm-backend", "vlm"], "did you mean vllm"),
-        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vllm", "--base-url", "http://a"], "vllm runs gpt4 in this"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "locl"], "did you mean local"),
+        (["generate", "hyde", "--llm", "gpt4", "--llm-backend", "locl"], "did you mean local"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "local", "--base-url", "http://a"], "local runs gpt4 in this"),
+        (["run", "hyde(gpt4) -> bm25", "--llm-backend", "vllm"], "start `vllm serve MODEL`"),
     ],
 )
 def test_mistakes_about_llms_are_one_line(arguments, says, r2med, monkeypatch):

@@ -75,3 +75,8 @@ def test_the_family_of_an_llm_is_told_by_its_name_or_its_card():
 
 def test_a_card_of_an_alias_says_that_it_serves_other_models_over_time() -> None:
     assert "alias" in " ".join(LLMS["deepseek-r1"].notes)
+
+
+def test_a_card_of_the_backend_that_was_removed_names_what_to_do_instead() -> None:
+    with pytest.raises(ValueError, match=r"start `vllm serve MODEL` and give its address, --base-url"):
+        LLMCard.model_validate({"name": "mine", "model": "org/mine", "backend": "vllm"})

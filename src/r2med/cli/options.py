@@ -109,7 +109,7 @@ LLMBackend = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help="Where LLMs run: openai (an endpoint), vllm or local (in this process). Default: as the card says.",
+        help="Where LLMs run: openai (an endpoint) or local (llama.cpp in this process). Default: as the card says.",
         show_default=False,
         rich_help_panel=LLMS,
     ),

@@ -185,7 +185,7 @@ class ChatModel(Protocol):
 
 
 class Backend(Protocol):
-    """Where an LLM runs: an endpoint, vLLM in process, llama.cpp in process. Knows nothing of journals or cleaning."""
+    """Where an LLM runs: an endpoint, or llama.cpp in process. Knows nothing of journals or cleaning."""
 
     is_local: bool
     """Whether it runs on this machine: asking again costs nothing but time."""

@@ -15,7 +15,7 @@ from r2med.errors import UserError, unknown
 from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import LEASE_SECONDS, Entry, Journal, Leases, journal_file, key_of
-from r2med.llm.llm_cards import LLMCard
+from r2med.llm.llm_cards import NO_VLLM, LLMCard
 from r2med.setup import Setup
 from r2med.store import Store
 from r2med.store.owners import place_of
@@ -27,7 +27,6 @@ _POLL = 0.2
 
 BACKENDS = {
     "openai": "r2med.llm.openai:OpenAIBackend",
-    "vllm": "r2med.llm.vllm:VllmBackend",
     "local": "r2med.llm.llama:LlamaBackend",
     "scripted": "r2med.llm.scripted:ScriptedBackend",
 }
@@ -40,6 +39,8 @@ def open_chat(card: LLMCard, setup: Setup) -> JournaledChat:
     """Return the LLM of a card. Nothing is asked, and no key needed, until a question comes that was never answered."""
     # An address means an endpoint, whatever the card prefers.
     name = setup.llm_backend or ("openai" if setup.base_url else card.backend)
+    if name == "vllm":
+        raise UserError(NO_VLLM)
     if name not in BACKENDS:
         raise unknown("LLM backend", name, BACKENDS)
     if name != "openai" and setup.base_url:

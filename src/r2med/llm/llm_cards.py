@@ -6,7 +6,7 @@ import os
 import re
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from r2med.cards import Catalogue
 from r2med.errors import UserError, unknown
@@ -15,6 +15,12 @@ from r2med.setup import Setup
 
 GGUF = ".gguf"
 SCRIPT = ".jsonl"
+
+NO_VLLM = (
+    "r2med no longer runs vLLM in its own process: start `vllm serve MODEL` and give its address, "
+    "--base-url http://localhost:8000/v1"
+)
+"""Said to those who ask for the backend of earlier versions."""
 
 AnswerStyle = Literal["plain", "think", "final-response", "answer-tag"]
 Cleaning = Literal["strict", "published"]
@@ -42,10 +48,8 @@ class LLMCard(BaseModel):
     """What stands after the colon: NAME:VARIANT."""
     model: str
     """The provider's name for it."""
-    backend: Literal["openai", "vllm", "local", "scripted"] = "openai"
-    """Where it runs: behind an OpenAI-compatible endpoint, in vLLM or llama.cpp in this process, or read from a
-    script.
-    """
+    backend: Literal["openai", "local", "scripted"] = "openai"
+    """Where it runs: behind an OpenAI-compatible endpoint, in this process (llama.cpp), or read from a script."""
     base_url: str = ""
     """Empty: OPENAI_BASE_URL, else OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"
@@ -93,6 +97,13 @@ class LLMCard(BaseModel):
     """Under which the weights may be used."""
     notes: tuple[str, ...] = ()
     """What else one should know, a sentence each."""
+
+    @field_validator("backend", mode="before")
+    @classmethod
+    def _known_backend(cls, backend: object) -> object:
+        if backend == "vllm":
+            raise ValueError(NO_VLLM)
+        return backend
 
     @property
     def spec(self) -> str:

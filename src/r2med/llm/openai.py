@@ -83,8 +83,8 @@ class OpenAIBackend:
         """Answer all requests; see Backend."""
         if not self._endpoint.url and "/" in self._card.model:  # a name of the hub's: OpenAI has none like it
             raise UserError(
-                f"{self._card.name} is not one of OpenAI's models: say where it is served with --base-url URL, "
-                "or run it in this process with --llm-backend vllm"
+                f"{self._card.name} is not one of OpenAI's models: serve it, for instance by "
+                f"`vllm serve {self._card.model}`, and say where with --base-url URL"
             )
         key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI)
