@@ -34,7 +34,7 @@ class Setup:
     dtype: str = "auto"
     """auto: float32 on a CPU, bfloat16 (or float16) on a GPU."""
     backend: str = "torch"
-    """What runs transformers: torch, openvino or onnx."""
+    """What runs transformers: torch or openvino."""
     trust_remote_code: bool = False
     """Whether code that a model's repository brings along may run."""
     model_paths: tuple[tuple[str, Path], ...] = ()

@@ -75,7 +75,9 @@ ModelPaths = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODELS)]
 DType = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.", rich_help_panel=MODELS)]
-Backend = Annotated[str, typer.Option(help="torch, openvino or onnx.", rich_help_panel=MODELS)]
+Backend = Annotated[
+    str, typer.Option(help="Library that runs transformers: torch or openvino.", rich_help_panel=MODELS)
+]
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(

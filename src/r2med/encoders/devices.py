@@ -17,9 +17,7 @@ from r2med.errors import UserError, unknown
 from r2med.setup import Setup
 
 DTYPES = ("float32", "bfloat16", "float16")
-BACKENDS = ("torch", "openvino", "onnx")
-INSTALLS = {"openvino": ("openvino",), "onnx": ("onnx", "onnxruntime", "onnxscript")}
-"""The packages that a backend needs besides torch."""
+BACKENDS = ("torch", "openvino")
 
 
 def devices(choice: str) -> tuple[str, ...]:
@@ -115,6 +113,8 @@ def describe_backend(setup: Setup) -> dict[str, str]:
 def _backend_here(setup: Setup) -> dict[str, str]:
     names, dtype = placement(setup)
     backend = setup.backend
+    if backend == "onnx":
+        raise UserError("r2med no longer runs ONNX: use --backend openvino or --backend torch")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     if backend == "torch":
@@ -123,9 +123,9 @@ def _backend_here(setup: Setup) -> dict[str, str]:
         raise UserError(f"--backend {backend} runs on the CPU: add --device cpu")
     if setup.dtype != "auto":
         raise UserError(f"--backend {backend} chooses its own precision: leave --dtype {setup.dtype} out")
-    if missing := [name for name in INSTALLS[backend] if importlib.util.find_spec(name) is None]:
-        raise UserError(f"--backend {backend} needs {' and '.join(missing)}: pip install {' '.join(missing)}")
-    return {"backend": backend, "dtype": _openvino_dtype() if backend == "openvino" else "float32"}
+    if importlib.util.find_spec("openvino") is None:
+        raise UserError("--backend openvino needs a package: pip install openvino")
+    return {"backend": backend, "dtype": _openvino_dtype()}
 
 
 def check_torch(setup: Setup, model: str) -> None:
@@ -156,10 +156,9 @@ def tokens_per_batch(choice: int, device: str) -> int:
 
 
 OUT_OF_MEMORY = re.compile(
-    r"out of memory"  # CUDA, MPS, XPU and ONNX Runtime
+    r"out of memory"  # CUDA, MPS and XPU
     r"|DefaultCPUAllocator: (can't allocate memory|not enough memory)"
     r"|(CUBLAS|CUDNN)_STATUS_ALLOC_FAILED"
-    r"|Failed to allocate memory for requested buffer"  # ONNX Runtime's arena
     r"|std::bad_alloc"  # OpenVINO
 )
 """What the messages of RuntimeErrors that mean too little memory say."""

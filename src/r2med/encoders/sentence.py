@@ -45,8 +45,8 @@ def _engine(model: Any, backend: str, name: str) -> Forward | None:
     """Return a model's transformer on another engine than torch. Raises UserError if it has none to put there."""
     if backend == "torch":
         return None
-    from r2med.encoders.engines import compiled
     from r2med.encoders.forward import Forward
+    from r2med.encoders.openvino_engine import compiled
 
     if not _is_plain(model) or type(model[0]).__name__ != "Transformer":
         raise UserError(f"--backend {backend}: model {name} has modules of its own, which run on torch only")

@@ -27,8 +27,8 @@ class Tower:
     def __init__(self, folder: Path, card: ModelCard, setup: Setup) -> None:
         from transformers import AutoTokenizer
 
-        from r2med.encoders.engines import compiled
         from r2med.encoders.forward import Forward, load_model
+        from r2med.encoders.openvino_engine import compiled
 
         def load(device: str, dtype: str) -> Forward:
             model = load_model(folder, dtype, device, card.name)

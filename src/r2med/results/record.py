@@ -30,7 +30,7 @@ FORMAT = 2
 
 PACKAGES = (
     *("numpy", "scipy", "pyarrow", "httpx"),
-    *("torch", "transformers", "sentence-transformers", "openvino", "onnxruntime", "xllamacpp"),
+    *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
     "faiss-cpu",
 )
 """What may have had a part in a number, where it is installed."""

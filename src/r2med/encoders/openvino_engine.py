@@ -1,11 +1,8 @@
-"""Other engines for the same transformer on a CPU: OpenVINO and ONNX Runtime, with the same pooling."""
+"""OpenVINO: another engine for the same transformer on a CPU, with the same pooling."""
 
 from __future__ import annotations
 
-import tempfile
 import warnings
-from abc import ABC, abstractmethod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,8 +24,8 @@ def compiled(forward: Forward, backend: str) -> Forward:
         warnings.simplefilter("ignore")  # tracing warns of each branch in the library's code
         name = type(forward.model).__name__
         try:
-            engine = {"openvino": OpenVino, "onnx": Onnx}[backend](forward)
-        except Exception as error:  # each engine has errors of its own for what it cannot take in
+            engine = OpenVino(forward)
+        except Exception as error:  # OpenVINO has errors of its own for what it cannot take in
             if is_out_of_memory(error):
                 raise
             raise UserError(
@@ -79,36 +76,17 @@ def _example() -> dict[str, Any]:
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": torch.zeros_like(ids)}
 
 
-class _Engine(Forward, ABC):
-    """A forward pass whose graph runs elsewhere; masks are always given."""
+class OpenVino(Forward):
+    """A forward pass in Intel's engine, in its default precision; masks are always given."""
 
     def __init__(self, forward: Forward) -> None:
         self.model = forward.model
         self.device = "cpu"
         self.bidirectional = False
         self.needs_mask = True
-        self._prepare(_Graph(forward.model))
-
-    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
-        mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-        inputs["token_type_ids"] = np.zeros_like(ids) if types is None else types
-        return torch.from_numpy(self._run(inputs)), torch.from_numpy(lengths)
-
-    @abstractmethod
-    def _prepare(self, graph: _Graph) -> None: ...
-
-    @abstractmethod
-    def _run(self, inputs: dict[str, Any]) -> Any: ...
-
-
-class OpenVino(_Engine):
-    """Intel's engine, in its default precision."""
-
-    def _prepare(self, graph: _Graph) -> None:
         openvino, example = load_openvino(), _example()
         with torch.no_grad():
-            model = openvino.convert_model(graph, example_input=example)
+            model = openvino.convert_model(_Graph(forward.model), example_input=example)
         self._names = [name for port in model.inputs for name in port.get_names() if name in example]
         for port in model.inputs:
             port.get_node().set_partial_shape(openvino.PartialShape([-1, -1]))
@@ -116,37 +94,11 @@ class OpenVino(_Engine):
         core = openvino.Core()
         self._request = core.compile_model(model, "CPU", {"PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
 
-    def _run(self, inputs: dict[str, Any]) -> Any:
+    def __call__(self, ids: Matrix, lengths: Matrix, types: Matrix | None = None) -> tuple[Any, Any]:
+        """Return the last hidden states and the lengths."""
+        mask = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
+        types = np.zeros_like(ids) if types is None else types
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         # The output lies in the request's own memory until the next call, by when it is pooled.
         self._request.infer({name: inputs[name] for name in self._names}, share_inputs=True, share_outputs=True)
-        return self._request.get_output_tensor(0).data
-
-
-class Onnx(_Engine):
-    """ONNX Runtime, from torch's own export."""
-
-    def _prepare(self, graph: _Graph) -> None:
-        import logging
-
-        import onnxruntime
-
-        logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names every package it could also have used
-        example = _example()
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "model.onnx"
-            sizes = {0: torch.export.Dim("texts"), 1: torch.export.Dim("tokens")}
-            torch.onnx.export(
-                graph,
-                tuple(example.values()),
-                str(file),
-                input_names=list(example),
-                output_names=["hidden"],
-                dynamic_shapes=tuple(sizes for _ in example),
-                dynamo=True,
-                verbose=False,
-            )
-            self._session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
-        self._names = [port.name for port in self._session.get_inputs()]
-
-    def _run(self, inputs: dict[str, Any]) -> Any:
-        return self._session.run(None, {name: inputs[name] for name in self._names})[0]
+        return torch.from_numpy(self._request.get_output_tensor(0).data), torch.from_numpy(lengths)
