@@ -21,7 +21,7 @@ from r2med.store import Store
 from r2med.system import System
 from support.datasets import random_folder
 
-QUESTIONS = 30
+QUESTIONS = 100
 
 
 class Scripted:
@@ -102,7 +102,7 @@ def test_the_best_is_recommended_and_cheaper_ones_are_listed_with_their_loss(dat
     assert cheaper.behind_low is not None and cheaper.behind_high is not None
     assert cheaper.behind_low < 0.5 < cheaper.behind_high < 2
     verdict = "\n".join(advice.verdict())
-    assert f"Use {advice.best}" in verdict and "expected loss 0.5 points (-0.3 to 1.3)" in verdict
+    assert f"Use {advice.best}" in verdict and "expected loss 0.5 points (0.1 to 0.9)" in verdict
     assert "--give-up 2" in verdict and f"and {advice.best} cannot be told" in verdict
 
 
@@ -124,9 +124,17 @@ def test_where_the_best_is_also_the_cheapest_no_other_is_spoken_of(dataset, stor
 
 def test_a_loss_that_is_not_sure_to_be_small_is_not_given_up() -> None:
     random = np.random.default_rng(0)
-    values = np.array([np.full(30, 50.0), 49 + random.normal(0, 20, 30), np.full(30, 48.5)])
+    values = np.array([np.full(100, 50.0), 49 + random.normal(0, 20, 100), np.full(100, 48.5)])
     assert surely_within(values, 0, 2.0) == [0, 2]
     assert surely_within(values, 0, 1.0) == [0]
+
+
+def test_too_few_questions_give_nothing_up_and_the_verdict_says_why(dataset, store, monkeypatch) -> None:
+    few = dataset.only([query.id for query in dataset.queries][:99])
+    advice = near_and_far(few, store, monkeypatch, give_up=2.0)
+    assert advice.recommended == advice.best
+    assert "99 judged questions are too few to know what 2 points are (--give-up needs 100)" in advice.verdict()[1]
+    assert "--give-up 2" not in "\n".join(near_and_far(few, store, monkeypatch).verdict())
 
 
 def test_judgements_that_match_nothing_are_refused_in_one_line(tmp_path: Path, store: Store) -> None:

@@ -36,7 +36,8 @@ def advise(
         typer.Option(
             metavar="POINTS",
             min=0,
-            help="Points of nDCG@10 that you would give up for a cheaper or faster pipeline. Default: none.",
+            help="Points of nDCG@10 that you would give up for a cheaper or faster pipeline. "
+            "Needs 100 judged questions. Default: none.",
             show_default=False,
         ),
     ] = None,

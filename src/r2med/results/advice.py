@@ -20,6 +20,11 @@ FORMAT = 2
 SUFFIX = ".advice.json"
 """How the name of a file of advice ends."""
 
+FEWEST_TO_TRADE = 100
+"""Judged questions below which no points are given up: the best mean then often belongs to another pipeline than the
+best, so that a loss against it says little. In `benchmarks/advice.py`, 100 questions lose more than 2 points in about 3
+% of draws; a bound stricter than 95 % changes this little."""
+
 Group = Literal["words", "feedback", "dense", "fusion", "expansion", "reranking"]
 
 
@@ -62,7 +67,7 @@ class Advice:
     rungs: tuple[Rung, ...]
     best: str
     recommended: str
-    """The best; with `give_up` the cheapest that surely loses no more than that."""
+    """The best; with `give_up` and enough questions the cheapest that surely loses no more than that."""
     fastest: str
     detectable_gap: float
     """Points below which a difference of `detectable_pair` could not be seen with these questions."""
@@ -96,6 +101,11 @@ class Advice:
         chosen = self.rung(self.recommended)
         if self.recommended != self.best:
             return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
+        if self.give_up is not None and self.alternatives and self.questions < FEWEST_TO_TRADE:
+            return (
+                f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are "
+                f"(--give-up needs {FEWEST_TO_TRADE})"
+            )
         if self.give_up is not None and self.alternatives:
             return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
         return "the best on questions that had no part in choosing its settings"
@@ -113,7 +123,7 @@ class Advice:
             f"Cheaper or faster: {rung.system}, expected loss {loss(rung)}; {_price(rung)}."
             for rung in self.alternatives
         ]
-        if self.alternatives and self.give_up is None:
+        if self.alternatives and self.give_up is None and self.questions >= FEWEST_TO_TRADE:
             lines.append("Would you give up some points for one of these? Say how many: --give-up 2")
         if self.detectable_pair:
             lines.append(
@@ -144,10 +154,13 @@ def surely_within(values: Floats, best: int, give_up: float) -> list[int]:
     """Return the best row and those that lose no more than `give_up` to it, by the upper bound of each loss.
 
     The bound is one-sided, at 95 % over all rows together (Bonferroni): one of many rows must not pass by chance.
+    Only the best is returned for fewer than `FEWEST_TO_TRADE` questions.
     """
     from scipy.stats import t as student
 
     rows, count = values.shape
+    if count < FEWEST_TO_TRADE:
+        return [best]
     losses = values[best] - values
     errors = losses.std(axis=1, ddof=1) / np.sqrt(count)
     bounds = losses.mean(axis=1) + student.ppf(1 - ALPHA / max(1, rows - 1), count - 1) * errors

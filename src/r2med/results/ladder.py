@@ -24,7 +24,7 @@ from r2med.measure.intervals import FEWEST as FEWEST_VALUES
 from r2med.measure.intervals import difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Pairs
-from r2med.results.advice import Advice, Group, Rung, surely_within
+from r2med.results.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.results.comparison import middle_pair
 from r2med.results.evaluation import evaluated
 from r2med.results.record import Record
@@ -72,9 +72,9 @@ def advise(
     """Return which pipeline to use on a dataset; `announce` is told how many steps there are, and then each of them.
 
     `models` and `rerankers` are those whose weights are on this machine, unless they are named. Expansions and
-    rerankers by LLM are tried with each of `llms`. The best is recommended; with `give_up` a cheaper one that
-    surely loses no more than this many points. Raises UserError if there are too few judged questions, or none that
-    can be answered.
+    rerankers by LLM are tried with each of `llms`. The best is recommended; with `give_up` a cheaper one that surely
+    loses no more than this many points, if at least `FEWEST_TO_TRADE` questions are judged. Raises UserError if there
+    are too few judged questions, or none that can be answered.
     """
     dataset.require_scorable()
     if len(dataset.qrels) < FEWEST:
@@ -145,8 +145,8 @@ class _Ladder:
         self._dataset = dataset
         self._setup = setup
         self._announce = announce
-        self._give_up = give_up or 0.0
         self._ids = [query.id for query in dataset.queries if query.id in dataset.qrels]
+        self._give_up = (give_up or 0.0) if len(self._ids) >= FEWEST_TO_TRADE else 0.0
         order = np.random.default_rng(0).permutation(len(self._ids))
         self._folds = [sorted(order[fold::FOLDS].tolist()) for fold in range(FOLDS)]
         self._scores: dict[str, Floats] = {}
