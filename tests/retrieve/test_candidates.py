@@ -1,5 +1,6 @@
 """Candidates from a run file: taken as they are, and everything they name has to be there."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,14 @@ def test_a_changed_file_is_another_system(tmp_path: Path) -> None:
 def test_a_path_with_a_null_character_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a path cannot have a null character"):
         System.parse("run:a%00b").run(DATASET, Store(tmp_path / "store"), 10)
+
+
+def test_a_device_or_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """Neither ends: /dev/zero has no last byte, and a pipe waits for somebody who writes."""
+    pipe = tmp_path / "run.trec"
+    os.mkfifo(pipe)
+    for path in (Path("/dev/zero"), pipe):
+        with pytest.raises(UserError, match=f"{path} is a device or a pipe, not a run file: write the run to a file"):
+            searched(path, tmp_path)
+        with pytest.raises(UserError, match="is a device or a pipe"):
+            Candidates.at(path).describe(DATASET)

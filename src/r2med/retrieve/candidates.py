@@ -13,6 +13,7 @@ from r2med.data.corpus import Corpus
 from r2med.errors import UserError
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
+from r2med.retrieve.run_file import require_run_file
 from r2med.setup import Setup
 from r2med.spec import decoded, encoded, typed_path
 from r2med.stages import Stage
@@ -59,10 +60,8 @@ class Candidates(Stage, kind="retrieve"):
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the hash of the file: what it is called has no part in a score."""
         file = self.file(dataset)
-        try:
-            return {"stage": "run", "sha256": sha256(file)}
-        except FileNotFoundError:
-            raise UserError(f"{file}: no such run file") from None
+        require_run_file(file)
+        return {"stage": "run", "sha256": sha256(file)}
 
     def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
         """Return a searcher that looks rankings up."""

@@ -42,7 +42,18 @@ def read_rankings(path: Path, encoded: bool = False) -> Rankings:
     return rankings
 
 
+def require_run_file(path: Path) -> None:
+    """Raise UserError if a path is no run file: reading a device or a pipe may never end."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, not a run file")
+    if not path.exists():
+        raise UserError(f"{path}: no such run file")
+    if not path.is_file():
+        raise UserError(f"{path} is a device or a pipe, not a run file: write the run to a file and name that")
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    require_run_file(path)
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
@@ -51,10 +62,6 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, line in enumerate(io.TextIOWrapper(source, encoding="utf-8-sig", newline="\n"), 1):
                 if line.strip() and not line.startswith("#"):
                     yield number, line
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such run file") from None
-    except IsADirectoryError:
-        raise UserError(f"{path} is a folder, not a run file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a TREC run in UTF-8 ({error})") from None
 
