@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from r2med.data.dataset_cards import DatasetCard, benchmark_cards
+from r2med.data.dataset_cards import OWN, DatasetCard, benchmark_cards
 from r2med.store import Store, digest
-
-OWN = "own"
-"""Before the name of a dataset of the user's that is called like one of the benchmark: `own/Biology`."""
 
 
 def own_name(name: str) -> str:
     """Return the name for data of the user's that is called like a dataset of the benchmark or of the demo."""
-    return f"{OWN}/{name.rpartition('/')[2]}"
+    return f"{OWN}{name.rpartition('/')[2]}"
 
 
 def is_reserved(name: str) -> bool:

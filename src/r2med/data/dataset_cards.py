@@ -17,6 +17,9 @@ from r2med.errors import UserError, checked_name
 BENCHMARK = "R2MED"
 """The group of the published benchmark: it and its tasks have the members that this package gives them, no others."""
 
+OWN = "own/"
+"""Before the name of a dataset of the user's that is called like one of the benchmark: `own/Biology`."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -174,7 +177,7 @@ def cards() -> Mapping[str, DatasetCard]:
 
 def short_name(dataset: str) -> str:
     """Return a dataset's name for narrow columns."""
-    if dataset.startswith("own/"):  # called like one of the benchmark's, and none of them
+    if dataset.startswith(OWN):  # called like one of the benchmark's, and none of them
         return dataset
     last = dataset.rstrip("/").split("/")[-1]
     card = cards().get(last)

@@ -18,7 +18,7 @@ from r2med.data.benchmark_names import (
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import DatasetCard, benchmark_cards, cards, demo_folder, groups, read_card
+from r2med.data.dataset_cards import OWN, DatasetCard, benchmark_cards, cards, demo_folder, groups, read_card
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
@@ -67,8 +67,8 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
         remember_fingerprint(name, dataset.fingerprint, store)
     elif known_fingerprint(name, store) not in ("", dataset.fingerprint):
         name = own_name(name)
-    if name.startswith("own/"):
-        word = name.removeprefix("own/")
+    if name.startswith(OWN):
+        word = name.removeprefix(OWN)
         notice = f"{dataset.folder} is not the dataset {word} of the benchmark: it is called {name}"
         if word in benchmark_cards() and not known_fingerprint(word, store):
             notice = (
