@@ -68,3 +68,12 @@ def test_problems_of_one_cause_are_one_line_with_their_number(
     assert len(printed) == 2
     assert "1,153 × unknown document: not in the corpus, first in line 2" in printed[0]
     assert printed[1].endswith(": 1,153 problems")
+
+
+def test_one_problem_is_counted_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = folder_of(tmp_path / "set")
+    with (folder / "qrels.jsonl").open("a") as file:
+        file.write('{"q_id": "1", "p_id": "gone", "score": 1}\n')
+    with pytest.raises(typer.Exit):
+        check([str(folder)])
+    assert capsys.readouterr().out.splitlines()[-1].endswith(": 1 problem")

@@ -149,7 +149,7 @@ def test_queries_that_ask_the_same_are_told(tmp_path: Path, r2med: Command) -> N
     rows.append({**rows[0], "id": "again", "text": rows[0]["text"].upper() + " "})
     (folder / "query.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (notice,) = check(folder).notices
-    assert f"1 queries have the text of an earlier one ('again' that of '{rows[0]['id']}')" in notice
+    assert f"1 query has the text of an earlier one ('again' that of '{rows[0]['id']}')" in notice
     assert "note: " in r2med("data", "check", folder).stdout
 
 

@@ -72,7 +72,8 @@ def check(datasets: Words) -> None:
             print(printable(line))
         for notice in problems.notices:
             print(f"note: {printable(notice)}")
-        print(f"{printable(name)}: {f'{len(problems):,} problems' if len(problems) else 'sound'}")
+        count = f"{len(problems):,} problem{'s' if len(problems) > 1 else ''}"
+        print(f"{printable(name)}: {count if len(problems) else 'sound'}")
         total += len(problems)
     if total:
         raise typer.Exit(2)

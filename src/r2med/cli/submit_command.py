@@ -31,6 +31,8 @@ def submit(
     flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)
     systems = dict.fromkeys(record.system for record in entry.records)
-    print(printable(f"{out}: {len(entry.records)} records of {', '.join(systems)}"))
+    print(
+        printable(f"{out}: {len(entry.records)} record{'s' if len(entry.records) > 1 else ''} of {', '.join(systems)}")
+    )
     runs = next((each for each in records or () if Path(each).is_dir()), results)
     print(printable(f"check it with: r2med verify {out} --runs {runs}"))

@@ -74,7 +74,8 @@ def _check_repeats(dataset: Dataset, path: Path, problems: Problems) -> None:
     if repeats := repeated_queries(dataset.queries):
         shown = ", ".join(f"{query!r} that of {earlier!r}" for query, earlier in repeats[:EXAMPLES])
         more = ", …" if len(repeats) > EXAMPLES else ""
-        problems.notice(f"{path}: {len(repeats):,} queries have the text of an earlier one ({shown}{more})")
+        have = "queries have" if len(repeats) > 1 else "query has"
+        problems.notice(f"{path}: {len(repeats):,} {have} the text of an earlier one ({shown}{more})")
 
 
 def _check_corpus(dataset: Dataset, path: Path, problems: Problems) -> None:

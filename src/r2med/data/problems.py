@@ -93,7 +93,7 @@ class Problems:
                 yield f"{problem.path}: {count:,} × {problem.cause or problem.message}{start}"
         uncounted = len(self) - self._counts.total()
         if uncounted > 0:
-            yield f"and {uncounted:,} more problems"
+            yield f"and {uncounted:,} more problem{'s' if uncounted > 1 else ''}"
 
     def raise_first(self, name: str) -> None:
         """Raise UserError for the first problem, with the command that shows all."""
