@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from r2med.advice.advice import surely_within
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, Pairs, holm, sign_flips
-from r2med.results.advice import surely_within
 
 # From cheap to dear: what a word search looks at grows to the right, and RM3 searches twice.
 SYSTEMS = (

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.comparison.comparison import comparison
+from r2med.comparison.report import report
+from r2med.core.cost import Cost
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure import DEFAULT
-from r2med.results.collection import collect
-from r2med.results.comparison import comparison
-from r2med.results.record import DatasetFacts, QueryFacts, Record, StageFacts
-from r2med.results.report import report
+from r2med.records.collection import collect
+from r2med.records.record import DatasetFacts, QueryFacts, Record, StageFacts
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Endocrine", "Nervous", "Respiratory", "Skeletal", "Urinary")
 

@@ -23,12 +23,12 @@ from pathlib import Path
 import numpy as np
 from bm25 import make_texts
 
-from r2med.build.duplicates import DropDuplicates
-from r2med.build.items import Judgement, Rejected
-from r2med.build.output import write_output
-from r2med.build.pipeline import Build, Plan
-from r2med.build.step import Step, Streams, Work
-from r2med.setup import Setup
+from r2med.construction.items import Judgement, Rejected
+from r2med.construction.pipeline import Build, Plan
+from r2med.construction.publish.output import write_output
+from r2med.construction.step import Step, Streams, Work
+from r2med.construction.steps.duplicates import DropDuplicates
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 WORDS, BATCH = 48, 10_000

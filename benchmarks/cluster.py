@@ -50,7 +50,7 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     from r2med.engine.work import Needs
     from r2med.retrieve.bm25.index import open_index
     from r2med.retrieve.dense.embeddings import embed_corpus
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
     from r2med.store import Store, default_store
 
     dataset = load(str(folder / "data"), Store(folder / "read"))

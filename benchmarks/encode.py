@@ -74,7 +74,7 @@ def card_for(args: argparse.Namespace):
 def ours(card, folder: Path, args: argparse.Namespace, backend: str) -> Callable[[list[str]], np.ndarray]:
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.encoders.encoder import open_encoder
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
     options = Setup(
         device=args.device, backend=backend, model_paths=((card.name, folder),), tokens_per_batch=args.tokens

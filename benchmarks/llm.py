@@ -25,7 +25,7 @@ from r2med.llm.chat import ChatRequest, Generation, Message
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.llm.openai_protocol import request_body
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 CARD = LLMCard(name="bench/model", model="bench/model")

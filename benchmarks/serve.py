@@ -28,8 +28,8 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.serve.served_corpus import ServedCorpus, open_served_corpus
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
+from r2med.server.served_corpus import ServedCorpus, open_served_corpus
 from r2med.store import Store
 
 TOPK, TOGETHER = 3, 64

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from board import made_up, timed
-from r2med.board.site import make_board
+
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards, groups
-from r2med.results.record import FileFacts, RunFacts
+from r2med.records.record import FileFacts, RunFacts
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import write_run
+from r2med.site.site import make_board
 from r2med.store.files import sha256
 
 DEPTH = 1000

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from r2med.cli.app import command as whole_command
-from r2med.results.batch import plan_run
-from r2med.setup import Setup
+from r2med.evaluation.batch import plan_run
+from r2med.runtime.setup import Setup
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])

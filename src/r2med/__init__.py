@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from r2med.lazy import lazily
-from r2med.version import __version__
+from r2med.core.lazy import lazily
+from r2med.core.version import __version__
 
 if TYPE_CHECKING:
+    from r2med.comparison.comparison import Comparison, compare
+    from r2med.comparison.report import report
+    from r2med.core.errors import UserError
     from r2med.data import Corpus, Dataset, Qrels, Query, load
-    from r2med.errors import UserError
+    from r2med.evaluation.batch import run
+    from r2med.evaluation.evaluation import evaluate
+    from r2med.evaluation.results import Results
     from r2med.measure import Measure, score
-    from r2med.results import Comparison, Record, Results, compare, evaluate, run
-    from r2med.results.report import report
+    from r2med.records.record import Record
     from r2med.retrieve import Run
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
     from r2med.system import System
 
 __all__ = [
@@ -42,12 +46,16 @@ __all__ = [
 
 _MODULES = {
     "r2med.data": ("Corpus", "Dataset", "Qrels", "Query", "load"),
-    "r2med.errors": ("UserError",),
+    "r2med.core.errors": ("UserError",),
     "r2med.measure": ("Measure", "score"),
-    "r2med.results": ("Comparison", "Record", "Results", "compare", "evaluate", "run"),
-    "r2med.results.report": ("report",),
+    "r2med.comparison.comparison": ("Comparison", "compare"),
+    "r2med.evaluation.batch": ("run",),
+    "r2med.evaluation.evaluation": ("evaluate",),
+    "r2med.evaluation.results": ("Results",),
+    "r2med.records.record": ("Record",),
+    "r2med.comparison.report": ("report",),
     "r2med.retrieve": ("Run",),
-    "r2med.setup": ("Setup",),
+    "r2med.runtime.setup": ("Setup",),
     "r2med.system": ("System",),
 }
 

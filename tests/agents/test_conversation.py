@@ -188,9 +188,9 @@ def test_a_run_that_stopped_goes_on_inside_its_conversations(store, dead_at):
 CHILD = """
 import sys
 from r2med.data import load
-from r2med.setup import Setup
-from r2med.spec import parse_stage
-from r2med.stages import stage
+from r2med.runtime.setup import Setup
+from r2med.core.spec import parse_stage
+from r2med.core.stages import stage
 from r2med.store import Store
 
 store = Store(sys.argv[2])

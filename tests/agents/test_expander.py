@@ -7,14 +7,14 @@ import pytest
 from r2med import UserError, load
 from r2med.agents.expander import AgentExpander
 from r2med.agents.sources import LocalSearch
+from r2med.core.spec import encoded, parse_stage
+from r2med.core.stages import help_of, stage
 from r2med.data import Query
 from r2med.expand.expansion import Asking, Checked, Expander
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.bm25 import BM25
-from r2med.setup import Setup
-from r2med.spec import encoded, parse_stage
-from r2med.stages import help_of, stage
+from r2med.runtime.setup import Setup
 from support.agents import agent, dataset, scripted
 from support.datasets import r2med_folder
 

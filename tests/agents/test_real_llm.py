@@ -11,7 +11,7 @@ from r2med.llm.chat import Message, Sampling
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support.agents import agent
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from r2med.bridges.data_export import FORMS, export_data
+from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.data.check import check
-from r2med.errors import UserError
 from support.fork_server import Command
 from support.mteb_local import NO_MTEB
 

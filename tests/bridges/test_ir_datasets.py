@@ -13,7 +13,7 @@ ir_datasets = pytest.importorskip("ir_datasets", reason="ir_datasets is not inst
 from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericDoc, GenericQrel, GenericQuery  # noqa: E402
 
 from r2med import evaluate, load  # noqa: E402
-from r2med.errors import UserError  # noqa: E402
+from r2med.core.errors import UserError  # noqa: E402
 
 
 class Toy(BaseDocs, BaseQueries, BaseQrels):  # type: ignore[misc]

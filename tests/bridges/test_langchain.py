@@ -10,7 +10,7 @@ if importlib.util.find_spec("langchain_core") is None:  # imported by the tests 
     pytest.skip("langchain-core is not installed: extra langchain", allow_module_level=True)
 
 from r2med import System, load
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 
 
 def test_a_system_answers_with_documents_their_ids_and_scores() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from r2med import System, evaluate, load, run
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.retrieve import Run
 from support.fork_server import Command
 from support.mteb_local import register_models

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from r2med.bridges.mteb_predictions import import_predictions
+from r2med.core.errors import UserError
 from r2med.data import load
-from r2med.errors import UserError
-from r2med.results import evaluate
-from r2med.results.collection import collect
+from r2med.evaluation.evaluation import evaluate
+from r2med.records.collection import collect
 from r2med.retrieve import Run
 from support.datasets import random_folder
 from support.fork_server import Command

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from r2med.bridges.mteb_results import CUTOFFS, export_results
+from r2med.core.errors import UserError
 from r2med.data import load
-from r2med.errors import UserError
-from r2med.results import Record, evaluate
+from r2med.evaluation.evaluation import evaluate
+from r2med.records.record import Record
 from support.datasets import random_folder
 from support.fork_server import Command
 from support.mteb_local import local_task, register_models

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from r2med import evaluate, load, run
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.system import System
 
 pytest.importorskip("pandas", reason="pandas, which comes with pyterrier, is not installed")

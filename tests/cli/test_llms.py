@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from r2med.cli.llms import list_, show
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.llm_cards import LLMS
 from support.fork_server import Command
 

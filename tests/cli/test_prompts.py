@@ -43,7 +43,9 @@ def test_the_prompts_of_build_and_analyse_are_listed_and_shown_too(r2med: Comman
     listed = r2med("prompts", "list").stdout
     package = Path(r2med_package.__file__).parent
     names = [
-        f"{room}/{file.stem}" for room in ("analyse", "build") for file in (package / room / "prompts").glob("*.txt")
+        f"{command}/{file.stem}"
+        for command, room in (("analyse", "analysis"), ("build", "construction"))
+        for file in (package / room / "prompts").glob("*.txt")
     ]
     assert len(names) >= 15 and all(name in listed for name in names)
     assert "two scales" in r2med("prompts", "show", "build/judge").stdout

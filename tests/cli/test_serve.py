@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from r2med.cli.options import needing_server
-from r2med.errors import MissingExtraError
+from r2med.core.errors import MissingExtraError
 from support.processes import python
 
 

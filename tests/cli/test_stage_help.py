@@ -7,10 +7,10 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from r2med import stages
 from r2med.cli.stage_help import list_, show
-from r2med.errors import UserError
-from r2med.stages import Stage, argument, depth_field
+from r2med.core import stages
+from r2med.core.errors import UserError
+from r2med.core.stages import Stage, argument, depth_field
 
 
 class Sorter(Stage, kind="rerank", needs="llm"):

@@ -7,10 +7,9 @@ import pytest
 
 import r2med
 from r2med.cli.tables import BM25_CAPTION, PRICE_CAPTION, RECORDED_CAPTION, run_report
-from r2med.cost import Cost
-from r2med.results import Record
-from r2med.results.cells import Cell, Results
-from r2med.results.record import DatasetFacts, StageFacts
+from r2med.core.cost import Cost
+from r2med.evaluation.results import Cell, Results
+from r2med.records.record import DatasetFacts, Record, StageFacts
 
 PUBLISHED = {"stage": "bm25", "scorer": "published"}
 LUCENE = {"stage": "bm25", "scorer": "lucene"}

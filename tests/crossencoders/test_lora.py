@@ -9,12 +9,12 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from r2med.core.errors import UserError
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.pair_scorer import TransformerScorer
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import tiny_rerankers
 from support.tiny_rerankers import PAIRS
 

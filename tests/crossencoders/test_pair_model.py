@@ -11,12 +11,12 @@ import pytest
 import torch
 import transformers
 
+from r2med.core.errors import UserError
 from r2med.crossencoders import pair_model
 from r2med.crossencoders.pair_scorer import TransformerScorer, cost_of, open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import tiny_rerankers
 from support.tiny_rerankers import LONG, PAIRS
 
@@ -303,7 +303,7 @@ def test_describing_imports_no_torch(tmp_path):
     code = (
         "import sys; from r2med.crossencoders.pair_scorer import open_scorer;"
         "from r2med.crossencoders.reranker_cards import resolve_reranker;"
-        "from r2med.data.dataset_cards import ANY_DATASET; from r2med.setup import Setup;"
+        "from r2med.data.dataset_cards import ANY_DATASET; from r2med.runtime.setup import Setup;"
         f"open_scorer(resolve_reranker('path:{folder}'), ANY_DATASET, Setup(device='cpu')).describe();"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )

@@ -4,12 +4,12 @@ import hashlib
 
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.crossencoders.pair_scorer import open_scorer
 from r2med.crossencoders.reranker_cards import resolve_reranker
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import NotFiniteError
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 MODULE = """
 import numpy as np

@@ -5,10 +5,10 @@ import itertools
 import pytest
 import transformers
 
+from r2med.core.errors import UserError
 from r2med.crossencoders.pairs import PairTokenizer, shares
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.errors import UserError
 from support import tiny_rerankers
 from support.tiny_rerankers import LONG, PAIRS
 

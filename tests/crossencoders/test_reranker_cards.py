@@ -3,11 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
+from r2med.core.errors import UserError
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import MODELS
 from r2med.encoders.weights import COMMIT
-from r2med.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from r2med.build.question_labels import BODY_SYSTEMS
+from r2med.construction.steps.question_labels import BODY_SYSTEMS
 from r2med.data import Dataset, load
 from r2med.data.dataset_cards import cards, groups
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.data.importing import plan_import
 from r2med.data.table import MAX_CELL, MAX_COLUMNS
-from r2med.errors import UserError
 from support.processes import environment
 
 MEMORY = 2 << 30
@@ -29,7 +29,7 @@ MEMORY = 2 << 30
 IMPORT = """
 import sys
 from r2med.data.importing import plan_import
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 try:
     plan_import([sys.argv[1]]).write(__import__("pathlib").Path("mine"))
 except UserError as error:

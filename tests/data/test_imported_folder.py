@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.data.importing import plan_import
-from r2med.errors import UserError
 
 
 def notes(folder: Path, count: int) -> Path:

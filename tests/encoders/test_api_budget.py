@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import ModelCard
-from r2med.errors import UserError
 from r2med.net.budget import Budget
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, card, opened

@@ -12,7 +12,7 @@ import pytest
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import MODELS, Side
 from r2med.net.retry import Policy
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, expected, opened

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.net.retry import Policy
 from support import embedding_server as api
 from support.api_encoders import HASTY, TEXTS, expected, opened

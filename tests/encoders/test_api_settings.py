@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from r2med.cli.options import BaseURL
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.encoders.model_cards import ModelCard
-from r2med.errors import MissingExtraError, UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, card, expected, opened

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.encoders.api_encoder import ApiEncoder, PendingText, batches
 from r2med.encoders.api_providers import PROVIDERS, TokenLimiter, load_tiktoken, load_voyage
 from r2med.encoders.model_cards import Side
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.api_encoders import WORDS, card, expected, opened
 from support.embedding_server import Server

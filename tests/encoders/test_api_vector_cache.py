@@ -87,7 +87,7 @@ from support.embedding_server import vector
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import api_encoder
 from r2med.encoders.model_cards import ModelCard
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 card, address, home = ModelCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]

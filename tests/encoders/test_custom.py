@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import resolve_card
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 GOOD = """
 import numpy as np

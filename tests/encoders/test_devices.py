@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
+from r2med.core.errors import UserError
 from r2med.encoders import devices
-from r2med.errors import UserError
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import LOADERS, open_encoder
 from r2med.encoders.model_cards import MODELS, resolve_card
-from r2med.errors import MissingExtraError, UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 
 def test_cards_and_specs_are_read_without_torch():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from r2med.cards import read_cards
+from r2med.core.cards import read_cards
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import cards
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
-from r2med.errors import UserError
 from r2med.llm.llm_cards import LLMS
 
 TASK = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "

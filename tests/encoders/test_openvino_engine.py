@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders import weights
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support.tiny_models import SENTENCES, TEXTS
 
 ALL = TEXTS + SENTENCES

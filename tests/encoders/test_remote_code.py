@@ -8,11 +8,11 @@ import pytest
 import torch
 import transformers
 
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import tiny_models
 from support.tiny_models import TEXTS
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.encoders import replicas
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 
 @pytest.fixture(autouse=True)

@@ -5,11 +5,11 @@ import pytest
 import torch
 import transformers
 
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.transformer import Tower, TransformerEncoder
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import tiny_models
 from support.tiny_models import TEXTS
 

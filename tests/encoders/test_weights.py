@@ -8,15 +8,15 @@ import huggingface_hub
 import pytest
 from huggingface_hub import constants, errors
 
+from r2med.core.errors import UserError
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders import weights
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
-from r2med.errors import UserError
 from r2med.retrieve.dense.dense_retriever import Dense, DenseRetriever
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import tiny_models
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

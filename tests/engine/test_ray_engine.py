@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 import r2med
+from r2med.core.errors import UserError
 from r2med.engine import ray_engine
 from r2med.engine.engine_names import open_engine
 from r2med.engine.work import Needs
-from r2med.errors import UserError
 from r2med.rerank import cross
 from r2med.retrieve.bm25 import index
 from r2med.retrieve.dense import embeddings, proposals
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.cluster_work import Squares
 from support.workspaces import Workspace

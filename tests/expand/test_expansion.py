@@ -4,11 +4,11 @@ import pytest
 
 from r2med import System, UserError, load
 from r2med.agents.expander import AgentExpander
+from r2med.core.spec import parse_stage
+from r2med.core.stages import help_of, names, retriever, stage
 from r2med.expand.generate import Asked
 from r2med.expand.recorded import Recorded
-from r2med.setup import Setup
-from r2med.spec import parse_stage
-from r2med.stages import help_of, names, retriever, stage
+from r2med.runtime.setup import Setup
 from r2med.store import default_store
 
 ENDPOINT = Setup(base_url="http://127.0.0.1:9/v1")

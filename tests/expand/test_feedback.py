@@ -13,7 +13,7 @@ from r2med.expand.feedback import RM3, Rocchio
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.fusion import Fusion
 from r2med.retrieve.retriever import SearchQuery, cached_search
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.text import english
 
 CHANCE = random.Random(7)

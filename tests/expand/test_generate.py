@@ -13,7 +13,7 @@ from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.prompts.fitting import NO_PASSAGES
 from r2med.retrieve.bm25 import BM25
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from r2med import System, UserError, load
+from r2med.core.spec import parse_stage
+from r2med.core.stages import help_of, names, stage, stage_class
 from r2med.expand.generate import Asked, Generated
 from r2med.expand.method_cards import METHODS, MethodCard
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.retriever import MEAN
-from r2med.setup import Setup
-from r2med.spec import parse_stage
-from r2med.stages import help_of, names, stage, stage_class
+from r2med.runtime.setup import Setup
 from support.scripted_chat import ScriptedChat
 
 CARD = """

@@ -8,8 +8,8 @@ import pytest
 from r2med import evaluate
 from r2med.llm.llama import gguf_file
 from r2med.llm.llm_cards import LLMS
-from r2med.results import Record
-from r2med.setup import Setup
+from r2med.records.record import Record
+from r2med.runtime.setup import Setup
 from r2med.system import System
 from support.datasets import r2med_folder
 from support.llama_server import serve

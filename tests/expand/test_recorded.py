@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from r2med import UserError, load
+from r2med.core.spec import Call
+from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.expand.expansion import Expander, Expansion, check
 from r2med.expand.generations import NotWrittenError, write_generations
 from r2med.llm.cleaning import VERSION
 from r2med.retrieve.retriever import SearchQuery
-from r2med.setup import Setup
-from r2med.spec import Call
-from r2med.stages import stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store, default_store
 from support.datasets import hub_files, write_jsonl, write_parquet
 

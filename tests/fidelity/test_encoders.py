@@ -12,7 +12,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from r2med.data.dataset_cards import cards as dataset_cards
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import embedding_server
 from support.original import ENCODERS, LONG, SHORT, TASKS

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from r2med.crossencoders.pair_scorer import open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data.dataset_cards import cards as dataset_cards
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import tiny_rerankers
 
 WORDS = "heart tax of the gut a law and swelling infarction".split()

@@ -90,7 +90,7 @@ CHILD = """
 import sys
 from r2med.llm.chat import ChatRequest, Generation, Message, Sampling
 from r2med.llm.journaled import open_chat
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.llm.llm_cards import LLMCard
 from r2med.store import Store
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from r2med.build.answer_forms import TEXT, one_of, read_form, schema_of, score
-from r2med.errors import MissingExtraError, UserError
+from r2med.ask.answer_forms import TEXT, one_of, read_form, schema_of, score
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend, free_cores, gguf_file
 from r2med.llm.llm_cards import LLMS
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import llama_server
 from support.processes import PATIENCE, python, started
@@ -29,7 +29,7 @@ RUN = """
 from r2med.llm.chat import ChatRequest, Sampling
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 def done(place, answer):
     print(place, type(answer).__name__, flush=True)

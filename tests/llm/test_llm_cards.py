@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS, LLMCard, families, resolve_llm
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 
 def test_a_name_with_a_card_is_that_card_wherever_it_is_asked() -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.chat import Failure, Generation
 from r2med.llm.costs import answers_cost, approximate_tokens, estimate
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.net.budget import Budget
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from support import chat_server as api
 from support.chat_models import ask, card, numbered, one, opened, setup, texts
 from support.chat_server import Server

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from r2med.errors import MissingExtraError, UserError
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import Sampling
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMS, resolve_llm, sampling_of
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import chat_server as api
 from support.chat_models import ask, card, opened, setup, texts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm import openai
 from r2med.llm.chat import Failure, Generation
 from support import chat_server as api

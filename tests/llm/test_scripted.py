@@ -1,10 +1,10 @@
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, Message
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import resolve_llm
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import cards
-from r2med.errors import UserError
 from r2med.measure import Measure
 from r2med.measure.measures import group_means
 

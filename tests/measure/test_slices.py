@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.measure.slices import KINDS, SliceFacts, slices
 
 FACTS = {

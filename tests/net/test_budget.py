@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from r2med.core.errors import UserError
 from r2med.encoders.api_encoder import ApiEncoder
-from r2med.errors import UserError
 from r2med.llm.journaled import open_chat
 from r2med.store import Store
 from support.api_encoders import WORDS, patient

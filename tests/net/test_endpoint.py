@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.net.endpoint import endpoint_at
 
 

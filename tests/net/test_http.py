@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from r2med.errors import MissingExtraError, UserError
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.net.endpoint import endpoint_at
 from r2med.net.http import Answer, Client, run_sync
 from r2med.net.retry import RequestFailed

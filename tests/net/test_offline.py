@@ -12,7 +12,7 @@ import pytest
 
 from r2med import Setup, System, UserError, evaluate, load
 from r2med.net.offline import is_loopback, is_offline
-from r2med.results import Record
+from r2med.records.record import Record
 from r2med.store import Store
 from support import chat_server as chat
 from support.fork_server import Command

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.net.endpoint import endpoint_at
 from r2med.net.retry import Policy, RequestFailed, _wait, given_up, retry_after, send, status_failure, try_send
 from r2med.net.throttle import AdaptiveLimiter

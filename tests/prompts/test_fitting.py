@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.chat import Failure
 from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard

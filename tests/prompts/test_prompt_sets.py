@@ -11,7 +11,7 @@ from r2med.expand.generate import open_prompts
 from r2med.expand.method_cards import METHODS
 from r2med.prompts.prompt_sets import find_set, named_templates, prompt_sets, write_set
 from r2med.rerank.judge_prompts import open_prompts as open_judge_prompts
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.system import System
 
 KINDS = ("post", "exam", "case", "similar-case")

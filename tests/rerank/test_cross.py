@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from r2med.core.errors import UserError
+from r2med.core.spec import encoded, parse_stage
+from r2med.core.stages import names, stage
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.encoders import custom
 from r2med.engine.reporting import listening
-from r2med.errors import UserError
 from r2med.rerank import cross
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.spec import encoded, parse_stage
-from r2med.stages import names, stage
+from r2med.runtime.setup import Setup
 from support.processes import PATIENCE, started
 
 MODULE = '''

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from r2med import UserError, load
+from r2med.core.spec import encoded, parse_stage
+from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.dataset_cards import cards
 from r2med.llm.costs import prompt_tokens
@@ -14,9 +16,7 @@ from r2med.prompts.templates import FIELDS
 from r2med.rerank.judge_prompts import CHARACTERS, LEAST, open_prompts, shortened
 from r2med.rerank.reranking import Reranker
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.spec import encoded, parse_stage
-from r2med.stages import stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.judging import CARD, in_order, in_scores, judged, rerank, reranker_of, shown
 from support.scripted_chat import ScriptedChat

@@ -3,7 +3,7 @@
 import pytest
 
 from r2med import System, load
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 

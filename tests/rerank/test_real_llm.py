@@ -3,6 +3,8 @@
 import pytest
 
 from r2med import load
+from r2med.core.spec import parse_stage
+from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llama import LlamaBackend
@@ -10,9 +12,7 @@ from r2med.llm.llm_cards import LLMS
 from r2med.rerank.judge import LLMReranker
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
-from r2med.setup import Setup
-from r2med.spec import parse_stage
-from r2med.stages import stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 pytestmark = pytest.mark.slow

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from r2med import Dataset, Qrels, Query, UserError, evaluate
+from r2med.core.errors import MissingExtraError
+from r2med.core.stages import retriever
 from r2med.data import Corpus
-from r2med.errors import MissingExtraError
-from r2med.results.approximate_searches import approximate_searches
-from r2med.results.record import Record
+from r2med.records.approximate_searches import approximate_searches
+from r2med.records.record import Record
 from r2med.retrieve.dense import approximate
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.recall import mean_recall, sampled
-from r2med.stages import retriever
 from r2med.store import Store
 from r2med.store.files import write_array
 from r2med.store.holdings import holdings

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from r2med.core.errors import UserError
 from r2med.data import Corpus, Query, load
-from r2med.errors import UserError
 from r2med.retrieve.bm25 import BM25, index, postings
 from r2med.retrieve.bm25.scorers import byte_length
 from r2med.retrieve.retriever import SearchQuery

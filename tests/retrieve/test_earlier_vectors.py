@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import r2med
-from r2med.cost import Cost
+from r2med.core.cost import Cost
 from r2med.data import Corpus
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.data.importing import plan_import
@@ -19,7 +19,7 @@ from r2med.encoders.model_cards import MODELS
 from r2med.engine.reporting import Progress, listening
 from r2med.retrieve.dense import earlier_vectors, embeddings
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.api_encoders import opened
 

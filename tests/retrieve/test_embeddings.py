@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
 from r2med.data import Corpus, Query
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import Encoded, NotFiniteError, batch_receiver, open_encoder
 from r2med.encoders.model_cards import MODELS
 from r2med.engine.reporting import listening
-from r2med.errors import UserError
 from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.dense_retriever import query_vectors
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.processes import python
 

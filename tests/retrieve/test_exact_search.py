@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.retrieve.dense.exact import exact_search, grouped, products
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.kept import Kept
@@ -313,7 +313,7 @@ def test_more_shards_than_files_may_be_open_are_searched(tmp_path):
 import resource, sys
 from pathlib import Path
 import numpy as np
-from r2med.cost import Cost
+from r2med.core.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
 from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.store import Artefact
@@ -457,7 +457,7 @@ import importlib.util
 real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
 import numpy as np
-from r2med.errors import MissingExtraError
+from r2med.core.errors import MissingExtraError
 from r2med.retrieve.dense.exact.exact_search import search_exact
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
+from r2med.core.stages import retriever
 from r2med.data import Corpus, Query
-from r2med.errors import UserError
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.fusion import METHODS, FusedRetriever, Fusion
 from r2med.retrieve.retriever import Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
-from r2med.stages import retriever
 from support.datasets import dataset_of
 
 

@@ -1,11 +1,11 @@
 """A searcher for a server: it finds the same, opens everything at once, and keeps nothing that it is asked."""
 
+from r2med.core.stages import retriever
 from r2med.data import Corpus, Query
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import FEW
 from r2med.retrieve.retriever import SearchQuery
-from r2med.setup import Setup
-from r2med.stages import retriever
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.datasets import dataset_of
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.measure import Measure, score
 from r2med.retrieve import Run, run_file, write_run
 from r2med.retrieve.run import IdTable

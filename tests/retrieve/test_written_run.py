@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.retrieve.run import IdTable, Run
 from r2med.retrieve.trec import write_run
 from r2med.retrieve.written_run import WrittenRun

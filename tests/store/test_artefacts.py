@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.store import Artefact, Store, artefacts, default_store
 from r2med.store.artefacts import DamagedError
 from r2med.store.files import write_array

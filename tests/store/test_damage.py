@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from r2med.results import evaluate
+from r2med.evaluation.evaluation import evaluate
 from r2med.store import Store
 from support.workspaces import Workspace
 

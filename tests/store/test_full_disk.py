@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from r2med.results import Record
+from r2med.records.record import Record
 from support.faults import files_up_to
 from support.fork_server import Fault
 from support.processes import Ended

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.store import about
 from r2med.store.rows import Rows
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from r2med.results import Record
+from r2med.records.record import Record
 from support.faults import tell_builds
 from support.fork_server import ForkServer, Running, together
 from support.processes import ended, started

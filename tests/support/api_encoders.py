@@ -11,7 +11,7 @@ from r2med.encoders.api_providers import TokenLimiter
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.net.budget import Budget
 from r2med.net.retry import Policy
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
 from support.embedding_server import Server, vector

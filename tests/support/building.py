@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import pytest
 
-from r2med.build import asking
-from r2med.build.items import Candidate, Chunk, Found, Item, Question, Rejected, Stream
-from r2med.build.step import Step, Streams, Work
-from r2med.setup import Setup
+from r2med.construction.items import Candidate, Chunk, Found, Item, Question, Rejected, Stream
+from r2med.construction.step import Step, Streams, Work
+from r2med.construction.steps import asking
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.scripted_chat import Reply, ScriptedChat
 

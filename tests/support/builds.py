@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r2med.build.pipeline import Build, Plan
+from r2med.construction.pipeline import Build, Plan
 from r2med.store import Store
 
 

@@ -8,7 +8,7 @@ from r2med.llm.chat import ChatRequest, Failure, Generation, Message, Sampling
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.net.budget import Budget
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.chat_server import Server
 

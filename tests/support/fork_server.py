@@ -135,7 +135,7 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
-    for kept in (r2med.cli.app.command, r2med.results.record.installed_versions, r2med.version.source_digest):
+    for kept in (r2med.cli.app.command, r2med.records.record.installed_versions, r2med.core.version.source_digest):
         kept()
     for kept in _installed_plugins():
         kept()
@@ -145,7 +145,7 @@ def _import_everything() -> None:
 
 def _installed_plugins() -> tuple[Any, ...]:
     """Return the two functions that look into every installed package, and keep what they saw."""
-    from r2med import plugins, stages
+    from r2med.core import plugins, stages
 
     return plugins._installed, stages._plugged
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from r2med.core.spec import parse_stage
+from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
@@ -14,8 +16,6 @@ from r2med.rerank.judge import JudgeStage, LLMReranker
 from r2med.rerank.reranking import Reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.spec import parse_stage
-from r2med.stages import stage
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
 

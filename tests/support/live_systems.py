@@ -6,9 +6,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from r2med.data import Corpus, Dataset
-from r2med.serve.http_app import create_app
-from r2med.serve.served_corpus import open_served
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
+from r2med.server.http_app import create_app
+from r2med.server.served_corpus import open_served
 from r2med.store import LiveStore
 from support.datasets import dataset_of
 

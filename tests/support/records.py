@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
 from r2med.data.benchmark_names import source_of
-from r2med.results.collection import Collection, Kept, checked
-from r2med.results.evaluation import slug
-from r2med.results.record import DatasetFacts, QueryFacts, Record, StageFacts
+from r2med.evaluation.evaluation import slug
+from r2med.records.collection import Collection, Kept, checked
+from r2med.records.record import DatasetFacts, QueryFacts, Record, StageFacts
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Nervous")
 TASKS = {"Biology": ("Q&A reference", "Q&A"), "PMC-Clinical": ("clinical case", "case")}

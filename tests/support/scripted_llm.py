@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 

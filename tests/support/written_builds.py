@@ -7,10 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from r2med.build.items import Candidate, Chunk, Found, Item, Judgement, Question, Rejected, Stream
-from r2med.build.pipeline import Build, Plan, PlanFile
-from r2med.build.step import Step, Streams, Work
-from r2med.setup import Setup
+from r2med.construction.items import Candidate, Chunk, Found, Item, Judgement, Question, Rejected, Stream
+from r2med.construction.pipeline import Build, Plan, PlanFile
+from r2med.construction.step import Step, Streams, Work
+from r2med.runtime.setup import Setup
 
 SYSTEMS = ("Digestive", "Nervous", "Cardiovascular", "Endocrine", "Other / NA")
 TOPICS = (

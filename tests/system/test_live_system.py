@@ -7,7 +7,7 @@ import pytest
 from r2med import System, UserError, load
 from r2med.data import Corpus, Query
 from r2med.net.budget import Budget
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import LiveStore
 from support.chat_server import answer, refuse
 from support.datasets import dataset_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med import System, UserError, load
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.system.question import ask
 from support import chat_server as chat

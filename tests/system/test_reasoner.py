@@ -8,8 +8,8 @@ import pytest
 
 from r2med import System, evaluate, load
 from r2med.data import Dataset
-from r2med.results import Record
-from r2med.setup import Setup
+from r2med.records.record import Record
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import chat_server
 from support.chat_server import Exchange, Server

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from r2med import System, UserError
+from r2med.core.spec import parse
 from r2med.encoders.model_cards import MODELS
 from r2med.llm.llm_cards import LLMS
-from r2med.setup import Setup
-from r2med.spec import parse
+from r2med.runtime.setup import Setup
 from r2med.system.composing import Calls, printed, read, wants_llm
 from r2med.system.composing import with_llm as filled
 from r2med.system.presets import PRESETS
@@ -21,7 +21,7 @@ SPELT = {name: f"{name}:published" for name in MODELS if f"{name}:published" in 
 
 
 def published() -> list[dict[str, str]]:
-    text = resources.files("r2med.results").joinpath("published.csv").read_text()
+    text = resources.files("r2med.leaderboard").joinpath("published.csv").read_text()
     return [row for row in csv.DictReader(text.splitlines()) if row["reported_by"].startswith("R2MED")]
 
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med import System, UserError, evaluate, load
+from r2med.core.spec import parse_stage
+from r2med.core.stages import stage
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.retrieve.bm25 import BM25
-from r2med.spec import parse_stage
-from r2med.stages import stage
 from r2med.store import Store
 
 

@@ -9,9 +9,9 @@ from itertools import groupby
 
 from r2med.agents.conversation import Agent, AwaitModel, AwaitReading, AwaitSearch, Conversation
 from r2med.agents.sources import Source
-from r2med.cost import NOTHING, Cost
+from r2med.core.cost import NOTHING, Cost
+from r2med.core.errors import unknown
 from r2med.data import Query
-from r2med.errors import unknown
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Message, RawAnswer, Sampling, finish_reason
 from r2med.llm.costs import request_tokens
 from r2med.prompts.templates import Template

@@ -12,6 +12,8 @@ from r2med.agents.conversation import WORDS, Agent, Answered, Conversation, tota
 from r2med.agents.dialogue import FRAME, Dialogue, Finished, chat_template, converse
 from r2med.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.agents.sources import LocalSearch
+from r2med.core.spec import decoded
+from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
 from r2med.expand.recorded import open_recorded
@@ -22,9 +24,7 @@ from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sam
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
-from r2med.setup import Setup
-from r2med.spec import decoded
-from r2med.stages import Retrieving, Stage, argument
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 MAX_TURNS = 1000

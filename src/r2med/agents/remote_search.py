@@ -17,8 +17,8 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from r2med.agents.conversation import Hit
 from r2med.agents.sources import Documents, Source, SourceResult
+from r2med.core.errors import UserError
 from r2med.data import Dataset, Query
-from r2med.errors import UserError
 from r2med.llm.chat import Failure
 from r2med.net.endpoint import Endpoint
 from r2med.net.http import Client, run_sync

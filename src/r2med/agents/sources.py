@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 from r2med.agents.conversation import Hit
-from r2med.cost import NOTHING, Cost
+from r2med.core.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.llm.chat import Failure

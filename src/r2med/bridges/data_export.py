@@ -9,11 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from r2med.build.croissant import CONFIGS, CONTEXT, VERSIONS, contents
-from r2med.build.hub_card import hub_head
+from r2med.construction.publish.croissant import CONFIGS, CONTEXT, VERSIONS, contents
+from r2med.construction.publish.hub_card import hub_head
+from r2med.core.errors import UserError, unknown
 from r2med.data.dataset import Dataset
 from r2med.data.importing import require_new
-from r2med.errors import UserError, unknown
 from r2med.store.files import sha256
 from r2med.store.folders import replaced
 

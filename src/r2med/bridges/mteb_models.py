@@ -21,7 +21,8 @@ from urllib.parse import unquote
 import numpy as np
 
 from r2med.bridges.mteb_results import tasks
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError, install_extra, unknown
 from r2med.crossencoders.pair_scorer import ScoredPair
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.reranker_cards import RerankerCard
@@ -30,13 +31,12 @@ from r2med.encoders import devices, weights
 from r2med.encoders.encoder import Encoded, Encoder, Role, Vectors, timed
 from r2med.encoders.model_cards import ModelCard, safe_name
 from r2med.encoders.replicas import Replicas, cached_model
-from r2med.errors import UserError, install_extra, unknown
 from r2med.rerank.cross import CrossEncoder, CrossReranker
 from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 PREFIX = "mteb:"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from r2med.bridges.mteb_results import dataset_of
+from r2med.core.errors import UserError
 from r2med.data import Dataset, load
-from r2med.errors import UserError
-from r2med.results.evaluation import DEPTH, evaluate, slug
-from r2med.results.ir_metadata import write_metadata
-from r2med.results.record import Record
+from r2med.evaluation.evaluation import DEPTH, evaluate, slug
+from r2med.evaluation.ir_metadata import write_metadata
+from r2med.records.record import Record
 from r2med.retrieve import Run, write_run
 from r2med.retrieve.candidates import Candidates
 from r2med.system import System

@@ -8,13 +8,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import groups
 from r2med.encoders.weights import IN_FOLDER
-from r2med.errors import UserError, unknown
-from r2med.results.collection import MAX_FAILURES, Kept, collect
-from r2med.results.evaluation import slug
-from r2med.results.record import Record
-from r2med.results.without_places import without_places
+from r2med.evaluation.evaluation import slug
+from r2med.records.collection import MAX_FAILURES, Kept, collect
+from r2med.records.record import Record
+from r2med.records.without_places import without_places
 from r2med.store.files import write_atomically
 
 VERSION = "2.26.24"

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
+from r2med.core.stages import Opened, Stage, depth_field
 from r2med.data.dataset import Dataset
 from r2med.encoders.custom import PIPELINE, PythonObject, guarded, python_object
 from r2med.encoders.model_cards import checked_python_path
-from r2med.errors import UserError
 from r2med.rerank.reranking import Reranked, Scores, candidates, reranked
 from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.stages import Opened, Stage, depth_field
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 Rankings = dict[str, dict[str, float]]

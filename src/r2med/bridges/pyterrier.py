@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pyterrier as pt
 
+from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset, Query
 from r2med.data.dataset_cards import cards, groups
 from r2med.data.loading import load
-from r2med.errors import UserError
-from r2med.results.evaluation import DEPTH
+from r2med.evaluation.evaluation import DEPTH
 from r2med.system import System
 
 

@@ -69,7 +69,7 @@ def _end(error: BaseException) -> None:
         exec("")
         by = " by SIGTERM" if TERMINATED in _signals else ""
         _stop(f"stopped{by}; the same command goes on from here", TERMINATED if by else INTERRUPTED)
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
 
     if isinstance(error, UserError):
         _stop(str(error))

@@ -11,8 +11,8 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.results.advice import Advice, Rung
-    from r2med.setup import Setup
+    from r2med.advice.advice import Advice, Rung
+    from r2med.runtime.setup import Setup
 
 
 @flags.with_setup(*flags.WEIGHTS, *flags.ASKING)
@@ -53,12 +53,12 @@ def advise(
     from contextlib import ExitStack
     from dataclasses import asdict
 
+    from r2med.advice import ladder
+    from r2med.advice.advice import SUFFIX
     from r2med.cli.console import print_json
     from r2med.cli.progress import steps
     from r2med.data import load
-    from r2med.results import ladder
-    from r2med.results.advice import SUFFIX
-    from r2med.results.evaluation import slug
+    from r2med.evaluation.evaluation import slug
 
     flags.check_writable(out)
     loaded = load(dataset, setup.store)
@@ -104,8 +104,8 @@ def _show(advice: Advice, path: Path) -> None:
 
 
 def _row(rung: Rung) -> tuple[str, ...]:
-    from r2med.results.advice import loss
-    from r2med.results.cells import UNKNOWN, shown_seconds
+    from r2med.advice.advice import loss
+    from r2med.evaluation.results import UNKNOWN, shown_seconds
 
     return (
         f"{rung.value:.2f}",

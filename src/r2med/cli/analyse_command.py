@@ -10,7 +10,7 @@ import typer
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
 
 @flags.with_setup(*flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget")
@@ -71,9 +71,9 @@ def analyse(
     setup: Setup,
 ) -> None:
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
-    from r2med.analyse.analysis import ANALYSES, checked_names, rehearse
-    from r2med.analyse.analysis import analyse as run
-    from r2med.analyse.material import DEPTHS
+    from r2med.analysis.analysis import ANALYSES, checked_names, rehearse
+    from r2med.analysis.analysis import analyse as run
+    from r2med.analysis.material import DEPTHS
     from r2med.cli.console import console, plain, print_json, table
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps

@@ -35,18 +35,18 @@ def board(
     """Make a site of records: leaderboard, pages of systems, explorer. It opens from disk, with the network off."""
     from functools import partial
 
-    from r2med.board.site import make_board
     from r2med.cli.terminal_text import printable
+    from r2med.site.site import make_board
 
     make = partial(make_board, sources or (), out, data or (), entries, max_failures, not without_texts)
     if not serve:
         print(printable(f"The board: {make()}"))
         return
-    from r2med.board.live_preview import Preview
+    from r2med.site.live_preview import Preview
 
     with flags.needing_server("r2med board --serve"):
-        from r2med.serve.http_server import bind
-        from r2med.serve.preview_app import serve_preview
+        from r2med.server.http_server import bind
+        from r2med.server.preview_app import serve_preview
 
     watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
     listener = bind("127.0.0.1", port, None)

@@ -12,7 +12,7 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.build.pipeline import Build, Done
+    from r2med.construction.pipeline import Build, Done
 
 LETTERS = 1000
 """Letters of a field that are shown."""
@@ -68,10 +68,10 @@ def make(
     """Build a benchmark: `r2med build PLAN.toml -o DIR` is short for it."""
     import shlex
 
-    from r2med.build.benchmark import build as build_benchmark
-    from r2med.build.pipeline import Build, Plan
     from r2med.cli.progress import steps
     from r2med.cli.terminal_text import printable
+    from r2med.construction.benchmark import build as build_benchmark
+    from r2med.construction.pipeline import Build, Plan
 
     read = Plan.read(plan)
     setup = flags.make_setup(
@@ -104,10 +104,10 @@ def status(folder: Folder, as_json: flags.AsJSON = False) -> None:
     """Show what each step kept and left out, and why."""
     from dataclasses import asdict
 
-    from r2med.build.output import lacks_reviews
-    from r2med.build.pipeline import Build
     from r2med.cli.console import print_json
     from r2med.cli.terminal_text import printable
+    from r2med.construction.pipeline import Build
+    from r2med.construction.publish.output import lacks_reviews
 
     made = Build.open(folder)
     if as_json:
@@ -125,8 +125,8 @@ def show(
     item: Annotated[str, typer.Argument(help="The id of a question, page or chunk.", show_default=False)],
 ) -> None:
     """Show what became of one item, step by step: what changed, and where it was left out."""
-    from r2med.build.pipeline import Build
-    from r2med.errors import UserError
+    from r2med.construction.pipeline import Build
+    from r2med.core.errors import UserError
 
     traced = Build.open(folder).trace(item)
     if not traced:
@@ -144,7 +144,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Another seed, another sample.")] = 0,
 ) -> None:
     """Show some items of a step, drawn at random."""
-    from r2med.build.pipeline import Build
+    from r2med.construction.pipeline import Build
 
     for title, fields in Build.open(folder).sample(step, count, seed, rejected=rejected):
         _print_item(title, fields)
@@ -158,8 +158,8 @@ def example(
     """Write a small plan with its sources and scripted answers, to be built offline."""
     import shlex
 
-    from r2med.build.example_plans import write_example
     from r2med.cli.terminal_text import printable
+    from r2med.construction.example_plans import write_example
 
     plan = write_example(name, out)
     built = shlex.quote(str(out / "built"))

@@ -57,8 +57,8 @@ def clear(
     With --dataset alone no text of the dataset stays in the cache: the answers of LLMs about it go as well.
     """
     from r2med.cli.terminal_text import printable
+    from r2med.core.errors import UserError, unknown
     from r2med.data.loading import name_of
-    from r2med.errors import UserError, unknown
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove

@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from r2med.results.comparison import Comparison, Pair
+    from r2med.comparison.comparison import Comparison, Pair
 
 TOLD = 10
 """Pairs that get sentences; of more, the ranking and its classes tell."""
@@ -44,11 +44,11 @@ def compare(
 ) -> None:
     """Compare systems by their records: paired by query, stratified by dataset."""
     from r2med.cli.console import print_json
-    from r2med.errors import unknown
-    from r2med.results.comparison import compare as compute
-    from r2med.results.paper_table import FORMATS
-    from r2med.results.report_tables import pair_table
-    from r2med.spec import joined_words
+    from r2med.comparison.comparison import compare as compute
+    from r2med.comparison.paper_table import FORMATS
+    from r2med.comparison.report_tables import pair_table
+    from r2med.core.errors import unknown
+    from r2med.core.spec import joined_words
 
     if form not in ("text", *FORMATS):
         raise unknown("format", form, ("text", *FORMATS))
@@ -73,7 +73,7 @@ def compare(
 
 def _print(compared: Comparison) -> None:
     from r2med.cli.console import console, plain
-    from r2med.results import verdicts
+    from r2med.comparison import verdicts
 
     output = console()
     _print_ranking(output, compared)
@@ -122,8 +122,8 @@ def _print_ranking(output: Console, compared: Comparison) -> None:
 def _print_gaps(output: Console, compared: Comparison, pair: Pair) -> None:
     """Print where two systems differ: on which datasets, slices and queries."""
     from r2med.cli.console import plain, table
-    from r2med.results.report_tables import gaps
-    from r2med.results.verdicts import movement, probability, signed
+    from r2med.comparison.report_tables import gaps
+    from r2med.comparison.verdicts import movement, probability, signed
 
     output.print(plain(f"{pair.a} less {pair.b}:"))
     heads = ("on", "difference", "low", "high", "p", "adjusted")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from r2med.stages import Kind
+    from r2med.core.stages import Kind
 
 _JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
 """What a name may follow within one word, where a system is typed in quotes."""
@@ -17,7 +17,7 @@ _JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
 
 def systems(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the systems that continue a word, or the stages that may follow an arrow that is a word of its own."""
-    from r2med.spec import joined_words
+    from r2med.core.spec import joined_words
 
     typed = joined_words([*(ctx.params.get("systems") or ()), incomplete])[-1]
     kept = typed.removesuffix(incomplete)
@@ -33,8 +33,8 @@ def continued(typed: str) -> list[str]:
 
 
 def _next_names(before: str, joint: str) -> Iterable[str]:
-    from r2med import plugins
-    from r2med.stages import names
+    from r2med.core import plugins
+    from r2med.core.stages import names
 
     if joint in ("(", ",", "="):
         return plugins.files("llms", ".toml") if joint == "(" else ()
@@ -48,9 +48,9 @@ def _next_names(before: str, joint: str) -> Iterable[str]:
 
 def _kinds_before(text: str) -> tuple[Kind, ...]:
     """Return the kind of each stage before the last arrow; a name that anything may bear is a retriever's."""
-    from r2med.errors import UserError
-    from r2med.spec import parse
-    from r2med.stages import kind_of
+    from r2med.core.errors import UserError
+    from r2med.core.spec import parse
+    from r2med.core.stages import kind_of
 
     try:
         calls = parse(re.sub(r"(→|->)\s*$", "", text))
@@ -76,7 +76,7 @@ def rerankers(incomplete: str) -> list[str]:
 
 def stages(incomplete: str) -> list[str]:
     """Return the stages of any kind that continue a word."""
-    from r2med.stages import KINDS
+    from r2med.core.stages import KINDS
 
     return [name for kind in KINDS for name in _named(kind, incomplete)]
 
@@ -106,13 +106,13 @@ def datasets(incomplete: str) -> list[str]:
 
 
 def _named(kind: Kind, incomplete: str) -> list[str]:
-    from r2med.stages import names
+    from r2med.core.stages import names
 
     return _matching(names(kind), incomplete)
 
 
 def _cards(kind: str, incomplete: str) -> list[str]:
-    from r2med import plugins
+    from r2med.core import plugins
 
     return _matching(sorted(plugins.files(kind, ".toml")), incomplete)
 

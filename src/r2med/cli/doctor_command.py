@@ -17,8 +17,8 @@ def doctor(
 ) -> None:
     """Show versions, devices, extras, the cache, which keys are set (never their values), and endpoints that answer."""
     from r2med.cli.console import console, plain, print_json, table
-    from r2med.doctor import diagnose
-    from r2med.errors import install_extra
+    from r2med.core.errors import install_extra
+    from r2med.evaluation.doctor import diagnose
 
     diagnosis = diagnose(base_url or [])
     if as_json:

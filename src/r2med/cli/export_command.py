@@ -27,7 +27,7 @@ def mteb(
     """Write records as MTEB's cache of results has them: results/ORG__MODEL/REVISION/TASK.json."""
     from r2med.bridges.mteb_results import export_results
     from r2med.cli.terminal_text import printable
-    from r2med.spec import joined_words
+    from r2med.core.spec import joined_words
 
     flags.check_writable(out)
     for file in export_results(joined_words(records or []), out, results, max_failures):
@@ -46,8 +46,8 @@ def runs(
 ) -> None:
     """Write the runs of records as TREC files of six columns that trec_eval reads: DATASET/SYSTEM-KEY.trec."""
     from r2med.cli.terminal_text import printable
-    from r2med.results.run_export import export_runs
-    from r2med.spec import joined_words
+    from r2med.core.spec import joined_words
+    from r2med.evaluation.run_export import export_runs
 
     flags.check_writable(out)
     for file in export_runs(joined_words(records or []), out, results, header, max_failures):

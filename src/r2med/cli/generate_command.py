@@ -11,10 +11,10 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
+    from r2med.core.spec import Call
     from r2med.data import Dataset
     from r2med.expand.expansion import Expander
-    from r2med.setup import Setup
-    from r2med.spec import Call
+    from r2med.runtime.setup import Setup
     from r2med.store import Store
 
 INCOMPLETE = 1
@@ -59,10 +59,10 @@ def generate(
 ) -> None:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
     from r2med.cli.plan import show_stages
+    from r2med.core.stages import stage
     from r2med.data import load
     from r2med.expand.expansion import Asking, check
     from r2med.llm.llm_cards import resolve_llm
-    from r2med.stages import stage
 
     store = setup.store
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
@@ -81,9 +81,9 @@ def generate(
 
 def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
     """Return the one expansion that is wanted; `given` are flags that are settings too, each with its default."""
-    from r2med import stages
-    from r2med.errors import UserError, nearest
-    from r2med.spec import Call, parse_stage
+    from r2med.core import stages
+    from r2med.core.errors import UserError, nearest
+    from r2med.core.spec import Call, parse_stage
     from r2med.system.composing import llm_names
 
     asking = [name for name in stages.names("expand") if stages.stage_class(name, "expand").needs == "llm"]
@@ -110,7 +110,7 @@ def _check_names(datasets: list[Dataset]) -> None:
     """Raise UserError if two datasets would be written into one folder."""
     from collections import Counter
 
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
 
     for name, count in Counter(dataset.name for dataset in datasets).items():
         if count > 1:

@@ -100,10 +100,10 @@ def tables(
     import shlex
 
     from r2med.cli.terminal_text import printable
+    from r2med.core.errors import UserError
     from r2med.data.check import check
     from r2med.data.imported_folder import require_imported
     from r2med.data.importing import UPDATE, plan_import, require_new
-    from r2med.errors import UserError
     from r2med.store import default_store
 
     if not (update and require_imported(out)):

@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.encoders.encoder import Role
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
 models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
 

@@ -14,7 +14,7 @@ import typer
 from r2med.cli import completion
 
 if TYPE_CHECKING:
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
 WHAT, DATA, MODELS, LLMS, OUTPUT = "What to run", "Data", "Models", "LLMs", "Output"
 
@@ -248,7 +248,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def parse_bytes(text: str) -> int:
     """Read 512M, 4G or a number of bytes."""
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
 
     number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
     try:
@@ -295,10 +295,10 @@ def make_setup(
     **settings: Any,
 ) -> Setup:
     """Return what the flags say; `settings` are fields of Setup, `make` is what makes one of them."""
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
     from r2med.net.budget import Budget as Dollars
     from r2med.net.offline import go_offline
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
     if budget is not None and not 0 <= budget < float("inf"):
         raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
@@ -318,8 +318,8 @@ def make_setup(
 
 def dataset_names(data: list[str] | None) -> list[str]:
     """Return the names that --data means, each once: commas join several unless a path has them."""
+    from r2med.core.errors import UserError
     from r2med.data import names
-    from r2med.errors import UserError
 
     entries = [[entry] if entry and Path(entry).exists() else entry.split(",") for entry in data or ["demo"]]
     words = [word.strip() for entry in entries for word in entry if word.strip()]
@@ -336,7 +336,7 @@ def comma_separated(given: list[str] | None) -> list[str]:
 @contextlib.contextmanager
 def needing_server(command: str) -> Iterator[None]:
     """Import what a command serves pages with. Raises MissingExtraError if the extra is not installed."""
-    from r2med.errors import MissingExtraError
+    from r2med.core.errors import MissingExtraError
 
     try:
         yield
@@ -351,7 +351,7 @@ def check_writable(out: Path) -> None:
     import os
     import tempfile
 
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
 
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from r2med.data import Dataset
+    from r2med.evaluation.batch import Plan
+    from r2med.evaluation.planning import StagePlan
     from r2med.expand.expansion import Asking
     from r2med.llm.chat import ChatRequest
     from r2med.llm.costs import Preview
-    from r2med.results.batch import Plan
-    from r2med.results.planning import StagePlan
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
 SHOWN = 3
 
@@ -23,7 +23,7 @@ SHOWN = 3
 def show_plan(plan: Plan) -> None:
     """Print the stages of each system, and what a run would ask of LLMs; nothing is asked or fetched."""
     from r2med.cli.terminal_text import printable
-    from r2med.results.planning import stage_plans
+    from r2med.evaluation.planning import stage_plans
 
     for system, stages in stage_plans(plan):
         print(f"{printable(system.name)}  ({len(plan.data)} datasets)")
@@ -79,7 +79,7 @@ def show_previews(previews: Mapping[str, Preview], setup: Setup) -> None:
 def _show(name: str, preview: Preview, setup: Setup) -> None:
     from r2med.cli.progress import clock_time
     from r2med.cli.terminal_text import printable
-    from r2med.results.planning import asking_seconds
+    from r2med.evaluation.planning import asking_seconds
 
     card, about = preview.card, preview.estimate
     print(f"{printable(name)}: {about.calls:,} calls, {len(preview.requests) - about.calls:,} answered already")

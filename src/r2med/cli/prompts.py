@@ -55,8 +55,8 @@ def new(
 ) -> None:
     """Write the built-in templates of a method into a folder, to be changed there."""
     from r2med.cli.terminal_text import printable
+    from r2med.core.spec import encoded
     from r2med.prompts.prompt_sets import write_set
-    from r2med.spec import encoded
 
     for path in write_set(method, out):
         print(printable(str(path)))

@@ -30,8 +30,8 @@ def report(
 ) -> None:
     """Write the table of a paper (Markdown, LaTeX, CSV) and its figures (SVG, PNG)."""
     from r2med.cli.console import console, plain
-    from r2med.results.report import report as write
-    from r2med.spec import joined_words
+    from r2med.comparison.report import report as write
+    from r2med.core.spec import joined_words
 
     flags.check_writable(out)
     written = write(

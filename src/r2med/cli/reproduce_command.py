@@ -12,9 +12,9 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.results.expectations import Expectation
-    from r2med.results.reproduction import Reproduction
-    from r2med.setup import Setup
+    from r2med.leaderboard.expectations import Expectation
+    from r2med.leaderboard.reproduction import Reproduction
+    from r2med.runtime.setup import Setup
 
 
 @flags.with_setup(*flags.WEIGHTS, "base_url", "generations")
@@ -38,9 +38,9 @@ def reproduce(
 ) -> None:
     """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
     from r2med.cli.console import print_json
-    from r2med.results.reproduction import expected_of
-    from r2med.results.reproduction import reproduce as compare
-    from r2med.spec import joined_words
+    from r2med.core.spec import joined_words
+    from r2med.leaderboard.reproduction import expected_of
+    from r2med.leaderboard.reproduction import reproduce as compare
 
     names = joined_words(systems or [])
     if list_:

@@ -29,13 +29,13 @@ def review(
     ] = None,
 ) -> None:
     """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""
-    from r2med.build.output import lacks_reviews
-    from r2med.build.pipeline import Build
-    from r2med.build.review_book import ReviewBook, add_reviews, read_reviews
-    from r2med.build.review_desk import ReviewDesk
-    from r2med.build.review_files import export_reviews, import_reviews
-    from r2med.build.review_items import review_items, reviews_file
     from r2med.cli.terminal_text import printable
+    from r2med.construction.pipeline import Build
+    from r2med.construction.publish.output import lacks_reviews
+    from r2med.construction.review.review_book import ReviewBook, add_reviews, read_reviews
+    from r2med.construction.review.review_desk import ReviewDesk
+    from r2med.construction.review.review_files import export_reviews, import_reviews
+    from r2med.construction.review.review_items import review_items, reviews_file
 
     if import_ is not None:
         print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))
@@ -50,9 +50,9 @@ def review(
     if import_ is not None or export is not None:
         return
     with flags.needing_server("r2med review"):
-        from r2med.serve.http_server import GuardedServer, bind
-        from r2med.serve.request_limits import Limits
-        from r2med.serve.review_app import create_review_app
+        from r2med.server.http_server import GuardedServer, bind
+        from r2med.server.request_limits import Limits
+        from r2med.server.review_app import create_review_app
     items = review_items(source, sample)
     listener = bind("127.0.0.1", port, None)
     with ReviewBook(reviews_file(source)) as book:

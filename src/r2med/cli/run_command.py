@@ -12,8 +12,8 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.results.batch import Plan
-    from r2med.setup import Setup
+    from r2med.evaluation.batch import Plan
+    from r2med.runtime.setup import Setup
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
@@ -91,11 +91,11 @@ def run(
     from r2med.cli.progress import steps
     from r2med.cli.tables import failure_lines, run_report
     from r2med.cli.terminal_text import printable
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
+    from r2med.core.spec import joined_words
+    from r2med.evaluation.batch import plan_run
+    from r2med.evaluation.results import check_order
     from r2med.measure.measures import recorded_measure
-    from r2med.results.batch import plan_run
-    from r2med.results.cells import check_order
-    from r2med.spec import joined_words
     from r2med.store import default_store
 
     if k < 1:
@@ -148,7 +148,7 @@ def run(
 
 def _check_used(plan: Plan, given: list[str]) -> None:
     """Raise UserError for flags about texts and LLMs where no system has a stage that they could change."""
-    from r2med.errors import UserError
+    from r2med.core.errors import UserError
 
     if given and not any(system.expander or system.rerankers for system in plan.systems):
         raise UserError(f"{given[0]} is about texts of an LLM, and no system uses any: add --expand hyde --llm NAME")

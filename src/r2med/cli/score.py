@@ -25,8 +25,8 @@ def score(
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
     from r2med.cli.console import print_json
+    from r2med.core.errors import UserError
     from r2med.data.qrels_file import read_qrels
-    from r2med.errors import UserError
     from r2med.measure import score as compute
     from r2med.retrieve.trec import read_judged_run
 

@@ -9,7 +9,7 @@ import typer
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
 LETTERS = 320
 """Letters of a passage that are shown."""

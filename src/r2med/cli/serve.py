@@ -8,10 +8,10 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.serve.request_limits import DEADLINE, GRACE, Limits
+from r2med.server.request_limits import DEADLINE, GRACE, Limits
 
 if TYPE_CHECKING:
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
 
 LIMITS = Limits()
 
@@ -71,10 +71,10 @@ def serve(
     from r2med.store import LiveStore, default_store
 
     with flags.needing_server("r2med serve"):
-        from r2med.serve.http_app import create_app
-        from r2med.serve.http_server import TOKEN, bind
-        from r2med.serve.http_server import serve as serve_at
-        from r2med.serve.served_corpus import open_served
+        from r2med.server.http_app import create_app
+        from r2med.server.http_server import TOKEN, bind
+        from r2med.server.http_server import serve as serve_at
+        from r2med.server.served_corpus import open_served
 
     limits = Limits(
         body=max_body,

@@ -12,7 +12,7 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.stages import Kind, Setting
+    from r2med.core.stages import Kind, Setting
 
 stages = typer.Typer(help="List and show stages: what systems are made of.", no_args_is_help=True)
 
@@ -41,7 +41,7 @@ FORMS = {
 def list_(as_json: flags.AsJSON = False) -> None:
     """Show every stage by kind: expand, retrieve, rerank."""
     from r2med.cli.console import console, plain, print_json, table
-    from r2med.stages import KINDS
+    from r2med.core.stages import KINDS
 
     rows = {kind: list(_rows(kind)) for kind in KINDS}
     if as_json:
@@ -65,8 +65,8 @@ def show(
 ) -> None:
     """Print what a stage does, how it is typed, and what each of its settings means."""
     from r2med.cli.console import console, plain, print_json, table
-    from r2med.errors import UserError, nearest
-    from r2med.stages import KINDS, names
+    from r2med.core.errors import UserError, nearest
+    from r2med.core.stages import KINDS, names
 
     word = name.partition("(")[0].partition("@")[0].strip()  # as it stands in a system
     pages = [_page(word, kind) for kind in KINDS if _is_stage(word, kind)]
@@ -95,7 +95,7 @@ _NO_DEFAULT = {True: "(needed)", False: ""}
 
 
 def _rows(kind: Kind) -> Iterator[tuple[str, str]]:
-    from r2med.stages import PREFIXES, names, stage_class
+    from r2med.core.stages import PREFIXES, names, stage_class
 
     for name in names(kind):
         yield name, stage_class(name, kind).summary(name)
@@ -104,8 +104,8 @@ def _rows(kind: Kind) -> Iterator[tuple[str, str]]:
 
 
 def _is_stage(name: str, kind: Kind) -> bool:
-    from r2med.errors import UserError
-    from r2med.stages import stage_class
+    from r2med.core.errors import UserError
+    from r2med.core.stages import stage_class
 
     try:
         stage_class(name, kind)
@@ -115,7 +115,7 @@ def _is_stage(name: str, kind: Kind) -> bool:
 
 
 def _page(name: str, kind: Kind) -> dict[str, Any]:
-    from r2med.stages import help_of, stage_class
+    from r2med.core.stages import help_of, stage_class
 
     settings = list(help_of(name, kind))
     return {

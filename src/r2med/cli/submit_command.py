@@ -25,8 +25,8 @@ def submit(
 ) -> None:
     """Write records as one entry: systems, settings, scores and hashes of runs; no texts, no paths, no keys."""
     from r2med.cli.terminal_text import printable
-    from r2med.results.submission import submit as write
-    from r2med.spec import joined_words
+    from r2med.core.spec import joined_words
+    from r2med.leaderboard.submission import submit as write
 
     flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)

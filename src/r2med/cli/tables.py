@@ -12,13 +12,12 @@ from rich.text import Text
 from r2med.cli.console import console, plain
 from r2med.cli.figures import Figures, labelled
 from r2med.cli.terminal_text import printable
-from r2med.cost import Cost
+from r2med.core.cost import Cost
 from r2med.data.dataset_cards import short_name
-from r2med.results import Record, Results
-from r2med.results.approximate_searches import approximate_searches
-from r2med.results.cells import (
+from r2med.evaluation.results import (
     MISSING,
     UNKNOWN,
+    Results,
     row_cost,
     row_means,
     row_tokens,
@@ -26,7 +25,8 @@ from r2med.results.cells import (
     shown_latency,
     shown_score,
 )
-from r2med.results.record import declared_stages
+from r2med.records.approximate_searches import approximate_searches
+from r2med.records.record import Record, declared_stages
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, searched without one"),

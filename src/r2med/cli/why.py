@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from r2med.results.story import Story
+    from r2med.evaluation.story import Story
 
 LETTERS = 480
 """Letters of a text that are shown."""
@@ -32,7 +32,7 @@ def why(
 ) -> None:
     """Show a question, what was written about it, the relevant passages, and their rank before and after each stage."""
     from r2med.cli.console import console
-    from r2med.results.story import explain
+    from r2med.evaluation.story import explain
 
     _show(explain(record, query, data or None, flags.make_setup(offline=offline)), console())
 

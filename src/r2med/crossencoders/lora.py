@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from r2med.errors import UserError, nearest
+from r2med.core.errors import UserError, nearest
 
 FACTOR = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<letter>[AB])(\.default)?(\.weight)?")
 WRAPPED = re.compile(r"\.(modules_to_save|default|base_layer)(?=\.)")

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from r2med.core.errors import UserError
 from r2med.crossencoders.lora import merge
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.encoders import weights
 from r2med.encoders.devices import dtype_setting
 from r2med.encoders.encoder import Vectors
 from r2med.encoders.forward import Forward, Matrix
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 CLASSES = {"classifier": "AutoModelForSequenceClassification", "yes-no": "AutoModelForCausalLM"}
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
 from r2med.crossencoders.pairs import Pair, PairTokenizer
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
@@ -23,8 +24,7 @@ from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import padded
 from r2med.encoders.weights import Weights
 from r2med.engine.work import Needs
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 if TYPE_CHECKING:
     from r2med.crossencoders.pair_model import PairModel

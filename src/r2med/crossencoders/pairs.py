@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from r2med.core.errors import UserError
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.tokenize import AT_ONCE, Ids, Tokens, pad_token
-from r2med.errors import UserError
 
 Pair = tuple[str, str]
 """A query and a document."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from r2med.cards import Catalogue
+from r2med.core.cards import Catalogue
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.model_cards import MORE_MODELS, checked_python_path, hub_repository, model_folder, safe_name
 from r2med.encoders.weights import WeightsCard

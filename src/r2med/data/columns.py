@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from r2med.core.errors import UserError, nearest
 from r2med.data.column_names import (
     DOCUMENT_IDS,
     NAMES,
@@ -28,7 +29,6 @@ from r2med.data.grade_words import grade_of, is_grade
 from r2med.data.id_matching import Ids
 from r2med.data.running_text import text_columns
 from r2med.data.table import Cell, Table, flat
-from r2med.errors import UserError, nearest
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]

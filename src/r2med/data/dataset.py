@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from r2med.core.errors import UserError, refuse_table
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
-from r2med.errors import UserError, refuse_table
 from r2med.store import digest
 from r2med.text.html_table import html_table
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med import plugins
-from r2med.cards import Catalogue, read_toml, validated
-from r2med.errors import UserError, checked_name
+from r2med.core import plugins
+from r2med.core.cards import Catalogue, read_toml, validated
+from r2med.core.errors import UserError, checked_name
 
 BENCHMARK = "R2MED"
 """The group of the published benchmark: it and its tasks have the members that this package gives them, no others."""

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from r2med.core.errors import UserError
 from r2med.data.column_names import ALL_NAMES, plain_name
 from r2med.data.table import MAX_CELL, MAX_COLUMNS, Reading, Table, check_width
 from r2med.data.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
-from r2med.errors import UserError
 
 SEPARATORS = ",;\t|"
 START = 1 << 20

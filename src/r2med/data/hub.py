@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.dataset_cards import Hub
-from r2med.errors import MissingExtraError, UserError
 from r2med.store import Store, digest
 
 PATIENCE = 20

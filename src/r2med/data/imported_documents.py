@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from r2med.core.errors import UserError
 from r2med.data.columns import Part, id_named
 from r2med.data.id_matching import ROUNDED, Ids
 from r2med.data.table import Cell, Table, flat
-from r2med.errors import UserError
 
 EXAMPLES = 3
 """Rows of one cause that are named; more are counted."""

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.store.files import sha256, write_atomically
 
 MARK = ".r2med-import.json"

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError, nearest
 from r2med.data.columns import Kind, Named, Part, guess_parts
 from r2med.data.imported_documents import ImportedDocuments, read_documents
 from r2med.data.imported_folder import replace_folder, require_imported, write_mark
@@ -19,7 +20,6 @@ from r2med.data.imported_questions import ImportedQuestions, read_questions
 from r2med.data.table import Reading
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import sheet_names
-from r2med.errors import UserError, nearest
 from r2med.store.files import sync, write_atomically
 from r2med.store.owners import process_name, stale
 

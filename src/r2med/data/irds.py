@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from r2med.errors import MissingExtraError, UserError, nearest
+from r2med.core.errors import MissingExtraError, UserError, nearest
 from r2med.store import Store, about, digest
 from r2med.store.files import write_atomically
 

@@ -7,6 +7,7 @@ import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from r2med.core.errors import UserError, refuse_table, unknown
 from r2med.data.benchmark_names import (
     has_benchmark_counts,
     is_reserved,
@@ -24,7 +25,6 @@ from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import gather
 from r2med.data.source_rows import QueryRow, where
-from r2med.errors import UserError, refuse_table, unknown
 from r2med.store import Store, about, default_store, digest
 
 log = logging.getLogger("r2med")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 
 KEPT = 1000
 """Messages kept: a file of a million bad lines must not fill the memory."""

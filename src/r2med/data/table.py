@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.text.unicode import is_unicode
 
 SAMPLE = 500

@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from r2med.core.errors import UserError
 from r2med.data.delimited_files import read_delimited
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
 from r2med.data.table import SAMPLE, Cell, Reading, Row, Table, check_width, text_of
 from r2med.data.workbooks import read_workbook
-from r2med.errors import UserError
 from r2med.text.unicode import is_unicode
 
 __all__ = ["READERS", "Cell", "Row", "Table", "open_tables"]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from r2med.core.errors import UserError
 from r2med.data.column_names import ALL_NAMES, plain_name
 from r2med.data.table import SAMPLE, Cell, Reading, Row, Table, check_width, column_names
-from r2med.errors import UserError
 
 LONGEST_HEAD = 60
 """Letters that the name of a column may have; a longer first cell is a text, and the table has no head."""

@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.column_names import ALL_NAMES, COVER_SHEET, plain_name
 from r2med.data.table import MAX_COLUMNS, Cell, Reading, Table, text_of
 from r2med.data.table_heads import GridRow, headed_table
-from r2med.errors import MissingExtraError, UserError
 
 MAX_ROWS = 1_048_576
 """Rows of a sheet in Excel."""

@@ -16,7 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api_providers import (
     PATH,
@@ -30,13 +31,12 @@ from r2med.encoders.api_providers import (
 )
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, normalised, timed
 from r2med.encoders.model_cards import ModelCard
-from r2med.errors import UserError
 from r2med.net.budget import Budget
 from r2med.net.endpoint import endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.retry import Policy, send
 from r2med.net.throttle import AdaptiveLimiter
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store, default_store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.encoders.encoder import Vectors
-from r2med.errors import MissingExtraError, UserError
 
 PATH = "/embeddings"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from r2med.core.errors import UserError
 from r2med.encoders.encoder import Vectors, check_finite
-from r2med.errors import UserError
 
 Rows = Callable[[Sequence[int]], Vectors]
 """Encodes the texts at these positions, one row each."""

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError, nearest
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import Encoded, Role, check_finite, timed
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.weights import folder_revision
 from r2med.engine.work import HERE, Needs
-from r2med.errors import UserError, nearest
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 log = logging.getLogger("r2med")
 

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError, unknown
 from r2med.engine.work import Needs
-from r2med.errors import UserError, unknown
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 DTYPES = ("float32", "bfloat16", "float16")
 BACKENDS = ("torch", "openvino")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from r2med.cost import Cost
-from r2med.errors import MissingExtraError, UserError
+from r2med.core.cost import Cost
+from r2med.core.errors import MissingExtraError, UserError
 
 if TYPE_CHECKING:
     from r2med.data.dataset_cards import Instruction
     from r2med.encoders.model_cards import ModelCard
-    from r2med.setup import Setup
+    from r2med.runtime.setup import Setup
     from r2med.store import Store
 
 Role = Literal["query", "document", "generated"]

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from r2med.core.errors import UserError
 from r2med.encoders.devices import dtype_setting
 from r2med.encoders.encoder import Vectors
-from r2med.errors import UserError
 
 Matrix = npt.NDArray[np.int64]
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.cards import Catalogue
+from r2med.core.cards import Catalogue
+from r2med.core.errors import UserError
+from r2med.core.spec import decoded, typed_path
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import weights
-from r2med.errors import UserError
-from r2med.spec import decoded, typed_path
 from r2med.store import digest
 
 log = logging.getLogger("r2med")

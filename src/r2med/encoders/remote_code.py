@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
 from r2med.encoders.encoder import Encoded, Role, Vectors, normalised
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 log = logging.getLogger("r2med")
 

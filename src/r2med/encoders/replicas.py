@@ -16,15 +16,15 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
 from r2med.encoders.batching import Worker, encode_in_batches
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, timed
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.engine.work import Needs
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 Model = TypeVar("Model")
 Loaded = TypeVar("Loaded")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check_finite, normalised
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer, padded
-from r2med.errors import UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 if TYPE_CHECKING:
     from r2med.encoders.forward import Forward

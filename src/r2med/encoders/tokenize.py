@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from r2med.core.errors import UserError
 from r2med.encoders.model_cards import Side
-from r2med.errors import UserError
 
 Ids = npt.NDArray[np.int32]
 

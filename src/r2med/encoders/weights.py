@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.encoders import devices
-from r2med.errors import MissingExtraError, UserError
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 T = TypeVar("T")
 

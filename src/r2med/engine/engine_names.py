@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from r2med.core.errors import unknown
 from r2med.engine.work import THREADS, Engine
-from r2med.errors import unknown
 
 
 @cache

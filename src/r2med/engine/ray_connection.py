@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.engine.threads import cores
-from r2med.errors import MissingExtraError, UserError
 
 PATIENCE = 5.0
 """Seconds within which a cluster's port must answer; Ray itself would try for minutes."""

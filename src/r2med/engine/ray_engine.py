@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
+from r2med.core.errors import UserError
 from r2med.engine.ray_connection import check_local, connect
 from r2med.engine.work import THREADS, Answer, Item, Needs, Result, Work
-from r2med.errors import UserError
 from r2med.store.dataset_labels import current_datasets
 
 if TYPE_CHECKING:

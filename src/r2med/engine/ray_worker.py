@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
+from r2med.core.version import __version__, source_digest
 from r2med.store import Artefact, Store, about, default_store
 from r2med.store.artefacts import is_content
-from r2med.version import __version__, source_digest
 
 if TYPE_CHECKING:
     from r2med.engine.work import Work

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from r2med.cost import NOTHING, Cost
+from r2med.core.cost import NOTHING, Cost
 from r2med.data import Dataset, Query
 from r2med.llm.costs import Preview
 from r2med.retrieve.retriever import MEAN, Search, SearchQuery

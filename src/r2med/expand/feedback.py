@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
+from r2med.core.stages import Opened, Retrieving, Stage
 from r2med.data import Dataset
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.bm25.searcher import BM25Retriever
 from r2med.retrieve.retriever import SearchQuery, cached_search
-from r2med.setup import Setup
-from r2med.stages import Opened, Retrieving, Stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.text import english
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from r2med.cost import Cost, total
+from r2med.core.cost import Cost, total
+from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, JoiningChoice, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
@@ -24,8 +25,7 @@ from r2med.prompts.templates import Prompted, Template, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
-from r2med.setup import Setup
-from r2med.stages import Retrieving, Stage, argument
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 

@@ -9,11 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError, nearest
 from r2med.data import Dataset
 from r2med.data.layouts.hub_clone import config_files
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
-from r2med.errors import UserError, nearest
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store.files import write_atomically

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from r2med.cards import Catalogue
+from r2med.core.cards import Catalogue
 from r2med.expand.expansion import Joining, QueryChoice
 from r2med.llm.llm_cards import LLMCard
 

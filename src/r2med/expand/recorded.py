@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError, nearest
+from r2med.core.stages import Opened, Stage
 from r2med.data import Dataset
 from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Fields
-from r2med.errors import UserError, nearest
 from r2med.expand.expansion import Expansion, Joining
 from r2med.expand.generations import find_generations, folder_name, other_llms
 from r2med.llm.cleaning import VERSION, recorded_answers
 from r2med.llm.costs import listed_kinds
 from r2med.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm
-from r2med.setup import Setup
-from r2med.stages import Opened, Stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 AUTHOR = "author"

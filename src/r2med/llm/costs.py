@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
 from r2med.llm.chat import ChatModel, ChatRequest, Failure, Generation, Message, RawAnswer
 from r2med.llm.llm_cards import LLMCard
 

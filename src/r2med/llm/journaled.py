@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
+from r2med.core.errors import UserError, unknown
 from r2med.engine.reporting import Reporter
-from r2med.errors import UserError, unknown
 from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import LEASE_SECONDS, Entry, Journal, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.store.owners import place_of
 

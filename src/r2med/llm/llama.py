@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from r2med.errors import MissingExtraError, UserError
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 MAGIC = b"GGUF"
 SAMPLE = 1 << 20

@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from r2med.cards import Catalogue
-from r2med.errors import UserError, unknown
+from r2med.core.cards import Catalogue
+from r2med.core.errors import UserError, unknown
 from r2med.llm.chat import Sampling
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 GGUF = ".gguf"
 SCRIPT = ".jsonl"

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import dollars, dollars_at_most, request_tokens
 from r2med.llm.llm_cards import LLMCard
@@ -25,7 +25,7 @@ from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Answer, Client, run_sync
 from r2med.net.retry import Policy, RequestFailed, explained, given_up, try_send
 from r2med.net.throttle import AdaptiveLimiter
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 
 log = logging.getLogger("r2med")
 

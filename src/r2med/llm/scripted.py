@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
-from r2med.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import approximate_tokens, request_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.setup import Setup
+from r2med.runtime.setup import Setup
 from r2med.store.files import sha256
 
 

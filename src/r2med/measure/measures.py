@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import BENCHMARK, DatasetCard
-from r2med.errors import UserError, unknown
 
 FAMILIES = ("nDCG", "MAP", "R", "P", "MRR")
 ALIASES = {"recall": "R", "precision": "P"}

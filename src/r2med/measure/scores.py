@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from r2med.errors import UserError, refuse_table
+from r2med.core.errors import UserError, refuse_table
 from r2med.measure.measures import DEFAULT, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
 from r2med.text.html_table import html_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.errors import unknown
+from r2med.core.errors import unknown
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers, Values
 

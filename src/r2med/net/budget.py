@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 
 
 class Budget:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.net.offline import is_loopback, is_offline, refuse
 from r2med.store import digest
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from r2med.errors import MissingExtraError, UserError
+from r2med.core.errors import MissingExtraError, UserError
 from r2med.net.endpoint import Endpoint
 from r2med.net.retry import RequestFailed, status_failure
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 
 VARIABLE = "R2MED_OFFLINE"
 _OFF = ("", "0", "no", "false", "off")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Literal, TypeVar
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.net.endpoint import Endpoint
 from r2med.net.throttle import AdaptiveLimiter
 

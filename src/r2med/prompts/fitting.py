@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.chat import Failure, Message
 from r2med.llm.costs import approximate_tokens, prompt_tokens
 from r2med.llm.llm_cards import LLMCard

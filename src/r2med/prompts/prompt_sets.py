@@ -11,10 +11,10 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from r2med import plugins
-from r2med.errors import UserError, nearest, unknown
+from r2med.core import plugins
+from r2med.core.errors import UserError, nearest, unknown
+from r2med.core.spec import decoded, typed_path
 from r2med.prompts.templates import SUFFIX, Template, open_templates, read_template
-from r2med.spec import decoded, typed_path
 from r2med.store.files import write_atomically
 
 PROMPTS_MEANING = "a set of prompt templates, by its name (r2med prompts list) or folder; empty: --prompts, else ours"
@@ -76,8 +76,8 @@ def fixed_templates() -> dict[str, Traversable]:
     package = resources.files("r2med")
     return {
         f"{command}/{file.name.removesuffix(SUFFIX)}": file
-        for command in ("analyse", "build")
-        for file in sorted(package.joinpath(command, "prompts").iterdir(), key=lambda file: file.name)
+        for command, room in (("analyse", "analysis"), ("build", "construction"))
+        for file in sorted(package.joinpath(room, "prompts").iterdir(), key=lambda file: file.name)
         if file.name.endswith(SUFFIX)
     }
 

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, field
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from r2med import plugins
+from r2med.core import plugins
+from r2med.core.errors import UserError, nearest
+from r2med.core.stages import Opened, StageType
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
-from r2med.errors import UserError, nearest
 from r2med.llm.chat import ChatModel
 from r2med.llm.llm_cards import LLMCard, sampling_of
-from r2med.stages import Opened, StageType
 from r2med.store import digest
 
 log = logging.getLogger("r2med")

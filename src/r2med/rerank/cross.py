@@ -19,6 +19,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from r2med.core.errors import UserError
+from r2med.core.stages import Opened, Stage, depth_field
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
@@ -28,12 +30,10 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import NotFiniteError, check_described
 from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
-from r2med.errors import UserError
 from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.stages import Opened, Stage, depth_field
+from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table

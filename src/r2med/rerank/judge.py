@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import Field
 
+from r2med.ask.json_in_text import VERSION, Parsed
+from r2med.core.stages import Stage, argument, depth_field
 from r2med.data.dataset import Dataset
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
@@ -18,13 +20,11 @@ from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, kind_of
-from r2med.rerank.json_in_text import VERSION, Parsed
 from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
 from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.stages import Stage, argument, depth_field
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 Value = TypeVar("Value")

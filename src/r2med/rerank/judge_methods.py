@@ -8,7 +8,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from r2med.rerank.json_in_text import Parsed
+from r2med.ask.json_in_text import Parsed
 from r2med.rerank.judge import Asker, JudgeStage, NewOrder, Pool
 from r2med.rerank.parse_order import parse_order
 from r2med.rerank.parse_scores import HIGHEST, parse_score, parse_scores

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.llm.chat import Failure
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.fitting import Fitted, Fitter, first_words

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from r2med.rerank.json_in_text import LONGEST, Members, Parsed, last_full, mended, values
+from r2med.ask.json_in_text import LONGEST, Members, Parsed, last_full, mended, values
 
 _WORD = r"(?:passages?|documents?|docs?|ids?|p|d)"
 # A number that is plainly a passage's: in brackets, or after a word for it.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from r2med.rerank.json_in_text import LONGEST, Members, Parsed, last_full, members, mended, values
+from r2med.ask.json_in_text import LONGEST, Members, Parsed, last_full, members, mended, values
 
 HIGHEST = 10.0
 

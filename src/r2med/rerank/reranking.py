@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
 from r2med.data.dataset import Dataset
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT, Run

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from r2med.core.errors import UserError
+from r2med.core.spec import decoded, encoded, typed_path
+from r2med.core.stages import Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
-from r2med.errors import UserError
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.run_file import require_run_file
-from r2med.setup import Setup
-from r2med.spec import decoded, encoded, typed_path
-from r2med.stages import Stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.store.files import sha256
 

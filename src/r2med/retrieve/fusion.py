@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from r2med.cost import Cost, total
+from r2med.core.cost import Cost, total
+from r2med.core.errors import nearest
+from r2med.core.foreign_code import described
+from r2med.core.spec import Call
+from r2med.core.stages import Fused, Numbers, Stage, Words, argument
 from r2med.data import Dataset
-from r2med.errors import nearest
-from r2med.foreign_code import described
 from r2med.retrieve.retriever import (
     TEXTS_ALONE,
     Approximate,
@@ -26,9 +28,7 @@ from r2med.retrieve.retriever import (
     cached_search,
 )
 from r2med.retrieve.run import NO_DOCUMENT, Run, best
-from r2med.setup import Setup
-from r2med.spec import Call
-from r2med.stages import Fused, Numbers, Stage, Words, argument
+from r2med.runtime.setup import Setup
 from r2med.store import Store, digest
 
 Floats = npt.NDArray[np.float64]

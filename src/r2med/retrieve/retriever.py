@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from r2med.cost import NOTHING, Cost
+from r2med.core.cost import NOTHING, Cost
+from r2med.core.errors import UserError
+from r2med.core.foreign_code import described
 from r2med.data import Dataset, Query
-from r2med.errors import UserError
-from r2med.foreign_code import described
 from r2med.retrieve.run import Run
 from r2med.store import LiveStore, Store, about, digest
 from r2med.store.files import write_array

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from r2med.errors import UserError, nearest, refuse_table
+from r2med.core.errors import UserError, nearest, refuse_table
 from r2med.retrieve.run_file import read_rankings
 from r2med.text.html_table import html_table
 

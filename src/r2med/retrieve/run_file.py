@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 
 Rankings = dict[str, dict[str, float]]
 """Query id -> document id -> score."""

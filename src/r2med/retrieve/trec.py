@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.retrieve.run import Run
 
 _GZIP = 31  # zlib's window size for the gzip format

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.retrieve.run_file import decode_id
 from r2med.retrieve.trec import encode_id
 

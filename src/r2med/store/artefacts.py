@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.store.dataset_labels import LABEL, add_labels, current_datasets, current_labels
 from r2med.store.files import digest, exclusive, map_array, private_folder, sha256, sync, write_atomically
 from r2med.store.owners import abandoned, process_name, stale, stale_work

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.store.files import exclusive, private_folder
 
 log = logging.getLogger("r2med")

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from r2med.errors import UserError
+from r2med.core.errors import UserError
 from r2med.store.owners import process_name, stale
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from r2med import stages
-from r2med.errors import UserError, unknown
-from r2med.spec import ARROW, Call, parse, parse_stage, split
+from r2med.core import stages
+from r2med.core.errors import UserError, unknown
+from r2med.core.spec import ARROW, Call, parse, parse_stage, split
 from r2med.system.presets import PRESETS
 
 Calls = tuple[tuple[Call, ...], ...]

@@ -10,9 +10,9 @@ import re
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med.cards import Catalogue
-from r2med.errors import UserError, unknown
-from r2med.spec import Call
+from r2med.core.cards import Catalogue
+from r2med.core.errors import UserError, unknown
+from r2med.core.spec import Call
 
 DEEPEST = 100
 """Replacements after which a part must be naming itself."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
-from r2med.errors import UserError
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.system.system import System
 from r2med.text.unicode import is_unicode

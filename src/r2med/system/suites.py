@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from r2med import plugins
-from r2med.cards import read_toml, validated
-from r2med.errors import UserError, unknown
-from r2med.spec import ARROW, typed_path
+from r2med.core import plugins
+from r2med.core.cards import read_toml, validated
+from r2med.core.errors import UserError, unknown
+from r2med.core.spec import ARROW, typed_path
 
 
 class Grid(BaseModel):

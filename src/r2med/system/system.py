@@ -11,20 +11,20 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from r2med import stages
-from r2med.cost import Cost, total
+from r2med.core import stages
+from r2med.core.cost import Cost, total
+from r2med.core.errors import UserError, nearest
+from r2med.core.foreign_code import described
+from r2med.core.spec import ARROW, Call, encoded
+from r2med.core.stages import Stage
 from r2med.data.dataset import Dataset, Query
-from r2med.errors import UserError, nearest
 from r2med.expand.expansion import Asking, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
-from r2med.foreign_code import described
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.retriever import Approximation, Retriever, Search, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.spec import ARROW, Call, encoded
-from r2med.stages import Stage
+from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, about
 from r2med.system.composing import Calls, printed, read
 

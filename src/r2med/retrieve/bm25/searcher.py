@@ -15,19 +15,19 @@ import pyarrow as pa
 from pydantic import Field
 from scipy.sparse._sparsetools import csc_matvec  # the loop of `csc_array @ vector`, which would copy columns
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
+from r2med.core.stages import Opened, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.engine import cores, map_threads
 from r2med.engine.work import THREADS, Engine
-from r2med.errors import UserError
 from r2med.retrieve.bm25.index import VERSION, Index, Positions, open_index
 from r2med.retrieve.bm25.postings import MEMORY, Segment
 from r2med.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run, best, best_positive
-from r2med.setup import Setup
-from r2med.stages import Opened, Stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 from r2med.store.files import array_file, let_go
 from r2med.text import english

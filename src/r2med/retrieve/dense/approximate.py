@@ -22,11 +22,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import MissingExtraError
 from r2med.encoders.encoder import Vectors
 from r2med.engine import cores, map_threads
 from r2med.engine.reporting import Reporter
-from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.embeddings import SHARD
 from r2med.retrieve.dense.exact.arrays import Rows
 from r2med.retrieve.dense.exact.rescoring import Rescorer

@@ -14,14 +14,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from r2med.cost import Cost
+from r2med.core.cost import Cost
+from r2med.core.errors import UserError
+from r2med.core.stages import Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.encoders.weights import IN_FOLDER
 from r2med.engine.work import THREADS, Engine
-from r2med.errors import UserError
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
 from r2med.retrieve.dense.exact.arrays import Rows
@@ -31,8 +32,7 @@ from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Approximation, Searched, SearchQuery
 from r2med.retrieve.run import Run
-from r2med.setup import Setup
-from r2med.stages import Stage
+from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 
 

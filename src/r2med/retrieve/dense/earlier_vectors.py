@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.cost import Cost, total
+from r2med.core.cost import Cost, total
 from r2med.encoders.encoder import Vectors
 from r2med.store import Artefact, Store, about
 from r2med.store.artefacts import MANIFEST

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from r2med.cost import Cost, total
+from r2med.core.cost import Cost, total
+from r2med.core.errors import UserError
 from r2med.data.corpus import Corpus
 from r2med.encoders.encoder import (
     Encoded,
@@ -42,7 +43,6 @@ from r2med.encoders.encoder import (
 )
 from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
-from r2med.errors import UserError
 from r2med.retrieve.dense.earlier_vectors import EarlierVectors, text_digests
 from r2med.store import Artefact, Store, digest
 from r2med.store.files import allow_open_files, write_array

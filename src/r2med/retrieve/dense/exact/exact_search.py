@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from r2med.core.errors import MissingExtraError
 from r2med.encoders.devices import devices
 from r2med.encoders.encoder import Vectors
-from r2med.errors import MissingExtraError
 from r2med.retrieve.dense.exact.arithmetic import own_threads
 from r2med.retrieve.dense.exact.arrays import Asked, Block, Rows, Step, check_scores
 from r2med.retrieve.dense.exact.gpu import GpuSearch

@@ -1,0 +1,1 @@
+"""Advise which pipeline to use on one's own data."""

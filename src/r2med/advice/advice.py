@@ -1,0 +1,190 @@
+"""Advice: a ladder of pipelines, how well each does and what it takes, and the verdict."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from r2med.core.errors import UserError
+from r2med.measure import HEADLINE
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA
+from r2med.store.files import write_atomically
+
+FORMAT = 2
+SUFFIX = ".advice.json"
+"""How the name of a file of advice ends."""
+
+FEWEST_TO_TRADE = 100
+"""Judged questions below which no points are given up: the best mean then often belongs to another pipeline than the
+best, so that a loss against it says little. In `benchmarks/advice.py`, 100 questions lose more than 2 points in about 3
+% of draws; a bound stricter than 95 % changes this little."""
+
+Group = Literal["words", "feedback", "dense", "fusion", "expansion", "reranking"]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How well a pipeline does, and what it takes. Figures are points, the measure × 100."""
+
+    group: Group
+    system: str
+    value: float
+    low: float | None
+    high: float | None
+    questions: int
+    """On how many it was judged; fewer than there are, if it was stopped since it could not win."""
+    p50: float | None
+    p95: float | None
+    """Seconds from a question to its ranking; None if the cost is not known."""
+    dollars: float | None
+    """For 1,000 questions; None if a price is not known."""
+    tuned: int = 1
+    """How many settings were tried."""
+    behind: float = 0.0
+    """Points that it has less than the best on the same questions."""
+    behind_low: float | None = None
+    behind_high: float | None = None
+    """The 95 % interval of `behind`; None for the best."""
+    p: float = 1.0
+    """How likely so large a difference to the best would be by chance, corrected for all that were compared."""
+    unranked: int = 0
+    """Passages that rerankers were shown and did not rank."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A ladder, the verdict, and what the questions can tell apart at all."""
+
+    dataset: str
+    questions: int
+    rungs: tuple[Rung, ...]
+    best: str
+    recommended: str
+    """The best; with `give_up` and enough questions the cheapest that surely loses no more than that."""
+    fastest: str
+    detectable_gap: float
+    """Points below which a difference of `detectable_pair` could not be seen with these questions."""
+    detectable_pair: tuple[str, str] | None = None
+    give_up: float | None = None
+    """Points that the user would give up for a cheaper or faster pipeline."""
+    left_out: tuple[str, ...] = ()
+    """What could not run, and why."""
+    data: str = ""
+    """What to type for the dataset."""
+
+    def rung(self, system: str) -> Rung:
+        """Return the rung of a system."""
+        return next(rung for rung in self.rungs if rung.system == system)
+
+    @property
+    def serve(self) -> str:
+        """The command that serves the recommended pipeline."""
+        return f"r2med serve {shlex.quote(self.data or self.dataset)} --system {shlex.quote(self.recommended)}"
+
+    @property
+    def alternatives(self) -> list[Rung]:
+        """The pipelines that are cheaper or faster than the best and were judged on all questions."""
+        best = self.rung(self.best)
+        others = [rung for rung in self.rungs if rung.system != self.best and rung.questions == self.questions]
+        return [rung for rung in others if _less(rung.dollars, best.dollars) or _less(rung.p50, best.p50)]
+
+    @property
+    def reason(self) -> str:
+        """Why the recommended pipeline is recommended."""
+        chosen = self.rung(self.recommended)
+        if self.recommended != self.best:
+            return f"cheaper or faster than the best; expected loss {loss(chosen)}, surely within {self.give_up:g}"
+        if self.give_up is not None and self.alternatives and self.questions < FEWEST_TO_TRADE:
+            return (
+                f"the best; {self.questions} judged questions are too few to know what {self.give_up:g} points are "
+                f"(--give-up needs {FEWEST_TO_TRADE})"
+            )
+        if self.give_up is not None and self.alternatives:
+            return f"the best; no cheaper or faster one surely loses no more than {self.give_up:g} points"
+        return "the best on questions that had no part in choosing its settings"
+
+    def verdict(self) -> list[str]:
+        """Return what a person may act on, in sentences."""
+        best, chosen, fast = (self.rung(name) for name in (self.best, self.recommended, self.fastest))
+        spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
+        lines = [f"Best: {best.system}, {HEADLINE} {best.value:.1f}{spread}."]
+        lines.append(f"Use {chosen.system}: {self.reason}; {_price(chosen)}.")
+        lines.append(
+            f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."
+        )
+        lines += [
+            f"Cheaper or faster: {rung.system}, expected loss {loss(rung)}; {_price(rung)}."
+            for rung in self.alternatives
+        ]
+        if self.alternatives and self.give_up is None and self.questions >= FEWEST_TO_TRADE:
+            lines.append("Would you give up some points for one of these? Say how many: --give-up 2")
+        if self.detectable_pair:
+            lines.append(
+                f"With these {self.questions} questions a difference below {self.detectable_gap:.1f} points between "
+                f"{' and '.join(self.detectable_pair)} cannot be told from noise: more judged questions tell more."
+            )
+        return lines
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON, which the board shows as a picture."""
+        write_atomically(path, (json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n").encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Advice:
+        """Read what `write` wrote. Raises UserError if it is something else."""
+        try:
+            body = json.loads(path.read_bytes())
+            if body.pop("format") != FORMAT:
+                raise ValueError
+            rungs = tuple(Rung(**rung) for rung in body.pop("rungs"))
+            pair = body.pop("detectable_pair")
+            return cls(rungs=rungs, left_out=tuple(body.pop("left_out")), detectable_pair=pair and tuple(pair), **body)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UserError(f"{path} is no advice of this version: make it again with r2med advise") from None
+
+
+def surely_within(values: Floats, best: int, give_up: float) -> list[int]:
+    """Return the best row and those that lose no more than `give_up` to it, by the upper bound of each loss.
+
+    The bound is one-sided, at 95 % over all rows together (Bonferroni): one of many rows must not pass by chance.
+    Only the best is returned for fewer than `FEWEST_TO_TRADE` questions.
+    """
+    from scipy.stats import t as student
+
+    rows, count = values.shape
+    if count < FEWEST_TO_TRADE:
+        return [best]
+    losses = values[best] - values
+    errors = losses.std(axis=1, ddof=1) / np.sqrt(count)
+    bounds = losses.mean(axis=1) + student.ppf(1 - ALPHA / max(1, rows - 1), count - 1) * errors
+    return [row for row in range(rows) if row == best or bounds[row] <= give_up]
+
+
+def loss(rung: Rung) -> str:
+    """Return the expected loss against the best, with its interval."""
+    if rung.behind_low is None or rung.behind_high is None:
+        return f"{rung.behind:.1f} points"
+    return f"{rung.behind:.1f} points ({rung.behind_low:.1f} to {rung.behind_high:.1f})"
+
+
+def _less(figure: float | None, than: float | None) -> bool:
+    """Return True if a known figure is smaller than another known one."""
+    return figure is not None and than is not None and figure < than
+
+
+def _price(rung: Rung) -> str:
+    dollars = "at an unknown price" if rung.dollars is None else f"${rung.dollars:.2f} for 1,000 questions"
+    return f"{dollars}, p95 {_milliseconds(rung.p95)}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown"
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.0005 else "under 1 ms"

@@ -1,0 +1,317 @@
+"""Advise which pipeline to use on a dataset: climb a ladder of systems, the cheap ones first, and give a verdict.
+
+Settings are tuned by cross-validation: the questions fall into folds, and what a fold is searched with was chosen on
+the other folds. So every figure comes from questions that had no part in choosing the settings it was made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from r2med.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
+from r2med.comparison.comparison import middle_pair
+from r2med.core.errors import UserError
+from r2med.core.spec import ARROW
+from r2med.crossencoders.reranker_cards import RERANKERS
+from r2med.data import Dataset
+from r2med.data.dataset_cards import cards, groups
+from r2med.encoders.model_cards import MODELS
+from r2med.encoders.weights import is_here
+from r2med.evaluation.evaluation import evaluated
+from r2med.measure import HEADLINE, significance
+from r2med.measure.intervals import FEWEST as FEWEST_VALUES
+from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure.scores import Floats
+from r2med.measure.significance import Pairs
+from r2med.records.record import Record
+from r2med.runtime.setup import Setup
+from r2med.system import System
+
+FOLDS = 5
+FEWEST = 6
+"""Judged questions below which no difference can be told from chance: 2 of 2⁵ sign flips are more than 5 %."""
+DEPTH = 100
+TRIAL = 1 / 3
+"""The share of questions on which a system that asks an LLM has to show that it may win."""
+
+BM25 = [
+    "bm25",
+    *(f"bm25(scorer=lucene, k1={k1}, b={b})" for k1 in ("0.9", "1.2", "2") for b in ("0.4", "0.75", "0.9")),
+]
+WEIGHTS = ("1:3", "1:2", "1:1", "2:1", "3:1")
+FUSED = 2
+"""How many dense models, the best of them, are fused with words."""
+EXPANSIONS = ("hyde", "query2doc", "lamer")
+LLM_RERANKERS = ("groupwise({})@20", "listwise({})@20")
+RERANK_DEPTHS = (20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A system, and the settings with which each fold of the questions is searched: those that the others prefer."""
+
+    spec: str
+    folds: tuple[str, ...]
+
+
+def advise(
+    dataset: Dataset,
+    setup: Setup,
+    *,
+    llms: Sequence[str] = (),
+    models: Sequence[str] | None = None,
+    rerankers: Sequence[str] | None = None,
+    give_up: float | None = None,
+    announce: Callable[[int], Callable[[str], None]] = lambda total: lambda step: None,
+) -> Advice:
+    """Return which pipeline to use on a dataset; `announce` is told how many steps there are, and then each of them.
+
+    `models` and `rerankers` are those whose weights are on this machine, unless they are named. Expansions and
+    rerankers by LLM are tried with each of `llms`. The best is recommended; with `give_up` a cheaper one that surely
+    loses no more than this many points, if at least `FEWEST_TO_TRADE` questions are judged. Raises UserError if there
+    are too few judged questions, or none that can be answered.
+    """
+    dataset.require_scorable()
+    if len(dataset.qrels) < FEWEST:
+        raise UserError(
+            f"{dataset.name} has {len(dataset.qrels)} judged questions: with fewer than {FEWEST} no pipeline can be "
+            "told from another; judge more, or look at single ones with r2med search"
+        )
+    _require_answers(dataset)
+    models, rerankers = _here(MODELS, setup, models), _here(RERANKERS, setup, rerankers)
+    each_llm = len(EXPANSIONS) + len(LLM_RERANKERS)
+    total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
+    ladder = _Ladder(dataset, setup, announce(total), give_up)
+    words = ladder.climb("words", lambda: BM25)
+    ladder.climb("feedback", partial(_before, "rm3"), words)
+    dense = [ladder.climb("dense", partial(list, [name])) for name in models]
+    for model in sorted(filter(None, dense), key=ladder.value, reverse=True)[:FUSED]:
+        ladder.climb("fusion", _fusions, words, model)
+    base = ladder.best()
+    for llm in llms:
+        for method in EXPANSIONS:
+            ladder.climb("expansion", partial(_before, f"{method}({llm})"), base)
+    base = ladder.best()
+    for name in rerankers:
+        ladder.climb("reranking", partial(_after, [f"{name}@{depth}" for depth in RERANK_DEPTHS]), base)
+    for llm in llms:
+        for form in LLM_RERANKERS:
+            ladder.climb("reranking", partial(_after, [form.format(llm)]), base)
+    return ladder.verdict(give_up)
+
+
+def _require_answers(dataset: Dataset) -> None:
+    """Raise UserError if no judgement says that a passage of the corpus answers a question of the dataset."""
+    asked = [query.id for query in dataset.queries if query.id in dataset.qrels]
+    relevant = {document for query in asked for document, grade in dataset.qrels[query].items() if grade > 0}
+    if relevant.isdisjoint(dataset.corpus.ids(range(len(dataset.corpus)))):
+        raise UserError(
+            f"the judgements of {dataset.name} match nothing: no question has a relevant passage in the corpus. "
+            f"Check the ids with r2med data check {_typed(dataset)}"
+        )
+
+
+def _here(cards: Mapping[str, Any], setup: Setup, chosen: Sequence[str] | None) -> Sequence[str]:
+    return [name for name, card in cards.items() if is_here(card, setup)] if chosen is None else chosen
+
+
+def _before(expansion: str, spec: str) -> list[str]:
+    return [f"{expansion}{ARROW}{spec}"]
+
+
+def _after(rerankers: Sequence[str], spec: str) -> list[str]:
+    return [f"{spec}{ARROW}{reranker}" for reranker in rerankers]
+
+
+def _fusions(words: str, model: str) -> list[str]:
+    weighted = [
+        f"fuse({words}+{model}, method={method}, weights={weights})"
+        for method in ("rrf", "minmax")
+        for weights in WEIGHTS
+        if (method, weights) != ("rrf", "1:1")
+    ]
+    return [f"{words}+{model}", *weighted]
+
+
+class _Ladder:
+    """The questions in folds, and what every system scored on each of them so far."""
+
+    def __init__(self, dataset: Dataset, setup: Setup, announce: Callable[[str], None], give_up: float | None) -> None:
+        self._dataset = dataset
+        self._setup = setup
+        self._announce = announce
+        self._ids = [query.id for query in dataset.queries if query.id in dataset.qrels]
+        self._give_up = (give_up or 0.0) if len(self._ids) >= FEWEST_TO_TRADE else 0.0
+        order = np.random.default_rng(0).permutation(len(self._ids))
+        self._folds = [sorted(order[fold::FOLDS].tolist()) for fold in range(FOLDS)]
+        self._scores: dict[str, Floats] = {}
+        self._records: dict[str, list[Record]] = {}
+        self._rungs: dict[str, tuple[Pipeline, Rung, Floats]] = {}
+        self._left_out: list[str] = []
+
+    def value(self, pipeline: Pipeline) -> float:
+        """Return the figure of a pipeline that was climbed."""
+        return self._rungs[pipeline.spec][1].value
+
+    def best(self) -> Pipeline:
+        """Return the best pipeline so far."""
+        whole = [entry for entry in self._rungs.values() if entry[1].questions == len(self._ids)]
+        return max(whole, key=lambda entry: entry[1].value)[0]
+
+    def climb(self, group: Group, settings: Callable[..., list[str]], *parts: Pipeline | None) -> Pipeline | None:
+        """Try a pipeline made of others with each of its settings; None if it cannot run here, or cannot win."""
+        if None in parts:
+            return None
+        pipelines = [part for part in parts if part is not None]
+        final = settings(*(part.spec for part in pipelines))
+        by_fold = [settings(*(part.folds[fold] for part in pipelines)) for fold in range(FOLDS)]
+        self._announce(f"{group}: {final[0]}")
+        try:
+            return self._tried(group, [self._named(options) for options in by_fold], self._named(final))
+        except UserError as error:
+            self._left_out.append(f"{final[0]}: {error}")
+            return None
+
+    def _named(self, options: Iterable[str]) -> list[str]:
+        """Return systems by their canonical names."""
+        return [System.parse(option, self._setup).name for option in options]
+
+    def _tried(self, group: Group, by_fold: list[list[str]], final: list[str]) -> Pipeline | None:
+        tuned = len(final)
+        asks = bool(System.parse(final[0], self._setup).asking)
+        values = np.full(len(self._ids), np.nan)
+        chosen: list[str] = []
+        for number, (fold, options) in enumerate(zip(self._folds, by_fold, strict=True)):
+            others = [question for other in self._folds if other is not fold for question in other]
+            chosen.append(self._preferred(options, others))
+            values[fold] = self._score(chosen[-1], fold)
+            if asks and (number + 1) / FOLDS >= TRIAL and (behind := self._cannot_win(values)) is not None:
+                note = f"stopped: at best {behind:.1f} points behind {self.best().spec}"
+                self._add(group, Pipeline(chosen[-1], tuple(chosen)), values, tuned, note)
+                return None
+        pipeline = Pipeline(self._preferred(final, range(len(self._ids))), tuple(chosen))
+        self._add(group, pipeline, values, tuned)
+        return pipeline
+
+    def _preferred(self, options: Sequence[str], questions: Iterable[int]) -> str:
+        """Return the settings that do best on some questions; the first of several that do equally well."""
+        if len(options) == 1:
+            return options[0]
+        asked = list(questions)
+        means = [float(self._score(option, asked).mean()) for option in options]
+        return options[int(np.argmax(np.round(means, 9)))]
+
+    def _cannot_win(self, values: Floats) -> float | None:
+        """Return by how many points, at best, values are behind the best pipeline; None if it may be recommended."""
+        asked = np.flatnonzero(~np.isnan(values))
+        rival = self._rungs[self.best().spec][2]
+        rows = {"": np.stack([values[asked], rival[asked]])}
+        _, high = difference_intervals(rows, Pairs.all(2))
+        # Questions that all differ by the same have no interval: there is no doubt about them.
+        most = float(values[asked].mean() - rival[asked].mean()) if np.isnan(high[0]) else float(high[0])
+        return -most if most < -self._give_up and len(asked) >= FEWEST_VALUES else None
+
+    def _score(self, spec: str, questions: Sequence[int]) -> Floats:
+        """Return a system's points on some questions; what was not asked before is evaluated."""
+        scores = self._scores.setdefault(spec, np.full(len(self._ids), np.nan))
+        system = System.parse(spec, self._setup)
+        # What costs nothing for a question is evaluated on all of them at once: a corpus is encoded only once anyway.
+        wanted = questions if system.asking else range(len(self._ids))
+        missing = [question for question in wanted if np.isnan(scores[question])]
+        if missing:
+            part = self._dataset.only([self._ids[question] for question in missing])
+            record, _ = evaluated(system, part, None, DEPTH, self._setup.store)
+            scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE)] for row in missing]
+            self._records.setdefault(spec, []).append(record)
+        return np.asarray(scores[np.asarray(questions)])
+
+    def _add(self, group: Group, pipeline: Pipeline, values: Floats, tuned: int, note: str = "") -> None:
+        asked = values[~np.isnan(values)]
+        low, high = (None if np.isnan(each) else float(each) for each in mean_intervals({"": asked[None, :]})[:, 0])
+        records = [record for spec in dict.fromkeys(pipeline.folds) for record in self._records[spec]]
+        questions = sum(record.dataset.queries for record in records)
+        share = [record.dataset.queries / questions for record in records]
+        dollars = sum(stage.cost.dollars for record in records for stage in record.stages)
+        unpriced = any(record.cost.unpriced for record in records)
+        rung = Rung(
+            group,
+            pipeline.spec,
+            value=float(asked.mean()),
+            low=low,
+            high=high,
+            questions=len(asked),
+            p50=_weighted([record.latency(0.5) for record in records], share),
+            p95=_weighted([record.latency(0.95) for record in records], share),
+            dollars=None if unpriced else 1000 * dollars / questions,
+            tuned=tuned,
+            note=note,
+            unranked=sum(record.unranked for record in records),
+        )
+        self._rungs[pipeline.spec] = (pipeline, rung, values)
+
+    def verdict(self, give_up: float | None) -> Advice:
+        """Return the advice: what was climbed, held against the best of it."""
+        if not self._rungs:
+            raise UserError(f"no pipeline could run on {self._dataset.name}: {'; '.join(self._left_out)}")
+        best = self.best().spec
+        whole = [spec for spec, (_, rung, _) in self._rungs.items() if rung.questions == len(self._ids)]
+        table = {"": np.stack([self._rungs[spec][2] for spec in whole])}
+        pairs = Pairs.against(whole.index(best), len(whole))
+        adjusted = significance.holm(significance.sign_flips(table, pairs).p)
+        p_of = {best: 1.0} | {whole[row]: float(p) for row, p in zip(pairs.first, adjusted, strict=True)}
+        rungs = {spec: self._held_against(spec, best, p_of.get(spec, 0.0)) for spec in self._rungs}
+        chosen = best
+        if give_up is not None:
+            within = surely_within(table[""], whole.index(best), give_up)
+            chosen = min((rungs[whole[row]] for row in within), key=_price).system
+        gaps = significance.paired_t(table, pairs).detectable
+        middle = middle_pair(gaps)
+        return Advice(
+            self._dataset.name,
+            len(self._ids),
+            tuple(rungs.values()),
+            best=best,
+            recommended=chosen,
+            fastest=min((rungs[spec] for spec in whole), key=_seconds).system,
+            detectable_gap=0.0 if middle is None else float(gaps[middle]),
+            detectable_pair=None if middle is None else (whole[pairs.first[middle]], best),
+            give_up=give_up,
+            left_out=tuple(self._left_out),
+            data=_typed(self._dataset),
+        )
+
+    def _held_against(self, spec: str, best: str, p: float) -> Rung:
+        _, rung, values = self._rungs[spec]
+        asked = ~np.isnan(values)
+        rows = np.stack([self._rungs[best][2][asked], values[asked]])
+        low, high = difference_intervals({"": rows}, Pairs.all(2))[:, 0].tolist()
+        known = spec != best and not np.isnan(low)
+        behind = float((rows[0] - rows[1]).mean())
+        return replace(rung, behind=behind, behind_low=low if known else None, behind_high=high if known else None, p=p)
+
+
+def _typed(dataset: Dataset) -> str:
+    """Return what to type for a dataset: its name, or the folder of one that has no other."""
+    known = dataset.name in cards() or dataset.name in groups()["demo"]
+    return dataset.name if known or dataset.folder is None else str(dataset.folder)
+
+
+def _weighted(seconds: Sequence[float | None], share: Sequence[float]) -> float | None:
+    """Return the mean of latencies; None where any is not known."""
+    known = [value for value in seconds if value is not None]
+    return float(np.dot(share, known)) if len(known) == len(seconds) else None
+
+
+def _seconds(rung: Rung) -> float:
+    """Return what to order by for the fastest: an unknown latency comes last."""
+    return float("inf") if rung.p50 is None else rung.p50
+
+
+def _price(rung: Rung) -> tuple[float, float]:
+    """Return what to order by for the cheapest: dollars, then seconds."""
+    return (float("inf") if rung.dollars is None else rung.dollars, _seconds(rung))

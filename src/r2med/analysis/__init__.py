@@ -1,0 +1,12 @@
+"""Looking into a benchmark and its results: overlap, reliability, what systems share, answers against retrieval."""
+
+from typing import TYPE_CHECKING
+
+from r2med.core.lazy import lazily
+
+if TYPE_CHECKING:
+    from r2med.analysis.analysis import analyse
+
+__all__ = ["analyse"]
+
+__getattr__ = lazily(__name__, {"analyse": "r2med.analysis.analysis"})

@@ -1,0 +1,126 @@
+"""Run analyses, and write the page and the CSV files of what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from r2med.analysis.findings import Section
+from r2med.analysis.html_report import page
+from r2med.analysis.material import Material
+from r2med.core.errors import UserError, unknown
+from r2med.llm.costs import Preview
+from r2med.runtime.setup import Setup
+from r2med.store import about
+from r2med.store.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis by name."""
+
+    function: str
+    """MODULE:NAME of a function Material -> Section."""
+    summary: str
+    asks: bool = False
+    """Whether it may ask an LLM: then it runs only if it is named."""
+
+
+ANALYSES = {
+    "overlap": Analysis("overlap:overlap", "what queries share with gold documents: words, BM25's score, cosine"),
+    "reliability": Analysis(
+        "reliability:reliability", "what gap is seen, whether ranks stand, unjudged documents, copies"
+    ),
+    "slices": Analysis("query_slices:query_slices", "figures by task, scenario, body system, length, positives"),
+    "rank-shift": Analysis("system_pairs:rank_shift", "how gold documents move between systems"),
+    "complementarity": Analysis(
+        "system_pairs:complementarity", "what two systems reach together, what one alone finds"
+    ),
+    "scaling": Analysis("scaling:scaling", "quality against the size of the LLM and the length of what it writes"),
+    "answers": Analysis(
+        "answer_accuracy:answers", "accuracy of generated answers beside what they gain; --llm judges", asks=True
+    ),
+    "downstream": Analysis("downstream:downstream", "answers of an LLM by what it reads before", asks=True),
+    "contamination": Analysis("contamination:contamination", "what an LLM completes verbatim", asks=True),
+}
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What was found, and the files that say it; the page is the first."""
+
+    sections: tuple[Section, ...]
+    files: tuple[Path, ...]
+
+
+def analyse(
+    *names: str,
+    out: str | Path = "analysis",
+    setup: Setup | None = None,
+    announce: Callable[[str], None] = lambda name: None,
+    **material: Any,
+) -> Analysed:
+    """Run analyses by name, all that ask no LLM without any, and write the report: what `r2med analyse` does.
+
+    `material` are fields of `Material`: data, systems, results, model, …
+    """
+    wanted = checked_names(names)
+    given = Material(setup or Setup(), **material)
+    sections = []
+    for name in wanted:
+        announce(name)
+        try:
+            with _labels(given) if ANALYSES[name].asks else nullcontext():
+                sections.append(function(name)(given))
+        except UserError as error:
+            if names:
+                raise
+            sections.append(Section(name, name, f"Not analysed: {error}", ()))
+    return Analysed(tuple(sections), tuple(_write(Path(out), sections, given)))
+
+
+def _labels(material: Material) -> ExitStack:
+    """Label answers of LLMs with all datasets that are analysed."""
+    labels = ExitStack()
+    for dataset in material.datasets:
+        labels.enter_context(about(dataset=dataset))
+    return labels
+
+
+def rehearse(*names: str, setup: Setup | None = None, **material: Any) -> dict[str, Preview]:
+    """Return what analyses would ask, by the name of the question; nothing is asked or written."""
+    given = Material(setup or Setup(), rehearsal=True, **material)
+    for name in checked_names(names):
+        function(name)(given)
+    return given.questions.previews
+
+
+def checked_names(names: Sequence[str]) -> list[str]:
+    """Return the analyses that are wanted. Raises UserError for a name that is none."""
+    for name in names:
+        if name not in ANALYSES:
+            raise unknown("analysis", name, ANALYSES)
+    return list(dict.fromkeys(names)) or [name for name, each in ANALYSES.items() if not each.asks]
+
+
+def function(name: str) -> Callable[[Material], Section]:
+    """Return the function of an analysis, imported when it is first wanted."""
+    module, _, attribute = ANALYSES[name].function.partition(":")
+    found: Callable[[Material], Section] = getattr(import_module(f"r2med.analysis.{module}"), attribute)
+    return found
+
+
+def _write(folder: Path, sections: Sequence[Section], material: Material) -> list[Path]:
+    """Write the CSV files, then the page that names them."""
+    content = {f"{table.name}.csv": table.csv() for section in sections for table in section.tables}
+    content["index.html"] = page(sections, f"{material.scope} · {material.measure}")
+    try:
+        for name, text in content.items():
+            write_atomically(folder / name, text.encode(errors="backslashreplace"))
+    except OSError as error:
+        raise UserError(f"cannot write to {folder} ({error.strerror}): choose another folder with -o") from None
+    return [folder / name for name in reversed(content)]

@@ -1,0 +1,212 @@
+"""Does a right answer explain the retrieval gain? The final answer of each generation is held against the gold answer,
+by a rule where a rule suffices, by an LLM otherwise, and right and wrong ones against what the expansion gained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from r2med.analysis.answer_rule import by_rule
+from r2med.analysis.findings import Cell, Section, Table, correlation_interval, correlation_of_means, mean_interval
+from r2med.analysis.material import Material
+from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
+from r2med.ask.answer_forms import REMARK, one_of
+from r2med.ask.llm_questions import Questions
+from r2med.comparison.comparison import Interval, slice_facts
+from r2med.core.errors import UserError
+from r2med.measure.agreement import Agreement, cohen_kappa
+from r2med.measure.scores import Floats
+from r2med.measure.slices import KINDS, slices
+
+_VERDICT = {"final_answer": REMARK, "verdict": one_of("right", "wrong", "none")}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A generation for one query, and whether its answer is right by the rule and by the LLM; None: not decided."""
+
+    dataset: str
+    query: str
+    gold: str
+    text: str
+    rule: bool | None
+    llm: bool | None = None
+    final: str = ""
+
+    @property
+    def right(self) -> float:
+        """1 or 0; NaN where nothing was decided.
+
+        A text that states the gold answer is right. All others are as the LLM says: it knows synonyms, and which answer
+        a text settles on. Without its verdict the rule's counts.
+        """
+        verdict = self.rule if self.rule or self.llm is None else self.llm
+        return np.nan if verdict is None else float(verdict)
+
+
+def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> list[Judged]:
+    """Judge (dataset, query, gold answer, text); without an LLM by the rule alone."""
+    rules = [by_rule(text, gold) for _, _, gold, text in items]
+    verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
+    if questions.setup.llm:
+        fields = [{"gold": gold, "text": text} for _, _, gold, text in items]
+        verdicts = questions.ask("judge-answer", fields, lambda _: _VERDICT, _read)
+    known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
+    return [Judged(*item, rule, right, final) for item, rule, (right, final) in known]
+
+
+def _read(number: int, answer: Mapping[str, Any]) -> tuple[bool, str]:
+    return answer["verdict"] == "right", answer["final_answer"]
+
+
+def agreement_table(name: str, judged: Sequence[Judged]) -> Table:
+    """Return how far rule and LLM agree where both decided."""
+    both = [each for each in judged if each.rule is not None and each.llm is not None]
+    ratings = np.array([[float(bool(each.rule)), float(bool(each.llm))] for each in both]).reshape(-1, 2)
+    same = mean_interval((ratings[:, 0] == ratings[:, 1]).astype(np.float64)) if both else None
+    kappa = cohen_kappa(ratings) if len(both) > 1 else None
+    known = _kappa(kappa) if kappa else None
+    decided = [sum(getattr(each, who) is not None for each in judged) for who in ("rule", "llm")]
+    heads = ("texts", "decided by rule", "decided by LLM", "by both", "agree", "Cohen's κ")
+    return Table(name, "Rule and LLM as judges", heads, [[len(judged), *decided, len(both), same, known]])
+
+
+def _kappa(kappa: Agreement) -> Interval | None:
+    if np.isnan(kappa.value):
+        return None
+    return Interval(kappa.value) if np.isnan(kappa.low) else Interval(kappa.value, kappa.low, kappa.high)
+
+
+def answers(material: Material) -> Section:
+    """Return the accuracy of every expansion's answers beside what it gains."""
+    known = [(each, _judged(material, each)) for each in expanded_systems(material.collection)]
+    systems = [(each, judged) for each, judged in known if judged]
+    if not systems:
+        raise UserError(
+            "no record has generated texts for queries with an answer: r2med run 'hyde(author) → bm25' --data demo has"
+        )
+    rows, queries, parts, outcomes = [], [], [], []
+    for each, judged in systems:
+        gain = _gains(material, each, judged)
+        right = np.array([one.right for one in judged])
+        rows.append(
+            [
+                each.system,
+                each.llm,
+                len(judged),
+                mean_interval(right),
+                int(np.isnan(right).sum()),
+                *_effects(right, gain),
+            ]
+        )
+        queries += [_query_row(each, one, points) for one, points in zip(judged, gain.tolist(), strict=True)]
+        parts += list(_slice_rows(material, each, judged, right, gain))
+        keys = [(one.dataset, one.query) for one in judged]
+        outcomes.append((each, dict(zip(keys, zip(right.tolist(), gain.tolist(), strict=True), strict=True))))
+    everything = [one for _, judged in systems for one in judged]
+    heads = ("system", "LLM", "texts", "accuracy", "undecided", "gain", "gain when right", "gain when wrong", "ρ")
+    note = (
+        f"Accuracy: the share of decided texts whose final answer is the gold answer. Gain: {material.measure} × 100 "
+        "over the same system without the expansion. ρ: Spearman's, of right and gain over queries."
+    )
+    tables = [
+        Table("answers", "Accuracy and gain", heads, rows, note),
+        Table("answers-llms", "Across LLMs", LLM_HEADS, llm_rows(outcomes), LLM_NOTE),
+        agreement_table("answers-agreement", everything),
+        Table("answers-slices", "By slice", ("system", "by", "slice", "texts", "accuracy", "gain"), parts),
+        Table(
+            "answers-queries",
+            "By query",
+            ("system", "dataset", "query", "gold answer", "final answer", "by rule", "by LLM", "gain"),
+            queries,
+        ),
+    ]
+    notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
+    if not material.setup.llm:
+        notes.append("No LLM was named (--llm), so only the rule judged: what it could not decide is left out.")
+    return Section("answers", "Answers against retrieval", _lead(rows), tables, notes)
+
+
+ByQuery = Mapping[tuple[str, str], tuple[float, float]]
+"""(dataset, query) -> whether the text is right, and what it gained."""
+LLM_HEADS = ("expansion", "LLMs", "queries", "ρ of accuracy and gain")
+LLM_NOTE = (
+    "Does the LLM whose answers are right more often gain more? Spearman's ρ over LLMs of the same expansion and "
+    "retriever, of which it takes three. Queries: decided for all of them; the interval draws them anew."
+)
+
+
+def llm_rows(outcomes: Sequence[tuple[Expanded, ByQuery]]) -> list[list[Cell]]:
+    """Return the correlation of accuracy and gain across the LLMs of each expansion."""
+    groups: dict[str, list[ByQuery]] = {}
+    for each, by_query in outcomes:
+        groups.setdefault(f"{each.method} → {each.plain}", []).append(by_query)
+    rows: list[list[Cell]] = []
+    for name, llms in groups.items():
+        shared = [query for query in llms[0] if all(query in other for other in llms)]
+        table = np.array([[llm[query] for query in shared] for llm in llms]).reshape(len(llms), -1, 2)
+        decided = int((~np.isnan(table)).all(axis=(0, 2)).sum())
+        rows.append([name, len(llms), decided, correlation_of_means(table[:, :, 0], table[:, :, 1])])
+    return rows
+
+
+def _judged(material: Material, each: Expanded) -> list[Judged]:
+    items = []
+    for name, dataset in material.recorded.items():
+        kept = material.collection.cell(each.system, name)
+        texts = kept.generated() if kept else {}
+        asked = [query for query in dataset.queries if query.answer and texts.get(query.id)]
+        items += [(name, q.id, q.answer, texts[q.id][0]) for q in asked[: material.queries or None]]
+    return judge(items, material.questions)
+
+
+def _gains(material: Material, each: Expanded, judged: Sequence[Judged]) -> Floats:
+    """Return what the expansion gained for each query; NaN where the plain system was not run."""
+    points: dict[tuple[str, str], float] = {}
+    for name in {one.dataset for one in judged}:
+        if known := gains(material.collection, each, name, material.measure):
+            points |= {(name, query): gain for query, gain in zip(known[0], known[1].tolist(), strict=True)}
+    return np.array([points.get((one.dataset, one.query), np.nan) for one in judged])
+
+
+def _effects(right: Floats, gain: Floats) -> list[Cell]:
+    parts = gain, gain[right == 1], gain[right == 0]
+    return [*(mean_interval(part, top=None) for part in parts), correlation_interval(right, gain)]
+
+
+def _query_row(each: Expanded, one: Judged, gain: float) -> list[Cell]:
+    said = {None: "undecided", True: "right", False: "wrong"}
+    points = None if np.isnan(gain) else gain
+    return [each.system, one.dataset, one.query, one.gold, one.final, said[one.rule], said[one.llm], points]
+
+
+def _slice_rows(
+    material: Material, each: Expanded, judged: Sequence[Judged], right: Floats, gain: Floats
+) -> Iterator[list[Cell]]:
+    places: dict[str, list[int]] = {}
+    for number, one in enumerate(judged):
+        places.setdefault(one.dataset, []).append(number)
+    facts = slice_facts(material.collection, {name: [judged[n].query for n in where] for name, where in places.items()})
+    for kind in KINDS:
+        for part in slices(kind, facts):
+            here = [places[name][position] for name, positions in part.queries.items() for position in positions]
+            if len(here) > 1:  # drawing one query anew says nothing of its spread
+                accuracy, gained = mean_interval(right[here]), mean_interval(gain[here], top=None)
+                yield [each.system, kind, part.label, len(here), accuracy, gained]
+
+
+def _lead(rows: Sequence[Sequence[Cell]]) -> str:
+    system, _, texts, accuracy, undecided, _, right, wrong, _ = rows[0]
+    if not isinstance(accuracy, Interval):
+        return "No answer could be decided."
+    gained = [
+        f"{gain.value:+.1f} points when it is {when}"
+        for when, gain in (("right", right), ("wrong", wrong))
+        if isinstance(gain, Interval)
+    ]
+    told = f"; it gains {' and '.join(gained)}" if gained else ""
+    counts = f"{texts:,}, of which {undecided:,} undecided and {accuracy.value:.0%} of the others right"
+    return f"Texts of {system}: {counts}{told}."

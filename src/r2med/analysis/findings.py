@@ -1,0 +1,124 @@
+"""What an analysis returns: a section of tables. A table is a CSV file, a part of the page, and maybe a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.comparison.comparison import Interval, with_intervals
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA
+from r2med.text.csv_table import csv_table
+
+RESAMPLES = 2000
+"""Draws of the bootstrap for a figure's interval: bounds of 95 % are steady to a hundredth of their width or two."""
+
+FEWEST_CORRELATED = 10
+"""Queries below which a correlation has no interval."""
+
+Cell = str | int | float | Interval | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures with their heads; a cell may be a figure with its interval."""
+
+    name: str
+    """What its CSV file is called."""
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    note: str = ""
+    digits: int = 2
+    chart: str = ""
+    """An SVG."""
+
+    def csv(self) -> str:
+        """Return all figures at full precision; one with an interval takes three columns."""
+        wide = [any(isinstance(row[column], Interval) for row in self.rows) for column in range(len(self.heads))]
+        heads = zip(self.heads, wide, strict=True)
+        suffixes = {False: ("",), True: ("", " low", " high")}
+        top = [f"{head}{suffix}" for head, three in heads for suffix in suffixes[three]]
+        rows = (
+            [each for cell, three in zip(row, wide, strict=True) for each in _flat(cell, three)] for row in self.rows
+        )
+        return csv_table([top, *rows])
+
+
+def _flat(cell: Cell, three: bool) -> Iterator[object]:
+    if isinstance(cell, Interval):
+        yield from ("" if each is None else each for each in (cell.value, cell.low, cell.high))
+    else:
+        yield "" if cell is None else cell
+        yield from ("", "") if three else ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """The answer of one analysis."""
+
+    name: str
+    title: str
+    lead: str
+    """What was found, in a sentence or two."""
+    tables: Sequence[Table]
+    notes: Sequence[str] = ()
+    """What was left out, failed, or has to be known to read the figures."""
+
+
+def mean_interval(values: Floats, top: float | None = 1.0) -> Interval | None:
+    """Return the mean with its interval over queries; queries without a value (NaN) do not count.
+
+    `top` is the largest value that is possible, 0 the smallest; None if there are no such bounds.
+    """
+    known = values[~np.isnan(values)]
+    return with_intervals({"": known[None]}, top)[0] if len(known) else None
+
+
+def correlation_interval(first: Floats, second: Floats) -> Interval | None:
+    """Return Spearman's correlation with its interval; None where one of the two does not vary.
+
+    The interval is Fisher's with the variance of Bonett and Wright (2000). None is given for fewer than
+    `FEWEST_CORRELATED` queries: below that it does not keep its level.
+    """
+    known = ~(np.isnan(first) | np.isnan(second))
+    pair = np.array([first[known], second[known]])
+    value = _spearman(pair)
+    if np.isnan(value):
+        return None
+    count = pair.shape[1]
+    if count < FEWEST_CORRELATED or abs(value) >= 1:
+        return Interval(value)
+    from scipy.stats import norm
+
+    reach = norm.ppf(1 - ALPHA / 2) * np.sqrt((1 + value**2 / 2) / (count - 3))
+    return Interval(value, *np.tanh(np.arctanh(value) + np.array([-reach, reach])).tolist())
+
+
+def correlation_of_means(first: Floats, second: Floats, seed: int = 0) -> Interval | None:
+    """Return Spearman's correlation over rows of the means of two tables; its interval comes from drawing columns anew.
+
+    Only columns without a gap count. None where there are fewer than three rows, or one of the means does not vary.
+    """
+    tables = np.array([first, second])
+    tables = tables[:, :, ~np.isnan(tables).any(axis=(0, 1))]
+    count = tables.shape[2]
+    value = _spearman(tables.mean(axis=2)) if count else float("nan")
+    if np.isnan(value):
+        return None
+    if count < FEWEST_CORRELATED:
+        return Interval(value)
+    random = np.random.default_rng(seed)
+    draws = [_spearman(tables[:, :, random.integers(0, count, count)].mean(axis=2)) for _ in range(RESAMPLES)]
+    low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
+    return Interval(value, float(low), float(high))
+
+
+def _spearman(pair: Floats) -> float:
+    from scipy.stats import rankdata
+
+    if pair.shape[1] < 3 or (np.ptp(pair, axis=1) == 0).any():
+        return float("nan")
+    return float(np.corrcoef(rankdata(pair, axis=1))[0, 1])

@@ -1,0 +1,99 @@
+"""What analyses look at: datasets, records, an LLM. Each is opened when it is first wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from r2med.ask.llm_questions import Questions
+from r2med.comparison.comparison import MEASURE
+from r2med.core.errors import UserError
+from r2med.data import Dataset, load
+from r2med.measure.significance import Values
+from r2med.records.collection import MAX_FAILURES, Collection, collect
+from r2med.records.local_datasets import local_datasets
+from r2med.runtime.setup import Setup
+
+DEPTHS = (1, 3, 10)
+"""Passages that are read before a question is answered."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """The same for all analyses of one report."""
+
+    setup: Setup
+    data: Sequence[str] = ()
+    """Datasets by name or folder; without any those of the records, or the demo."""
+    systems: Sequence[str | Path] = ()
+    """Names of systems, record files or folders; without any all of `results`."""
+    results: Path = Path("results")
+    max_failures: float = MAX_FAILURES
+    measure: str = MEASURE
+    model: str = ""
+    """The embedding model of cosines."""
+    queries: int = 0
+    """Queries, or documents, of each dataset that an LLM is asked about; 0: all."""
+    depths: Sequence[int] = DEPTHS
+    """How many passages of a system's ranking an LLM reads."""
+
+    rehearsal: bool = False
+    """Whether nothing may be asked."""
+
+    @property
+    def scope(self) -> str:
+        """What is looked at, in words."""
+        records = [str(source) for source in self.systems] or [f"records of {self.results}"]
+        return ", ".join([*self.data, *records])
+
+    @cached_property
+    def questions(self) -> Questions:
+        """The LLM, and what was asked of it so far."""
+        return Questions(self.setup, self.rehearsal)
+
+    @cached_property
+    def collection(self) -> Collection:
+        """The records, on the datasets that were named."""
+        read = collect(self.systems, self.results, self.max_failures)
+        wanted = {Path(word).name for word in self.data} | set(self.data)
+        if not self.data:
+            return read
+        cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
+        if not cells:
+            raise UserError(
+                f"there are no records on {', '.join(self.data)}: make some with r2med run bm25 --data NAME"
+            )
+        return Collection(cells)
+
+    @cached_property
+    def datasets(self) -> Mapping[str, Dataset]:
+        """The datasets that were named; else those of the records that are on this machine, else the demo's."""
+        if self.data:
+            return {dataset.name: dataset for dataset in map(load, self.data)}
+        if self.results.is_dir() or self.systems:
+            return self.recorded
+        from r2med.data import names
+
+        return {name: load(name) for name in names("demo")}
+
+    @cached_property
+    def recorded(self) -> Mapping[str, Dataset]:
+        """The datasets of the records, those that are on this machine and have not changed since."""
+        return local_datasets(self.collection, self.data)
+
+    @cached_property
+    def values(self) -> Values:
+        """Points of every system, on the datasets that all systems have: dataset -> systems × queries."""
+        values = {name: 100 * rows for name, (_, rows) in self.collection.values(self.measure).items()}
+        return {name: rows for name, rows in values.items() if not np.isnan(rows).any()}
+
+    @cached_property
+    def best(self) -> int | None:
+        """The number of the system with the best mean over datasets; None if the systems share no dataset."""
+        if not self.values:
+            return None
+        return int(np.argmax(np.mean([rows.mean(axis=1) for rows in self.values.values()], axis=0)))

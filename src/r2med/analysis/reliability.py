@@ -1,0 +1,102 @@
+"""How far the benchmark's own figures can be trusted: what gap it sees, whether its ranking stands, what it leaves
+unjudged, and what texts that come twice do to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from r2med.analysis.findings import RESAMPLES, Cell, Section, Table
+from r2med.analysis.material import Material
+from r2med.analysis.svg_charts import dots
+from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
+from r2med.comparison.comparison import Interval
+from r2med.core.errors import UserError
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA, Integers, Pairs, Values, bootstrap, interval, means, paired_t, stratified
+
+
+def reliability(material: Material) -> Section:
+    """Return what the records tell of the benchmark. Raises UserError if there are not two systems on one dataset."""
+    systems, values = list(material.collection.systems), material.values
+    if len(systems) < 2 or not values:
+        raise UserError(
+            "two systems that were run on the same datasets are needed: r2med run bm25 'rm3 → bm25' --data …"
+        )
+    draws = stratified(bootstrap(values, RESAMPLES))
+    tables = [_gap_table(values), _stability_table(systems, values, draws)]
+    if len(values) > 1:
+        tables.append(_removal_table(systems, values))
+    more = [table for table in (unjudged_table(material), *duplicate_tables(material)) if table is not None]
+    gap = detectable_gap(values)
+    held = float(np.mean([_tau(means(values), draw) for draw in draws.T]))
+    lead = (
+        f"A gap of {gap:.1f} points is seen in 80 % of comparisons; drawn anew, queries give a ranking that agrees "
+        f"with this one by a Kendall τ of {held:.2f}."
+    )
+    lacking = [name for name in material.collection.datasets if name not in values]
+    notes = [f"{name} is left out: not all systems were run on it." for name in lacking]
+    if not more:
+        notes.append("Unjudged documents and duplicates need the texts and rankings, which are not on this machine.")
+    return Section("reliability", "Reliability", lead, [*tables, *more], notes)
+
+
+def detectable_gap(values: Values) -> float:
+    """Return the difference that is seen with a power of 80 %, for the pair of systems in the middle."""
+    gaps = paired_t(values, Pairs.all(len(next(iter(values.values()))))).detectable
+    return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
+
+
+def _gap_table(values: Values) -> Table:
+    parts = {**{name: {name: rows} for name, rows in values.items()}, "all datasets": dict(values)}
+    rows = [[name, sum(each.shape[1] for each in part.values()), detectable_gap(part)] for name, part in parts.items()]
+    note = (
+        f"Points of the measure. Paired t-test at α = {ALPHA:.2f}, power 80 %, for the pair of systems in the middle."
+    )
+    return Table("reliability-gap", "The smallest gap that can be seen", ("dataset", "queries", "gap"), rows, note)
+
+
+def _ranks(figures: Floats) -> Integers:
+    """Return the rank of each system, 1 for the best; those that come first in a tie have the better rank."""
+    ranks = np.empty(len(figures), dtype=np.intp)
+    ranks[np.argsort(-figures, kind="stable")] = np.arange(1, len(figures) + 1)
+    return ranks
+
+
+def _tau(first: Floats, second: Floats) -> float:
+    from scipy.stats import kendalltau
+
+    value = float(kendalltau(first, second).statistic)
+    return 1.0 if np.isnan(value) else value
+
+
+def _stability_table(systems: list[str], values: Values, draws: Floats) -> Table:
+    figures = means(values)
+    known = over_datasets(values)
+    ranks = _ranks(figures)
+    drawn = np.array([_ranks(draw) for draw in draws.T]).T
+    spread = interval(drawn.astype(np.float64))
+    rows: list[list[Cell]] = []
+    chart = []
+    for number in np.argsort(ranks).tolist():
+        rank = Interval(float(ranks[number]), float(spread[0, number]), float(spread[1, number]))
+        kept, first = ((drawn[number] == where).mean() for where in (ranks[number], 1))
+        rows.append([systems[number], known[number], rank, float(kept), float(first)])
+        chart.append((systems[number], {"rank": rank}))
+    heads = ("system", "figure", "rank", "share of draws at this rank", "share of draws at the top")
+    note = f"{RESAMPLES:,} draws of the queries within each dataset; the interval of a rank holds 95 % of them."
+    title = "Ranks if other queries had been asked"
+    return Table("reliability-ranks", title, heads, rows, note, chart=dots(chart, "rank"))
+
+
+def _removal_table(systems: list[str], values: Values) -> Table:
+    whole = means(values)
+    before = _ranks(whole)
+    rows: list[list[Cell]] = []
+    for name in values:
+        rest = means({other: each for other, each in values.items() if other != name})
+        after = _ranks(rest)
+        moved = int(np.argmax(np.abs(after - before)))
+        told = f"{systems[moved]}: {before[moved]} → {after[moved]}" if (after != before).any() else "none"
+        rows.append([name, _tau(whole, rest), systems[int(np.argmin(after))], told])
+    heads = ("without", "Kendall τ", "leader", "largest move")
+    return Table("reliability-removal", "The ranking without one dataset", heads, rows)

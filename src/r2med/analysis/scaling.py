@@ -1,0 +1,169 @@
+"""Does a larger LLM, or a longer text of its, retrieve better? From records of systems that expand queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from r2med.analysis.findings import Cell, Section, Table, correlation_interval
+from r2med.analysis.material import Material
+from r2med.analysis.svg_charts import curves
+from r2med.analysis.unjudged import over_datasets
+from r2med.comparison.comparison import Interval
+from r2med.core.cards import parameter_count
+from r2med.core.cost import total
+from r2med.core.errors import UserError
+from r2med.llm.llm_cards import LLMS
+from r2med.measure.scores import Floats
+from r2med.records.collection import Collection, Kept
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """A system that expands queries, and the same without it where that was run too."""
+
+    system: str
+    llm: str
+    plain: str
+    """The name of the same system without its expansion."""
+    method: str
+
+    @classmethod
+    def of(cls, kept: Kept) -> Expanded | None:
+        """Return it; None for a system that asks no LLM for text."""
+        record = kept.record
+        llm = (record.settings.get("expand") or {}).get("llm")
+        if not llm:
+            return None
+        expansion, _, plain = record.system.partition(" → ")
+        return cls(record.system, str(llm), plain, expansion.partition("(")[0])
+
+
+def expanded_systems(collection: Collection) -> list[Expanded]:
+    """Return the systems with an LLM's expansion, in their order."""
+    known = {kept.record.system: each for kept in collection if (each := Expanded.of(kept))}
+    return list(known.values())
+
+
+def gains(collection: Collection, each: Expanded, dataset: str, measure: str) -> tuple[tuple[str, ...], Floats] | None:
+    """Return queries, and the points that the expansion adds for each; None where one of the two was not run."""
+    cells = collection.cell(each.system, dataset), collection.cell(each.plain, dataset)
+    if cells[0] is None or cells[1] is None:
+        return None
+    queries = tuple(cells[0].record.per_query)
+    after, before = (np.array([kept.record.per_query[query][measure] for query in queries]) for kept in cells if kept)
+    return queries, 100 * (after - before)
+
+
+def billions(llm: str) -> float | None:
+    """Return how many billion parameters the card of an LLM says it has."""
+    card = LLMS.get(llm)
+    count = parameter_count(card.parameters) if card else None
+    return count / 1e9 if count else None
+
+
+def scaling(material: Material) -> Section:
+    """Return quality against the size of the LLM, and against the length of what it wrote."""
+    collection = material.collection
+    systems = expanded_systems(collection)
+    if not systems:
+        raise UserError("no record has an LLM's expansion: r2med run bm25 --expand hyde --llm NAME makes one")
+    rows, lines = [], []
+    series: dict[str, list[tuple[float, Interval]]] = {}
+    for each in systems:
+        figure = _figure(material, each.system)
+        size = billions(each.llm)
+        written = [kept for name in collection.datasets if (kept := collection.cell(each.system, name))]
+        rows.append([each.system, each.llm, size, _tokens(written), _words(written), figure, _gain(material, each)])
+        lines.append([each.system, *_length_effect(material, each)])
+        if size is not None and figure:
+            series.setdefault(f"{each.method} → {each.plain}", []).append((size, figure))
+    series = {name: sorted(points, key=lambda point: point[0]) for name, points in series.items() if len(points) > 1}
+    across, up = "billions of parameters", f"{material.measure} × 100"
+    tables = [
+        Table(
+            "scaling-llms",
+            "LLMs by size and length",
+            (
+                "system",
+                "LLM",
+                "parameters (10⁹)",
+                "tokens a query",
+                "words searched",
+                "figure",
+                "gain over no expansion",
+            ),
+            rows,
+            "Tokens: what the LLM wrote, its reasoning included, where it was asked and not read from a file.",
+            digits=1,
+            chart=curves(series, across, up, log=True),
+        ),
+        Table(
+            "scaling-length", "Do longer texts help?", ("system", "queries", "Spearman's ρ of words and gain"), lines
+        ),
+    ]
+    best = max(rows, key=lambda row: row[5].value if isinstance(row[5], Interval) else -1.0)
+    lead = (
+        f"Of {len(systems)} expansions, {best[0]} does best."
+        if len(systems) > 1
+        else f"There is one expansion: {best[0]}."
+    )
+    notes = list(author_notes(each.llm for each in systems))
+    if not series:
+        notes.append("Two LLMs whose cards name their sizes are needed for a curve.")
+    return Section("scaling", "Scaling", lead, tables, notes)
+
+
+def author_notes(llms: Iterator[str]) -> Iterator[str]:
+    """Yield what has to be said of the demo's recorded texts."""
+    if "author" in llms:
+        yield "author is no LLM: the demo's recorded texts were written by hand, by somebody who knew the documents."
+
+
+def _figure(material: Material, system: str) -> Interval | None:
+    records = material.collection.records(system).values()
+    parts = [100 * np.array([each[material.measure] for each in record.per_query.values()]) for record in records]
+    return _mean(parts, 100.0)
+
+
+def _gain(material: Material, each: Expanded) -> Interval | None:
+    names = material.collection.datasets
+    known = [gain[1] for name in names if (gain := gains(material.collection, each, name, material.measure))]
+    return _mean(known, None)
+
+
+def _mean(parts: Sequence[Floats], top: float | None) -> Interval | None:
+    return over_datasets({str(number): part[None] for number, part in enumerate(parts)}, top)[0] if parts else None
+
+
+def _tokens(written: Sequence[Kept]) -> float | None:
+    """Return the tokens that an LLM wrote for a query; None where its texts were read from files."""
+    spent = total(stage.cost for kept in written for stage in kept.record.stages if stage.stage == "expand")
+    queries = sum(kept.record.dataset.queries for kept in written)
+    return spent.completion_tokens / queries if spent.calls and queries else None
+
+
+def _words(written: Sequence[Kept]) -> float | None:
+    counts = [count for kept in written for count in text_words(kept).values()]
+    return float(np.mean(counts)) if counts else None
+
+
+def text_words(kept: Kept) -> Mapping[str, int]:
+    """Return how many words were generated for each query."""
+    return {query: sum(len(text.split()) for text in texts) for query, texts in kept.generated().items()}
+
+
+def _length_effect(material: Material, each: Expanded) -> tuple[int, Cell]:
+    lengths: list[float] = []
+    points: list[float] = []
+    for name in material.collection.datasets:
+        gain = gains(material.collection, each, name, material.measure)
+        kept = material.collection.cell(each.system, name)
+        if gain is None or kept is None:
+            continue
+        words = text_words(kept)
+        lengths += [words.get(query, np.nan) for query in gain[0]]
+        points += gain[1].tolist()
+    return len(points), correlation_interval(np.array(lengths), np.array(points))

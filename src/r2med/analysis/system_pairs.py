@@ -1,0 +1,140 @@
+"""What one system finds and another does not: how gold documents move, and what two systems could reach together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from r2med.analysis.findings import Cell, Section, Table
+from r2med.analysis.material import Material
+from r2med.analysis.unjudged import over_datasets
+from r2med.comparison.report import rank_bands, rank_flows
+from r2med.core.errors import UserError
+from r2med.measure.measures import HEADLINE
+from r2med.measure.scores import Floats
+from r2med.measure.significance import means
+from r2med.records.record import Record
+
+CUTOFF = HEADLINE.cutoff or 10
+_FOUND = ("both find", "only A", "only B", "neither")
+
+
+def _pairs(material: Material) -> list[tuple[str, str]]:
+    """Return every pair of systems. Raises UserError if there is none."""
+    if len(material.collection.systems) < 2 or not material.values:
+        raise UserError(
+            "two systems that were run on the same datasets are needed: r2med run bm25 'rm3 → bm25' --data …"
+        )
+    return list(combinations(material.collection.systems, 2))
+
+
+def rank_shift(material: Material) -> Section:
+    """Return where gold documents move between systems."""
+    rows: list[list[Cell]] = []
+    bands = rank_bands(material.collection)
+    for before, after in _pairs(material):
+        flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
+        for name in material.values:
+            first, second = (material.collection.records(system)[name] for system in (before, after))
+            flows += rank_flows(first, second, bands)
+        stay, into, out = flows[0, 0], flows[1:, 0].sum(), flows[0, 1:].sum()
+        lost, found = flows[:-1, -1].sum(), flows[-1, :-1].sum()
+        rows.append([before, after, *map(int, (flows.sum(), stay, into, out, found, lost))])
+    rows.sort(key=lambda row: -abs(_number(row[4]) - _number(row[5])))
+    most = rows[0]
+    lead = (
+        f"The largest shift: from {most[0]} to {most[1]}, {most[4]:,} of {most[2]:,} gold documents come into the "
+        f"first {bands[0]} and {most[5]:,} leave them."
+    )
+    heads = ("from", "to", "gold documents", f"in both first {bands[0]}", "come in", "leave", "first found", "lost")
+    note = (
+        f"Judged pairs of query and document. First found and lost: not among the first {bands[-1]:,} before, or after."
+    )
+    return Section(
+        "rank-shift",
+        "Rank shift",
+        lead,
+        [Table("rank-shift", "Gold documents by pair", heads, rows, note)],
+    )
+
+
+def complementarity(material: Material) -> Section:
+    """Return what pairs of systems could reach together, and what only one system finds."""
+    values, pairs = material.values, _pairs(material)
+    records = {system: material.collection.records(system) for system in material.collection.systems}
+    position = {system: number for number, system in enumerate(records)}
+    figures = means(values)
+    places = np.array([[position[a], position[b]] for a, b in pairs])
+    oracles = over_datasets({name: each[places].max(axis=1) for name, each in values.items()})
+    fusions = over_datasets(
+        {name: np.array([_fused(records[a][name], records[b][name]) for a, b in pairs]) for name in values}
+    )
+    rows: list[list[Cell]] = []
+    for (a, b), oracle, fusion in zip(pairs, oracles, fusions, strict=True):
+        best = float(max(figures[position[a]], figures[position[b]]))
+        counts = np.sum([_shared(records[a][name], records[b][name]) for name in values], axis=0)
+        rows.append([a, b, best, oracle, oracle.value - best, fusion, *counts.tolist()])
+    rows.sort(key=lambda row: -_number(row[4]))
+    heads = ("A", "B", "better of A and B", "oracle by query", "gain", "oracle fusion", *_FOUND)
+    note = (
+        f"Oracle by query: each query goes to the system that does better on it ({material.measure} × 100). Oracle "
+        f"fusion: nDCG@10 × 100 if the gold documents among the first {CUTOFF} of either stood at the top, all grades "
+        f"alike; no reranker of the two lists can do more. Find: gold documents among the first {CUTOFF}."
+    )
+    tables = [
+        Table("complementarity-pairs", "Two systems together", heads, rows, note),
+        Table(
+            "complementarity-alone",
+            f"Gold documents that one system alone has among its first {CUTOFF}",
+            ("system", "gold documents", "found", "found by no other"),
+            list(_alone(material)),
+        ),
+    ]
+    top = rows[0]
+    lead = f"{top[0]} and {top[1]} complement each other most: {top[4]:.1f} points above the better of the two."
+    return Section("complementarity", "Complementarity", lead, tables)
+
+
+def _number(cell: Cell) -> float:
+    assert isinstance(cell, int | float)
+    return cell
+
+
+def _top(record: Record, query: str) -> set[str]:
+    return {document for document, rank in record.gold.get(query, {}).items() if rank <= CUTOFF}
+
+
+def _shared(a: Record, b: Record) -> tuple[int, int, int, int]:
+    """Count gold documents that both have among their first ten, only one has, or neither."""
+    both = only_a = only_b = neither = 0
+    for query, facts in a.queries.items():
+        tops = _top(a, query), _top(b, query)
+        both += len(tops[0] & tops[1])
+        only_a += len(tops[0] - tops[1])
+        only_b += len(tops[1] - tops[0])
+        neither += facts.positives - len(tops[0] | tops[1])
+    return both, only_a, only_b, neither
+
+
+def _fused(a: Record, b: Record) -> Floats:
+    """Return nDCG@10 × 100 of every query if all gold documents of both first ten stood at the top."""
+    gain = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(2, CUTOFF + 2)))))
+    found = np.array([len(_top(a, query) | _top(b, query)) for query in a.queries])
+    positives = np.array([max(1, facts.positives) for facts in a.queries.values()])
+    return np.asarray(100 * gain[np.minimum(found, CUTOFF)] / gain[np.minimum(positives, CUTOFF)])
+
+
+def _alone(material: Material) -> Iterator[list[Cell]]:
+    records = {system: material.collection.records(system) for system in material.collection.systems}
+    for system, mine in records.items():
+        gold = found = alone = 0
+        for name in material.values:
+            for query, facts in mine[name].queries.items():
+                others = (_top(each[name], query) for other, each in records.items() if other != system)
+                top = _top(mine[name], query)
+                gold += facts.positives
+                found += len(top)
+                alone += len(top.difference(*others))
+        yield [system, gold, found, alone]

@@ -1,0 +1,172 @@
+"""What unjudged documents and texts that come twice do to scores: the same rankings, scored under other assumptions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from r2med.analysis.findings import Cell, Table
+from r2med.analysis.material import Material
+from r2med.comparison.comparison import Interval, with_intervals
+from r2med.data import Dataset
+from r2med.measure import HEADLINE, score
+from r2med.measure.scores import Floats
+from r2med.measure.significance import Values
+from r2med.records.collection import Kept
+from r2med.retrieve.written_run import WrittenRun
+
+CUTOFF = HEADLINE.cutoff or 10
+DEPTH = 100
+"""Ranks that are looked at: what lies below moves no measure at 10, unless a list is nearly all unjudged."""
+
+WHOLE_RUN = sys.maxsize
+"""The depth for bpref, which counts judged documents at every rank, as trec_eval does."""
+
+Lists = Mapping[str, list[str]]
+Grades = Mapping[str, Mapping[str, int]]
+
+
+def ranked_lists(kept: Kept, dataset: Dataset, depth: int = DEPTH) -> Lists | None:
+    """Return the first documents of every judged query, best first; None where the run is not there."""
+    if kept.run_file is None:
+        return None
+    run = WrittenRun(kept.run_file, [query.id for query in dataset.queries])
+    return {query: [document for document, _ in run.top(query, depth)] for query in dataset.qrels}
+
+
+def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str, Dataset, Lists]]:
+    """Yield system, name of the dataset, dataset and rankings of everything that is on this machine."""
+    for (system, name), kept in material.collection.cells.items():
+        dataset = material.recorded.get(name)
+        lists = ranked_lists(kept, dataset, depth) if dataset else None
+        if dataset and lists is not None and name in material.values:
+            yield system, name, dataset, lists
+
+
+def headline(qrels: Grades, lists: Lists) -> Floats:
+    """Return nDCG@10 of every query, × 100."""
+    run = {query: {d: -float(rank) for rank, d in enumerate(documents)} for query, documents in lists.items()}
+    return 100 * score(qrels, run, [HEADLINE]).values[HEADLINE]
+
+
+def with_unjudged_relevant(qrels: Grades, lists: Lists) -> Grades:
+    """Return the judgements with every unjudged document of the first ten as relevant: no others score higher."""
+    return {query: {**dict.fromkeys(lists[query][:CUTOFF], 1), **grades} for query, grades in qrels.items()}
+
+
+def condensed(qrels: Grades, lists: Lists) -> Lists:
+    """Return the lists without what is not judged."""
+    return {query: [document for document in lists[query] if document in qrels[query]] for query in qrels}
+
+
+def bpref(qrels: Grades, lists: Lists) -> Floats:
+    """Return for every query how seldom judged irrelevant documents stand above relevant ones, × 100."""
+    values = []
+    for query, grades in qrels.items():
+        relevant = sum(grade > 0 for grade in grades.values())
+        irrelevant = len(grades) - relevant
+        above, total = 0, 0.0
+        for document in lists[query]:
+            grade = grades.get(document)
+            if grade is not None and grade > 0:
+                total += 1 - min(above, relevant) / min(relevant, irrelevant) if irrelevant else 1
+            elif grade is not None:
+                above += 1
+        values.append(100 * total / relevant if relevant else 0.0)
+    return np.array(values)
+
+
+def judged_share(qrels: Grades, lists: Lists) -> Floats:
+    """Return the share of the first ten that are judged, in percent."""
+    shares = [np.mean([d in grades for d in lists[query][:CUTOFF]] or [False]) for query, grades in qrels.items()]
+    return 100 * np.array(shares, dtype=np.float64)
+
+
+def unjudged_table(material: Material) -> Table | None:
+    """Return each system under what could be true of documents that nobody judged; None without rankings."""
+    figures: dict[str, dict[str, list[Floats]]] = {}
+    negatives = False
+    for system, name, dataset, full in _rankings(material, WHOLE_RUN):
+        lists = {query: documents[:DEPTH] for query, documents in full.items()}
+        qrels = dataset.qrels
+        negatives |= any(grade <= 0 for grades in qrels.values() for grade in grades.values())
+        figures.setdefault(system, {})[name] = [
+            judged_share(qrels, lists),
+            headline(qrels, lists),
+            headline(with_unjudged_relevant(qrels, lists), lists),
+            headline(qrels, condensed(qrels, lists)),
+            bpref(qrels, full),
+        ]
+    if not figures:
+        return None
+    rows: list[list[Cell]] = [[system, *_row(each)] for system, each in figures.items()]
+    heads = ("system", f"judged % of the first {CUTOFF}", "all irrelevant", "all relevant", "judged only", "bpref")
+    note = (
+        f"{HEADLINE} × 100 if every unjudged document of the first {CUTOFF} is irrelevant (as it is scored) or "
+        f"relevant: the truth lies between. Judged only: the first {DEPTH} without unjudged documents. "
+        "bpref is computed on the whole run."
+    )
+    if not negatives:
+        note += " Here only relevant documents are judged, so judged only and bpref just say what share was retrieved."
+    return Table("reliability-unjudged", "What unjudged documents could hide", heads, rows, note, digits=1)
+
+
+def duplicate_tables(material: Material) -> Iterator[Table | None]:
+    """Yield how many texts come twice, and what each system would score if copies of a text counted as one document."""
+    copies: list[list[Cell]] = []
+    keys: dict[str, dict[str, str]] = {}
+    for name, dataset in material.recorded.items():
+        keys[name] = first_copies(dataset)
+        gold = {document for grades in dataset.qrels.values() for document, grade in grades.items() if grade > 0}
+        twins = {keys[name].get(document, document) for document in gold}
+        hidden = sum(first in twins and document not in gold for document, first in keys[name].items())
+        copies.append([name, len(dataset.corpus), len(keys[name]), hidden])
+    if not copies:
+        return
+    heads = ("dataset", "documents", "copies of an earlier text", "unjudged copies of gold")
+    yield Table("reliability-duplicates", "Texts that come twice", heads, copies)
+    figures: dict[str, dict[str, list[Floats]]] = {}
+    moved: dict[str, dict[str, list[Floats]]] = {}
+    for system, name, dataset, lists in _rankings(material):
+        before = headline(dataset.qrels, lists)
+        after = headline(*as_one(dataset.qrels, lists, keys[name]))
+        figures.setdefault(system, {})[name] = [before, after]
+        moved.setdefault(system, {})[name] = [after - before]
+    rows: list[list[Cell]] = [[system, *_row(each), *_row(moved[system], top=None)] for system, each in figures.items()]
+    heads = ("system", "as it is scored", "copies as one", "difference")
+    yield Table("reliability-copies", "Scores if copies counted as one document", heads, rows) if rows else None
+
+
+def first_copies(dataset: Dataset) -> dict[str, str]:
+    """Return for every document whose text came before the first document that has it."""
+    import hashlib
+
+    seen: dict[bytes, str] = {}
+    copies = {}
+    for document, text in dataset.corpus:
+        mark = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+        if (first := seen.setdefault(mark, document)) != document:
+            copies[document] = first
+    return copies
+
+
+def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grades, Lists]:
+    """Return judgements and rankings in which a text is one document: its best grade, its best rank."""
+    grades: dict[str, dict[str, int]] = {}
+    for query, judged in qrels.items():
+        merged = grades.setdefault(query, {})
+        for document, grade in judged.items():
+            first = copies.get(document, document)
+            merged[first] = max(grade, merged.get(first, grade))
+    return grades, {query: list(dict.fromkeys(copies.get(d, d) for d in each)) for query, each in lists.items()}
+
+
+def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Interval]:
+    return over_datasets({name: np.array(each) for name, each in figures.items()}, top)
+
+
+def over_datasets(values: Values, top: float | None = 100.0) -> list[Interval]:
+    """Return of each row the unweighted mean of datasets with its interval; `top`: see `mean_intervals`."""
+    return [figure for figure in with_intervals(values, top) if figure is not None]

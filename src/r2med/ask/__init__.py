@@ -1,0 +1,1 @@
+"""Questions to LLMs with typed answers, for construction, analysis and reranking."""

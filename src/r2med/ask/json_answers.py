@@ -1,0 +1,104 @@
+"""Asking an LLM in JSON: what cannot be read is asked anew, then counted as failed; nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from r2med.ask.answer_forms import Form, read_form, schema_of
+from r2med.ask.json_in_text import json_objects
+from r2med.core.cost import NOTHING, Cost
+from r2med.core.errors import UserError
+from r2med.engine.reporting import part_of
+from r2med.llm.chat import ChatRequest, Failure, Generation
+from r2med.llm.costs import answers_cost
+from r2med.llm.journaled import JournaledChat
+from r2med.llm.llm_cards import LLMCard, sampling_of
+from r2med.prompts.fitting import Fitted, Fitter
+from r2med.prompts.templates import Template
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class JsonQuestion:
+    """A prompt, and the form of its answer."""
+
+    prompt: Fitted | Failure
+    form: Form
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be asked."""
+        return isinstance(self.prompt, Fitted)
+
+    def request(self, card: LLMCard, sample: int = 0) -> ChatRequest:
+        """Return the request of a prompt that fits."""
+        assert isinstance(self.prompt, Fitted)
+        schema = schema_of(self.form) if card.keeps_schema else ""
+        return ChatRequest(self.prompt.messages, sampling_of(card), sample, schema=schema)
+
+
+@dataclass
+class JsonAnswers(Generic[Outcome]):
+    """What was read, by number; the kind of failure of all others; what asking took."""
+
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+    cost: Cost = NOTHING
+
+
+def ask_json(
+    questions: Mapping[int, JsonQuestion],
+    read: Callable[[int, Mapping[str, Any]], Outcome],
+    chat: JournaledChat,
+    card: LLMCard,
+    tries: int,
+) -> JsonAnswers[Outcome]:
+    """Ask up to `tries` times each; `read` raises ValueError if a filled form does not say what was asked."""
+    asked: JsonAnswers[Outcome] = JsonAnswers()
+    unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
+    asked.failures = {number: failure.kind for number, failure in unfit.items()}
+    waiting = [number for number in questions if number not in unfit]
+    for sample in range(tries if waiting else 0):
+        before = len(questions) if sample else len(unfit)  # progress does not go back for what is asked again
+        with part_of(before, len(questions)):
+            answers = chat.complete([questions[number].request(card, sample) for number in waiting])
+        asked.cost += answers_cost(answers, card)
+        for number, answer in zip(waiting, answers, strict=True):
+            _take_in(asked, number, answer, questions[number].form, read)
+        waiting = [number for number in waiting if number not in asked.outcomes]
+    return asked
+
+
+def _take_in(
+    asked: JsonAnswers[Outcome],
+    number: int,
+    answer: Generation | Failure,
+    form: Form,
+    read: Callable[[int, Mapping[str, Any]], Outcome],
+) -> None:
+    asked.failures[number] = answer.kind if isinstance(answer, Failure) else "unreadable"
+    for value in json_objects(answer.text) if isinstance(answer, Generation) else ():
+        try:
+            asked.outcomes[number] = read(number, read_form(form, value))
+        except (ValueError, TypeError):
+            continue
+        del asked.failures[number]
+        return
+
+
+def json_question(fitter: Fitter, template: Template, values: Mapping[str, str], form: Form) -> JsonQuestion:
+    """Return a question; the field `text` gives way where all is too long."""
+    text = values.get("text", "")
+
+    def render(size: int) -> str:
+        try:
+            return template.render({**values, "text": text[:size]})
+        except KeyError as error:
+            known = ", ".join(f"{{{name}}}" for name in values)
+            raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
+
+    prompt = fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
+    return JsonQuestion(prompt, form)

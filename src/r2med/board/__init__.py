@@ -1,5 +1,0 @@
-"""The board: a site that opens from disk, made of records. Leaderboard, explorer, pages of systems, reproducing."""
-
-from r2med.board.site import make_board
-
-__all__ = ["make_board"]

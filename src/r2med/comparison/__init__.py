@@ -1,0 +1,1 @@
+"""Compare systems by their records: tests, verdicts, tables and figures for papers."""

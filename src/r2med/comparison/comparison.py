@@ -1,0 +1,405 @@
+"""Compare systems by their records: which differences are real. All figures are points, the measure × 100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from r2med.comparison.system_classes import classes
+from r2med.core.errors import UserError, unknown
+from r2med.data.dataset_cards import groups
+from r2med.engine.threads import map_threads
+from r2med.measure import HEADLINE, Measure, significance
+from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure.scores import Floats
+from r2med.measure.significance import ALPHA, RESAMPLES, Pairs, Values
+from r2med.measure.slices import Slice, SliceFacts, slices
+from r2med.records.approximate_searches import approximate_searches
+from r2med.records.collection import MAX_FAILURES, Collection, collect
+from r2med.records.record import QueryFacts
+
+MEASURE = str(HEADLINE)
+MOVERS = 5
+DEMO = "demo"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure and where it would lie if other queries of the same kind had been asked."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    """None where there are too few queries for an interval."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Low and high; the figure itself where there is no interval."""
+        return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
+
+    def shown(self, digits: int, between: str = " to ") -> str:
+        """Return the interval as text, a dash where there is none."""
+        return "–" if self.low is None else between.join(f"{bound:.{digits}f}" for bound in self.bounds)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A system's figures: on each dataset that it was run on, and over all of them."""
+
+    system: str
+    mean: Interval | None
+    """None where it lacks a dataset: an average over others would look like one."""
+    datasets: Mapping[str, Interval]
+
+
+def intervals(collection: Collection, measure: str = MEASURE) -> dict[str, Standing]:
+    """Return the figures of each system with their intervals."""
+    return {standing.system: standing for standing in _standings(collection.systems, points(collection, measure))}
+
+
+def points(collection: Collection, measure: str = MEASURE) -> dict[str, Floats]:
+    """Return dataset -> systems × queries in points; NaN where a system was not run."""
+    return {dataset: 100 * rows for dataset, (_, rows) in collection.values(measure).items()}
+
+
+def _standings(names: Sequence[str], values: Values) -> Iterator[Standing]:
+    by_dataset = {dataset: with_intervals({dataset: rows}) for dataset, rows in values.items()}
+    overall = with_intervals(values)
+    for number, system in enumerate(names):
+        mine = {dataset: each for dataset, column in by_dataset.items() if (each := column[number])}
+        yield Standing(system, overall[number], mine)
+
+
+def with_intervals(values: Values, top: float | None = 100.0) -> list[Interval | None]:
+    """Return the figure of each row with its interval; None for a row with a gap. `top`: see `mean_intervals`."""
+    rows = np.array([significance.means(values), *mean_intervals(values, top)]).T.tolist()
+    return [None if np.isnan(value) else Interval(value, *map(_known, bounds)) for value, *bounds in rows]
+
+
+def slice_figures(
+    collection: Collection, kind: str, measure: str = MEASURE
+) -> Iterator[tuple[Slice, list[Interval | None]]]:
+    """Yield each slice of a kind with the figure of every system; None for one that lacks some of the queries."""
+    known = collection.values(measure)
+    values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
+    for each in slices(kind, slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
+        yield each, with_intervals(each.cut(values))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The difference of two systems on some queries: the first's figure less the second's."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    """None where there are too few queries for an interval, or none on which the systems differ."""
+    p: float
+    p_adjusted: float
+    """Over all datasets it is adjusted for all pairs: by Holm against one baseline, by max-T otherwise. On single
+    datasets it is adjusted by Benjamini and Hochberg for all pairs and datasets, on slices for all pairs and slices."""
+
+    @property
+    def significant(self) -> bool:
+        """Tell whether the difference is real, with all that was tested in view."""
+        return self.p_adjusted <= ALPHA
+
+
+@dataclass(frozen=True)
+class Mover:
+    """A query on which two systems differ."""
+
+    dataset: str
+    query: str
+    a: float
+    b: float
+
+    @property
+    def difference(self) -> float:
+        """The points that the first system has more."""
+        return self.a - self.b
+
+
+@dataclass(frozen=True)
+class Pair(Gap):
+    """Two systems over all datasets."""
+
+    a: str
+    b: str
+    p_t: float | None
+    """The stratified paired t-test's; None where a dataset has one query only."""
+    effect: float | None
+    """Cohen's d_z."""
+    wins: int
+    ties: int
+    losses: int
+    carried: float | None
+    """The share of the difference that five queries carry; above 1, the others speak against it."""
+    datasets: Mapping[str, Gap]
+
+    @property
+    def disputed(self) -> bool:
+        """Tell whether the t-test says another thing than the sign flips."""
+        return self.p_t is not None and (self.p <= ALPHA) != (self.p_t <= ALPHA)
+
+
+@dataclass(frozen=True)
+class SlicePair(Gap):
+    """Two systems on one slice of the queries."""
+
+    kind: str
+    label: str
+    queries: int
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Systems with their figures, every pair of them that was asked for, and what these queries can tell at all."""
+
+    measure: str
+    systems: tuple[Standing, ...]
+    pairs: tuple[Pair, ...]
+    detectable_gap: float | None
+    """The difference that is seen in 80 % of comparisons of `detectable_pair`; None if nothing differs."""
+    detectable_pair: tuple[str, str] | None
+    """The pair in the middle, by the difference that could be seen."""
+    baseline: str
+    queries: Mapping[str, tuple[str, ...]]
+    slices: tuple[SlicePair, ...] = ()
+    notices: tuple[str, ...] = ()
+    resamples: int = RESAMPLES
+    seed: int = 0
+    _values: Values = field(default_factory=dict, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        best = self.ranked[0] if self.systems else None
+        leader = f"; best: {best.system} {best.mean.value:.2f}" if best and best.mean else ""
+        sizes = f"{len(self.systems)} systems, {len(self.datasets)} datasets, {len(self.pairs)} pairs"
+        return f"Comparison({self.measure} × 100, {sizes}{leader})"
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets that all systems were run on."""
+        return list(self.queries)
+
+    @property
+    def ranked(self) -> list[Standing]:
+        """The systems, the best first."""
+        return sorted(self.systems, key=lambda each: (-each.mean.value if each.mean else 0.0, each.system))
+
+    def classes(self, dataset: str = "") -> dict[str, int]:
+        """Return the class of each system over all datasets, or on one of them; see `system_classes.classes`."""
+        values = {dataset: self._values[dataset]} if dataset else self._values
+        return classes([each.system for each in self.systems], values, self.resamples, self.seed)
+
+    def movers(self, pair: Pair, count: int = MOVERS) -> list[Mover]:
+        """Return the queries on which two systems differ most."""
+        names = [standing.system for standing in self.systems]
+        a, b = names.index(pair.a), names.index(pair.b)
+        labels = [(dataset, query) for dataset, queries in self.queries.items() for query in queries]
+        scores = np.hstack([rows[[a, b]] for rows in self._values.values()])
+        moved = np.abs(scores[0] - scores[1])
+        order = np.argsort(-moved, kind="stable")[:count]
+        return [
+            Mover(*labels[position], *scores[:, position].tolist())
+            for position in order.tolist()
+            if moved[position] > significance.SAME
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values: differences in points, p as they are."""
+        return {
+            "measure": self.measure,
+            "baseline": self.baseline or None,
+            "datasets": {dataset: len(queries) for dataset, queries in self.queries.items()},
+            "systems": [standing.system for standing in self.systems],
+            "means": {standing.system: asdict(standing) for standing in self.systems},
+            "pairs": [{**asdict(pair), "movers": list(map(asdict, self.movers(pair)))} for pair in self.pairs],
+            "classes": self.classes(),
+            "detectable_gap": self.detectable_gap,
+            "detectable_pair": self.detectable_pair,
+            "slices": [asdict(each) for each in self.slices],
+            "notices": list(self.notices),
+        }
+
+
+def compare(
+    *sources: str | Path,
+    results: str | Path = "results",
+    max_failures: float = MAX_FAILURES,
+    measure: str = MEASURE,
+    baseline: str = "",
+    slice_by: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    data: Sequence[str] = (),
+) -> Comparison:
+    """Compare systems: `sources` are record files, folders of them, or names of systems whose records lie in `results`.
+
+    Without a baseline every pair is compared, with one each other system with it. `data` are datasets or groups of
+    them; without any, all that the systems share, but the demo never together with others.
+    Raises UserError if there are not two systems that were run on the same data.
+    """
+    return comparison(collect(sources, results, max_failures), measure, baseline, slice_by, resamples, seed, data)
+
+
+def comparison(
+    collection: Collection,
+    measure: str = MEASURE,
+    baseline: str = "",
+    slice_by: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    data: Sequence[str] = (),
+) -> Comparison:
+    """Compare the systems of a collection on the datasets that all of them were run on, or those of `data`."""
+    measure = str(Measure.parse(measure))
+    names = list(collection.systems)
+    pairs = _pairs(names, baseline)
+    queries, values, notices = _shared(collection, measure, data)
+    test = partial(_test, pairs=pairs, holm=bool(baseline), resamples=resamples, seed=seed)
+    overall, *tested = map_threads(test, [values, *({name: rows} for name, rows in values.items())])
+    by_dataset = _adjusted(tested) if len(values) > 1 else tested
+    student = significance.paired_t(values, pairs)
+    moved = significance.movements(values, pairs)
+    middle = middle_pair(student.detectable)
+    cut = [each for kind in slice_by for each in slices(kind, slice_facts(collection, queries))]
+    return Comparison(
+        measure=measure,
+        systems=tuple(_standings(names, values)),
+        pairs=tuple(
+            Pair(
+                **vars(gap),
+                a=names[a],
+                b=names[b],
+                p_t=_known(student.p[i]),
+                effect=_known(student.effect[i]),
+                wins=int(moved.wins[i]),
+                ties=int(moved.ties[i]),
+                losses=int(moved.losses[i]),
+                carried=_known(moved.carried[i]),
+                datasets={dataset: each[i] for dataset, each in zip(values, by_dataset, strict=True)},
+            )
+            for i, (gap, a, b) in enumerate(zip(overall, pairs.first, pairs.second, strict=True))
+        ),
+        detectable_gap=None if middle is None else float(student.detectable[middle]),
+        detectable_pair=None if middle is None else (names[pairs.first[middle]], names[pairs.second[middle]]),
+        baseline=baseline,
+        queries=queries,
+        slices=tuple(_slice_pairs(cut, values, names, pairs, resamples, seed)),
+        notices=(*notices, *approximate_searches(kept.record for kept in collection)),
+        resamples=resamples,
+        seed=seed,
+        _values=values,
+    )
+
+
+def middle_pair(detectable: Floats) -> int | None:
+    """Return which pair has the median of these gaps, the lower of two; None if there is no gap above 0."""
+    known = np.flatnonzero(detectable > 0)
+    return int(known[np.argsort(detectable[known], kind="stable")[(len(known) - 1) // 2]]) if len(known) else None
+
+
+def _pairs(names: Sequence[str], baseline: str) -> Pairs:
+    if len(names) < 2:
+        raise UserError(f"two systems are needed to compare, there is {names[0] if names else 'none'}")
+    if not baseline:
+        return Pairs.all(len(names))
+    if baseline not in names:
+        raise unknown("baseline", baseline, names)
+    return Pairs.against(names.index(baseline), len(names))
+
+
+def _shared(
+    collection: Collection, measure: str, data: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
+    """Return the queries and the values of the datasets that all systems have, and a line for each other one."""
+    queries, values, notices = {}, {}, []
+    wanted = _wanted(data, collection.datasets)
+    for dataset, (ids, rows) in collection.values(measure).items():
+        if dataset not in wanted:
+            continue
+        lacking = [system for system, row in zip(collection.systems, rows, strict=True) if np.isnan(row).any()]
+        if lacking:
+            others = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            notices.append(f"{dataset} is left out: {lacking[0]}{others} was not run on it")
+        else:
+            queries[dataset], values[dataset] = ids, 100 * rows
+    if not values:
+        number = "both" if len(collection.systems) == 2 else f"all {len(collection.systems)}"
+        raise UserError(f"there is no dataset that {number} systems were run on: {notices[0]}")
+    demo = [dataset for dataset in values if dataset in groups()[DEMO]]
+    if demo and len(demo) < len(values) and not data:
+        for dataset in demo:
+            del queries[dataset], values[dataset]
+        notices.append(f"the demo is left out, since it says nothing about other data: compare it with --data {DEMO}")
+    return queries, values, notices
+
+
+def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
+    """Return the datasets that are named, by their names or by those of groups; all if none is named."""
+    wanted = set() if data else set(known)
+    for name in data:
+        members = {name, *groups().get(name, ())} & set(known)
+        if not members:
+            raise unknown("dataset", name, known)
+        wanted |= members
+    return wanted
+
+
+def _test(values: Values, pairs: Pairs, holm: bool, resamples: int, seed: int) -> list[Gap]:
+    difference = pairs.differences(significance.means(values))
+    low, high = np.clip(difference_intervals(values, pairs), -100.0, 100.0)
+    flips = significance.sign_flips(values, pairs, resamples, seed)
+    adjusted = significance.holm(flips.p) if holm else flips.p_adjusted
+    rows = np.array([difference, low, high, flips.p, adjusted]).T.tolist()
+    return [Gap(moved, _known(least), _known(most), p, p_all) for moved, least, most, p, p_all in rows]
+
+
+def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
+    """Return the gaps of each dataset with p adjusted for all of them together."""
+    adjusted = significance.benjamini_hochberg(np.array([[gap.p for gap in gaps] for gaps in tested]).ravel())
+    rows = zip(tested, adjusted.reshape(len(tested), -1).tolist(), strict=True)
+    return [[replace(gap, p_adjusted=p) for gap, p in zip(gaps, row, strict=True)] for gaps, row in rows]
+
+
+def _slice_pairs(
+    cut: Sequence[Slice], values: Values, names: Sequence[str], pairs: Pairs, resamples: int, seed: int
+) -> list[SlicePair]:
+    def test(each: Slice) -> list[Gap]:
+        return _test(each.cut(values), pairs, False, resamples, seed)
+
+    tested = [
+        SlicePair(**vars(gap), kind=each.kind, label=each.label, queries=len(each), a=names[a], b=names[b])
+        for each, gaps in zip(cut, map_threads(test, cut), strict=True)
+        for a, b, gap in zip(pairs.first, pairs.second, gaps, strict=True)
+    ]
+    adjusted = significance.benjamini_hochberg(np.array([each.p for each in tested])).tolist()
+    return [replace(each, p_adjusted=p) for each, p in zip(tested, adjusted, strict=True)]
+
+
+def slice_facts(collection: Collection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
+    """Return what the slices of some queries of each dataset depend on."""
+    facts = {}
+    for dataset, ids in queries.items():
+        record = next(cell.record for system in collection.systems if (cell := collection.cell(system, dataset)))
+        known = [record.queries.get(query, QueryFacts(words=0, positives=0)) for query in ids]
+        facts[dataset] = SliceFacts(
+            task=record.dataset.task,
+            scenario=record.dataset.scenario,
+            words=np.array([query.words for query in known]),
+            positives=np.array([query.positives for query in known]),
+            body_systems=tuple(query.body_system for query in known),
+        )
+    return facts
+
+
+def _known(number: float) -> float | None:
+    return None if np.isnan(number) else float(number)

@@ -1,0 +1,181 @@
+"""The report of a comparison for a paper: its table in three formats, and its figures as SVG and PNG."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from r2med.comparison import charts
+from r2med.comparison.comparison import MEASURE, Comparison, comparison
+from r2med.comparison.paper_table import FORMATS
+from r2med.comparison.report_tables import pair_table, score_table
+from r2med.core.cost import total
+from r2med.core.errors import UserError, unknown
+from r2med.data.dataset_cards import short_name
+from r2med.measure.significance import RESAMPLES, Integers
+from r2med.measure.slices import UNKNOWN
+from r2med.records.collection import MAX_FAILURES, Collection, collect
+from r2med.records.record import Record
+from r2med.store.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = 40
+"""Systems in a figure, the best; tables have them all."""
+
+BANDS = (10, 100)
+"""Where the bands of ranks end, before those of the depth and of what was not retrieved."""
+
+NEEDS = {
+    "cost-seconds": "the cost of no system is known",
+    "cost-dollars": "no system has a price above 0",
+    "rank-shift": "the records do not hold the ranks of gold documents",
+    "body-systems": "the queries name no body system",
+}
+"""Why a figure may be missing."""
+
+SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The files that were written, and what is not among them and why."""
+
+    files: tuple[Path, ...]
+    notices: tuple[str, ...]
+
+
+def report(
+    *sources: str | Path,
+    out: str | Path = "report",
+    results: str | Path = "results",
+    max_failures: float = MAX_FAILURES,
+    measure: str = MEASURE,
+    baseline: str = "",
+    between: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    data: Sequence[str] = (),
+) -> Report:
+    """Write the table and the figures of a paper; `sources` and `data` are those of `compare`.
+
+    `between` are the two systems whose gold documents and body systems are compared: the baseline, or the second best,
+    and the best unless others are named.
+    """
+    collection = collect(sources, results, max_failures)
+    compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
+    before, after = _between(compared, between)
+    figures: dict[str, Callable[[], Figure]] = {
+        **_score_figures(compared),
+        **_cost_figures(collection, compared),
+        **_pair_figures(collection, before, after, compared, resamples),
+    }
+    content: dict[str, bytes] = {}
+    for name, table in (("table", score_table(compared)), ("pairs", pair_table(compared))):
+        content |= {f"{name}.{SUFFIXES[form]}": render(table).encode() for form, render in FORMATS.items()}
+    for name, draw in figures.items():
+        content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
+    notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in NEEDS.items() if name not in figures)]
+    if len(compared.systems) > SHOWN:
+        notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems, tables all")
+    return Report(tuple(_write(Path(out), content)), tuple(notices))
+
+
+def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
+    try:
+        for name, body in content.items():
+            write_atomically(folder / name, body)
+            yield folder / name
+    except OSError as error:
+        raise UserError(f"cannot write the report to {folder} ({error.strerror}): choose another with --out") from None
+
+
+def _between(compared: Comparison, names: Sequence[str]) -> tuple[str, str]:
+    """Return the two systems of which single figures tell, the one before and the one after a change."""
+    known = [standing.system for standing in compared.ranked]
+    for name in names:
+        if name not in known:
+            raise unknown("system", name, known)
+    others = [name for name in known if name != compared.baseline]
+    return (names[0], names[1]) if names else (compared.baseline or others[1], others[0])
+
+
+def _score_figures(compared: Comparison) -> dict[str, Callable[[], Figure]]:
+    shown = compared.ranked[:SHOWN]
+    means = {standing.system: standing.mean for standing in shown if standing.mean}
+    values = np.array([[standing.datasets[name].value for name in compared.datasets] for standing in shown])
+    heads = list(map(short_name, compared.datasets))
+    return {
+        "bars": partial(charts.bars, means, compared.measure, compared.baseline),
+        "heat-map": partial(charts.heat_map, list(means), heads, values, compared.measure),
+    }
+
+
+def _cost_figures(collection: Collection, compared: Comparison) -> dict[str, Callable[[], Figure]]:
+    """Return quality against seconds, and against dollars where a price is known for any system that has one."""
+    seconds, dollars = {}, {}
+    for standing in compared.ranked[:SHOWN]:
+        assert standing.mean is not None
+        records = [collection.records(standing.system)[name] for name in compared.datasets]
+        queries = sum(record.dataset.queries for record in records)
+        if all(record.cost_is_known for record in records):
+            spent = sum((record.seconds_per_query or 0.0) * record.dataset.queries for record in records)
+            seconds[standing.system] = (spent / queries, standing.mean.value)
+        cost = total(record.cost for record in records)
+        if not cost.unpriced:
+            dollars[standing.system] = (1000 * cost.dollars / queries, standing.mean.value)
+    figures: dict[str, Callable[[], Figure]] = {}
+    if seconds:
+        figures["cost-seconds"] = partial(charts.quality_cost, seconds, "seconds a query", compared.measure)
+    if any(spent for spent, _ in dollars.values()):
+        figures["cost-dollars"] = partial(charts.quality_cost, dollars, "dollars for 1,000 queries", compared.measure)
+    return figures
+
+
+def _pair_figures(
+    collection: Collection, before: str, after: str, whole: Comparison, resamples: int
+) -> dict[str, Callable[[], Figure]]:
+    """Return where gold documents move between two systems, and what each body system gains."""
+    pair = Collection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
+    compared = comparison(pair, whole.measure, before, ["body-system"], resamples, data=whole.datasets)
+    figures: dict[str, Callable[[], Figure]] = {}
+    bands = rank_bands(pair)
+    flows = sum(
+        (rank_flows(pair.records(before)[name], pair.records(after)[name], bands) for name in compared.datasets),
+        np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp),
+    )
+    if flows.sum():
+        labels = [f"ranks {low + 1}–{high}" for low, high in zip((0, *bands), bands, strict=False)]
+        figures["rank-shift"] = partial(charts.rank_shift, flows, [*labels, "not retrieved"], before, after)
+    rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN]
+    if rows:
+        rows.sort(key=lambda row: -row[1].difference)
+        title = f"Gain by body system, {whole.measure} × 100"
+        figures["body-systems"] = partial(charts.gains, rows, title, before, after)
+    return figures
+
+
+def rank_bands(collection: Collection) -> list[int]:
+    """Return where bands of ranks end; the last ends with the depth of the rankings."""
+    depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
+    return [*(end for end in BANDS if end < depth), depth]
+
+
+def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
+    """Count gold documents by their band in both rankings; the last band is of those that were not retrieved."""
+    flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
+    beyond = bands[-1] + 1
+    for query, facts in before.queries.items():
+        ranks = before.gold.get(query, {}), after.gold.get(query, {})
+        documents = {*ranks[0], *ranks[1]}
+        for document in documents:
+            start, end = (bisect_left(bands, each.get(document, beyond)) for each in ranks)
+            flows[start, end] += 1
+        flows[-1, -1] += max(0, facts.positives - len(documents))
+    return flows

@@ -1,0 +1,1 @@
+"""Build a benchmark of R2MED's kind: sources, steps, review, publication."""

@@ -1,0 +1,23 @@
+"""Example plans with their sources, written for this project: they run offline, with scripted answers."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from r2med.core.errors import unknown
+from r2med.data.importing import require_new
+from r2med.store.files import write_atomically
+
+EXAMPLES = ("forum", "exam", "cases")
+
+
+def write_example(name: str, folder: Path | str) -> Path:
+    """Write an example into a new folder and return its plan. Raises UserError if there is no such example."""
+    if name not in EXAMPLES:
+        raise unknown("example", name, EXAMPLES)
+    out = Path(folder)
+    require_new(out)
+    for file in sorted((files("r2med.construction") / "examples" / name).iterdir(), key=lambda file: file.name):
+        write_atomically(out / file.name, file.read_bytes())
+    return out / "plan.toml"

@@ -1,0 +1,1 @@
+"""Write what was built: dataset folder, datasheet, Croissant, hub card."""

@@ -1,0 +1,191 @@
+"""Croissant 1.1 with its RAI fields: what a dataset's files hold, where they come from, and what to mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
+from r2med.construction.publish.outcome import Outcome
+from r2med.construction.publish.sheet_parts import Sheet, Spans, Table
+from r2med.core.version import __version__
+
+VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+
+TEXT, WHOLE, NUMBER = "sc:Text", "sc:Integer", "sc:Float"
+
+Configs = Mapping[str, tuple[str, Mapping[str, str]]]
+CONFIGS: Configs = {
+    "query": (
+        "The queries, with what is known of each for analysis.",
+        dict.fromkeys(
+            ("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence"), TEXT
+        ),
+    ),
+    "corpus": ("The documents.", {"id": TEXT, "text": TEXT}),
+    "qrels": ("Which documents are relevant to which query.", {"q_id": TEXT, "p_id": TEXT, "score": WHOLE}),
+    "provenance": (
+        "Where each document comes from.",
+        {"id": TEXT, "page": TEXT, "start": WHOLE, "end": WHOLE}
+        | dict.fromkeys(("title", "url", "source", "licence"), TEXT),
+    ),
+    "candidates": (
+        "The label of every candidate that was judged, who decided, and who proposed it.",
+        dict.fromkeys(("q_id", "p_id", "label", "by", "judged"), TEXT)
+        | {"relevance": NUMBER, "support": NUMBER, "proposed": TEXT},
+    ),
+    "labels": (
+        "What every judge and every person said of a candidate, planted controls included.",
+        {"q_id": TEXT, "p_id": TEXT, "by": TEXT, "relevance": NUMBER, "support": NUMBER}
+        | dict.fromkeys(("verdict", "why", "control", "text"), TEXT),
+    ),
+    "rejected": (
+        "What was left out at which step, and why.",
+        dict.fromkeys(("step", "key", "reason", "note", "item"), TEXT),
+    ),
+}
+"""The files of rows: name -> what they hold, and their columns."""
+
+FILES = tuple(f"{name}.jsonl" for name in CONFIGS)
+
+FORMATS = {".jsonl": "application/jsonlines", ".html": "text/html", ".md": "text/markdown", ".toml": "application/toml"}
+
+CONTEXT: Mapping[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "description": {"@container": "@language"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+    **{
+        word: f"cr:{word}"
+        for word in (
+            *(
+                "arrayShape",
+                "citeAs",
+                "column",
+                "containedIn",
+                "equivalentProperty",
+                "extract",
+                "field",
+                "fileProperty",
+            ),
+            *("fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
+            *("parentField", "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+            *("separator", "source", "subField", "transform"),
+        )
+    },
+}
+
+
+def croissant(made: Outcome, sheet: Sheet, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:
+    """Return the metadata; `files` are name -> size in bytes and SHA-256."""
+    plan = made.plan
+    return {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": list(VERSIONS),
+        "name": plan.name,
+        "description": plan.description or plan.title or plan.name,
+        "url": plan.url or "https://example.org/not-published",
+        "license": plan.licence or NOT_STATED,
+        "creator": [{"@type": "sc:Person", "name": name} for name in plan.creators or (NOT_STATED,)],
+        "version": plan.version,
+        "datePublished": date,
+        "inLanguage": "en",
+        "keywords": ["medicine", "retrieval", "reasoning", "benchmark"],
+        "citeAs": f"{', '.join(plan.creators) or NOT_STATED}: {plan.title or plan.name}, {date[:4]}",
+        "isLiveDataset": False,
+        **_responsible(made, sheet),
+        **_provenance(made),
+        **contents(files),
+    }
+
+
+def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -> dict[str, Any]:
+    """Return the fields that tell which files there are, and which rows and columns they hold."""
+    return {
+        "distribution": [
+            {
+                **{"@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name},
+                **{"contentSize": f"{size} B", "sha256": digest},
+                "encodingFormat": FORMATS[name[name.rindex(".") :]],
+            }
+            for name, (size, digest) in files.items()
+        ],
+        "recordSet": list(_record_sets(configs)),
+    }
+
+
+def _responsible(made: Outcome, sheet: Sheet) -> dict[str, Any]:
+    """Return the fields of the RAI vocabulary."""
+    plan = made.plan
+    labelling, trust = (next(s for s in sheet.sections if s.title.startswith(t)) for t in ("Labels", "How far"))
+    analysis = [part for part in trust.parts if isinstance(part, str)]
+    for part in trust.parts:
+        if isinstance(part, Spans):
+            analysis += [
+                f"{name}: {value:.3f} ({low:.3f} to {high:.3f}; {note})" for name, value, low, high, note in part.rows
+            ]
+        elif isinstance(part, Table):
+            analysis += [f"{part.caption}: " + "; ".join(" ".join(map(str, row)) for row in part.rows)]
+    people = len({review.annotator for review in made.reviews})
+    return {
+        "rai:dataLimitations": [*plan.limits, *GENERAL_LIMITS],
+        "rai:dataBiases": list(plan.biases) or [GENERAL_LIMITS[0]],
+        "rai:personalSensitiveInformation": plan.sensitive or NOT_STATED,
+        "rai:dataUseCases": plan.uses or NOT_STATED,
+        "rai:dataSocialImpact": plan.impact or NOT_STATED,
+        "rai:hasSyntheticData": any(question.original for question in made.questions),
+        "rai:dataCollection": "; ".join(done.step for done in made.steps),
+        "rai:dataAnnotationProtocol": [part for part in labelling.parts if isinstance(part, str)],
+        "rai:dataAnnotationPlatform": "r2med build" + (" and r2med review" if people else ""),
+        "rai:dataAnnotationAnalysis": analysis,
+        "rai:annotationsPerItem": f"{len(made.judges)} LLM judges; {people} people, on a sample",
+        "rai:machineAnnotationTools": [f"{judge.model} (prompt {judge.digest})" for judge in made.judges],
+    }
+
+
+def _provenance(made: Outcome) -> dict[str, Any]:
+    """Return what it was made from, and by which activities of whom."""
+    models: dict[str, list[str]] = {}
+    for asked in made.asked:
+        models.setdefault(asked.step, []).append(asked.model)
+    return {
+        "prov:wasDerivedFrom": [
+            {"@type": "prov:Entity", "name": source or NOT_STATED, "license": licence or NOT_STATED}
+            for _, source, licence in sorted(made.sources)
+        ],
+        "prov:wasGeneratedBy": [
+            {
+                "@type": "prov:Activity",
+                "name": done.step,
+                "description": f"{done.kept} {done.stream} kept, {sum(done.rejected.values())} left out",
+                "prov:wasAssociatedWith": [
+                    {"@type": "prov:SoftwareAgent", "name": agent}
+                    for agent in (f"r2med {__version__}", *models.get(done.step, ()))
+                ],
+            }
+            for done in made.steps
+        ],
+    }
+
+
+def _record_sets(configs: Configs) -> Iterator[dict[str, Any]]:
+    for name, (description, columns) in configs.items():
+        fields = [
+            {
+                **{"@type": "cr:Field", "@id": f"{name}/{column}", "name": column, "dataType": kind},
+                "source": {"fileObject": {"@id": f"{name}.jsonl"}, "extract": {"column": column}},
+            }
+            for column, kind in columns.items()
+        ]
+        key = {"key": {"@id": f"{name}/id"}} if "id" in columns else {}
+        yield {"@type": "cr:RecordSet", "@id": name, "name": name, "description": description, **key, "field": fields}

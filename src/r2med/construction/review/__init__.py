@@ -1,0 +1,1 @@
+"""Human review: reviews, labels, the file of reviews, and what a reviewer sees next."""

@@ -1,0 +1,1 @@
+"""Readers of raw sources: exams, forums, case reports, pages, tables."""

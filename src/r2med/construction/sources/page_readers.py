@@ -1,0 +1,158 @@
+"""Pages from files that hold their text: JSON lines of Wikipedia and textbooks, articles in JATS XML, plain text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Container, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote
+from xml.etree.ElementTree import Element
+
+from pydantic import Field, field_validator
+
+from r2med.construction.items import Page, Rejected
+from r2med.construction.sources.safe_xml import xml_elements
+from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
+
+
+class ReadRows(SourceStep, kind="build"):
+    """Read pages from JSON lines with the fields text (or content, contents), id, title and url."""
+
+    writes = "pages"
+    endings = (".jsonl", ".ndjson")
+
+    name: str = "read-wikipedia"
+    site: str = Field("", description="what the address of a page without one begins with; its title follows")
+
+    @classmethod
+    def defaults(cls, name: str) -> Mapping[str, Any]:
+        """Return what is known of the sources that have a reader of their own."""
+        return _KNOWN_ROWS.get(name, {})
+
+    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+        """Yield a page for each line."""
+        for line, row in file.rows():
+            where = f"{file.where}:{line}"
+            if isinstance(row, SourceError):
+                yield unreadable(where, str(row))
+                continue
+            text = next((row[field] for field in _TEXTS if isinstance(row.get(field), str)), "")
+            if not text.strip():
+                yield unreadable(where, f"it has no text in one of {', '.join(_TEXTS)}")
+                continue
+            title = str(row.get("title") or "")
+            guessed = self.site + quote(title.replace(" ", "_")) if self.site and title else ""
+            yield Page(
+                id=self.prefix + str(row.get("id") or f"{PurePosixPath(file.name).stem}-{line}"),
+                text=text,
+                title=title,
+                url=str(row.get("url") or guessed),
+                source=where,
+                licence=self.licence,
+            )
+
+
+_TEXTS = ("text", "content", "contents")
+_KNOWN_ROWS: Mapping[str, Mapping[str, str]] = {
+    "read-wikipedia": {"site": "https://en.wikipedia.org/wiki/", "licence": "CC BY-SA 4.0"},
+}
+
+
+class ReadText(SourceStep, kind="build"):
+    """Read pages from text files, one a file."""
+
+    writes = "pages"
+    endings = (".txt", ".md", ".text")
+
+    name: str = "read-text"
+    encoding: str = Field("utf-8", description="the encoding of the files")
+
+    @field_validator("encoding")
+    @classmethod
+    def _known(cls, encoding: str) -> str:
+        try:
+            return codecs.lookup(encoding).name
+        except LookupError:
+            raise ValueError(f"{encoding} is no encoding: utf-8, windows-1252, gb18030, …") from None
+
+    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+        """Yield the page of a file."""
+        try:
+            text = file.read().decode("utf-8-sig" if self.encoding == "utf-8" else self.encoding)
+        except UnicodeDecodeError as error:
+            fault = f"byte {error.start + 1} is not {self.encoding}: read-text has the setting encoding"
+            raise SourceError(fault) from None
+        name = PurePosixPath(file.name)
+        facts = {"title": name.stem, "source": file.where, "licence": self.licence}
+        page = Page(id=f"{self.prefix}{name.with_suffix('')}", text=text, **facts)
+        yield page if text.strip() else Rejected.of(page, "no text")
+
+
+class ReadJats(SourceStep, kind="build"):
+    """Read pages from articles in JATS XML: title, abstract and body, without references, tables and formulas."""
+
+    writes = "pages"
+    endings = (".xml", ".nxml")
+
+    name: str = "read-jats"
+
+    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+        """Yield a page for each article."""
+        for line, article in xml_elements(file, "article"):
+            page = self.page(article, f"{file.where}:{line}", PurePosixPath(file.name).stem)
+            yield page if page.text else Rejected.of(page, "no text")
+
+    def page(self, article: Element, where: str, name: str) -> Page:
+        """Return the page of an article; `name` is its id if it has no other."""
+        ids = {each.get("pub-id-type", ""): words(each) for each in article.iterfind("./front//article-id")}
+        number, doi = (ids.get("pmc") or ids.get("pmcid", "")).removeprefix("PMC"), ids.get("doi", "")
+        pmc = f"PMC{number}" if number else ""
+        parts = [*article.iterfind("./front//abstract"), *article.iterfind("./body")]
+        return Page(
+            id=self.prefix + (pmc or ids.get("pmid") or doi or name),
+            text="\n\n".join(text for part in parts for text in paragraphs(part)),
+            title=words(article.find("./front//article-title")),
+            url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else f"https://doi.org/{doi}" if doi else "",
+            source=where,
+            licence=self.licence or _licence(article),
+        )
+
+
+_LEFT_OUT = {"table-wrap", "tex-math", "inline-formula", "disp-formula", "ref-list", "fn-group", "object-id"}
+_EMPTIED = re.compile(r"\s*[\[(][\s,;–-]*[\])]")
+"""Brackets that held only numbers of references."""
+
+
+def words(element: Element | None) -> str:
+    """Return the words of an element on one line, without references to the list of references."""
+    if element is None:
+        return ""
+    return _EMPTIED.sub("", " ".join("".join(_strings(element)).split()))
+
+
+def _strings(element: Element) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        if child.tag not in _LEFT_OUT and child.get("ref-type") != "bibr":
+            yield from _strings(child)
+        yield child.tail or ""
+
+
+def paragraphs(part: Element, tags: Container[str] = ("p", "title")) -> Iterator[str]:
+    """Yield the paragraphs of a part, headings among them, in their order."""
+    for child in part:
+        if child.tag in tags:
+            if text := words(child):
+                yield text
+        elif child.tag not in _LEFT_OUT:
+            yield from paragraphs(child, tags)
+
+
+def _licence(article: Element) -> str:
+    licence = article.find("./front//permissions/license")
+    if licence is None:
+        return ""
+    link = next((value for key, value in licence.attrib.items() if key.endswith("href")), "")
+    return link or words(licence)

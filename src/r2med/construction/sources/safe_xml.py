@@ -1,0 +1,102 @@
+"""Read the elements of an XML file one by one: in little memory, without entities of its own or other files."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from r2med.construction.sources.source_files import MAX_BYTES, SourceError, SourceFile
+
+BLOCK = 1 << 20
+LARGEST_TAG = 8 << 20
+"""Bytes. A post, which is a value in a tag, has 30,000 letters; an open tag is read anew with every block."""
+DEEPEST = 256
+"""Elements within elements: articles have some twenty."""
+
+
+def xml_elements(file: SourceFile, tag: str) -> Iterator[tuple[int, Element]]:
+    """Yield (line, element) for each element of a tag, with all that is in it; what stands around them is not kept.
+
+    Raises SourceError with line and column where the file is not well-formed, declares entities, nests too deep, or has
+    an element larger than memory should hold; the elements before are yielded first.
+    """
+    elements = _Elements(tag)
+    ended = False
+    while not ended:
+        block = file.stream.read(BLOCK)
+        ended = not block
+        fault = elements.feed(block)
+        yield from elements.finished
+        elements.finished.clear()
+        if fault:
+            raise SourceError(fault)
+
+
+class _Elements:
+    """Builds the elements of one tag, and drops all others."""
+
+    def __init__(self, tag: str) -> None:
+        self.finished: list[tuple[int, Element]] = []
+        self._tag = tag
+        self._builder: TreeBuilder | None = None
+        self._line, self._depth, self._outside, self._size, self._fed = 0, 0, 0, 0, 0
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
+        self._parser.EntityDeclHandler = self._declared
+        self._parser.SkippedEntityHandler = self._named
+
+    def feed(self, block: bytes) -> str:
+        """Take in some bytes, none at the end; return what is wrong with them, if anything is."""
+        try:
+            self._parser.Parse(block, not block)
+            self._fed += len(block)
+            if self._fed - self._parser.CurrentByteIndex > LARGEST_TAG:  # a value whose end does not come
+                raise SourceError(f"a tag is larger than {LARGEST_TAG >> 20} MB")
+        except expat.ExpatError as error:
+            cut = "" if block else ": the file ends in the middle"
+            return f"line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}{cut}"
+        except (SourceError, ValueError, LookupError) as error:
+            return f"line {self._parser.CurrentLineNumber}, column {self._parser.CurrentColumnNumber + 1}: {error}"
+        return ""
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise SourceError(f"more than {DEEPEST} elements within each other")
+        if self._builder is None and name == self._tag:
+            self._builder = TreeBuilder()
+            self._line, self._outside, self._size = self._parser.CurrentLineNumber, self._depth - 1, 0
+        if self._builder is not None:
+            self._builder.start(name, attributes)
+            self._grow(100 + sum(map(len, attributes.values())))
+
+    def _end(self, name: str) -> None:
+        self._depth -= 1
+        if self._builder is not None:
+            self._builder.end(name)
+            if self._depth == self._outside:
+                self.finished.append((self._line, self._builder.close()))
+                self._builder = None
+
+    def _text(self, text: str) -> None:
+        if self._builder is not None:
+            self._builder.data(text)
+            self._grow(len(text))
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > MAX_BYTES:
+            raise SourceError(f"the element of line {self._line} is larger than {MAX_BYTES >> 20} MB")
+
+    def _named(self, name: str, is_parameter: bool) -> None:
+        # A character by its name, as &nbsp;: those of HTML are known, the file that declares others is not read.
+        if not is_parameter:
+            self._text(html.unescape(f"&{name};"))
+
+    def _declared(self, name: str, *declaration: object) -> None:
+        raise SourceError(f"it declares the entity {name!r}: entities of a file's own are not read")

@@ -1,0 +1,210 @@
+"""The files of a source: one file, a folder, or an archive that is read without being unpacked. What cannot be read is
+told by its position, and the rest goes on."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, ClassVar
+
+from pydantic import Field
+
+from r2med.construction.items import NOT_READ, Item, Rejected
+from r2med.construction.step import Step, Streams, Work
+from r2med.core.errors import UserError
+from r2med.core.stages import argument
+from r2med.runtime.setup import Setup
+from r2med.store import Store, digest
+from r2med.store.files import sha256
+from r2med.text.unicode import to_unicode
+
+MAX_BYTES = 64 << 20
+"""Bytes of what is read whole, unpacked: a page, a line, an element. Books are smaller, bombs are larger."""
+
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
+"""What files raise when they are cut or damaged."""
+
+_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+
+class SourceError(Exception):
+    """A part of a source cannot be read; the text says where and why."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of a source, open for reading until the next one is asked for."""
+
+    name: str
+    """Its path inside the source, with slashes."""
+    where: str
+    """What messages and provenance call it: from the name of the source on, since it is published."""
+    stream: IO[bytes]
+
+    def read(self) -> bytes:
+        """Return all its bytes. Raises SourceError if they are more than a page can have."""
+        body = self.stream.read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            raise SourceError(f"larger than {MAX_BYTES >> 20} MB")
+        return body
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any] | SourceError]]:
+        """Yield (line number, JSON object, or what is wrong with the line) for each line that is not blank."""
+        number = 0
+        while line := self.stream.readline(MAX_BYTES + 1):
+            number += 1
+            if len(line) > MAX_BYTES:
+                while line and not line.endswith(b"\n"):
+                    line = self.stream.readline(MAX_BYTES)
+                yield number, SourceError(f"longer than {MAX_BYTES >> 20} MB")
+            elif line.strip():
+                yield number, _row(line.removeprefix(b"\xef\xbb\xbf"))
+
+
+def _row(line: bytes) -> dict[str, Any] | SourceError:
+    try:
+        row = json.loads(to_unicode(line.decode("utf-8")))
+    except UnicodeDecodeError as error:
+        return SourceError(f"not UTF-8 at byte {error.start + 1} of the line")
+    except (ValueError, RecursionError) as error:
+        at = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        cut = "" if line.endswith(b"\n") else ", the file ends in it"
+        return SourceError(f"no JSON{at}{cut}")
+    return row if isinstance(row, dict) else SourceError("no JSON object")
+
+
+class SourceStep(Step, kind="build"):
+    """A step that reads a source from disk, one file at a time."""
+
+    adds = True
+    endings: ClassVar[tuple[str, ...]]
+    """What the names of files inside folders and archives end in."""
+
+    path: str = argument("a file, a folder, or a zip or tar of files, beside the plan")
+    licence: str = Field("", description="the licence of the source, for the datasheet")
+    prefix: str = Field("", description="text put before every id, for sources whose ids would clash")
+
+    def items(self, file: SourceFile) -> Iterator[Item | Rejected]:
+        """Yield what one file holds. Raises SourceError where the rest of the file cannot be read."""
+        raise NotImplementedError
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        """Yield what all files hold; one that cannot be read does not stop the others."""
+        for file in source_files(streams.path(self.path), self.endings):
+            if isinstance(file, Rejected):
+                yield file
+                continue
+            try:
+                yield from self.items(file)
+            except (SourceError, *UNREADABLE) as fault:
+                yield unreadable(file.where, str(fault) or type(fault).__name__)
+
+    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+        """Return the settings and the hash of the source: what it is called has no part in what is read."""
+        source = fingerprint(streams.path(self.path), self.endings, setup.store)
+        return {**super().describe(streams, setup), "source": source}
+
+
+def unreadable(where: str, why: str) -> Rejected:
+    """Return a part of a source as left out."""
+    return Rejected(key=where, reason=NOT_READ, note=f"{where}: {why}", item={})
+
+
+def source_files(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejected]:
+    """Yield the files of a source in a fixed order. Raises UserError if an archive cannot be opened at all."""
+    if path.is_dir():
+        for each in _inside(path, endings):
+            inside = each.relative_to(path).as_posix()
+            yield from _plain(each, inside, f"{path.resolve().name}/{inside}")
+    elif path.name.lower().endswith(_TARS):
+        yield from _of_tar(path, endings)
+    elif path.suffix.lower() == ".zip":
+        yield from _of_zip(path, endings)
+    else:
+        yield from _plain(path, path.name, path.name)
+
+
+def _inside(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    return sorted(each for each in folder.rglob("*") if _wanted(each.name, endings) and each.is_file())
+
+
+def _wanted(name: str, endings: tuple[str, ...]) -> bool:
+    base, packed = name.lower(), next((end for end in _PACKED if name.lower().endswith(end)), "")
+    return not base.startswith(".") and base.removesuffix(packed).endswith(endings)
+
+
+def _plain(path: Path, name: str, where: str) -> Iterator[SourceFile | Rejected]:
+    try:
+        with closing(_PACKED.get(path.suffix.lower(), Path.open)(path, "rb")) as stream:
+            yield SourceFile(name, where, stream)
+    except OSError as error:
+        yield unreadable(where, error.strerror or str(error))
+
+
+def _of_zip(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejected]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except UNREADABLE as error:
+        raise UserError(f"{path} is no zip, or was cut: {error}") from None
+    with archive:
+        for member in archive.infolist():
+            if member.is_dir() or not _wanted(PurePosixPath(member.filename).name, endings):
+                continue
+            where = f"{path.name}/{member.filename}"
+            if _leads_outside(member.filename):
+                yield unreadable(where, "its path leads outside of the archive")
+                continue
+            try:
+                with archive.open(member) as stream:
+                    yield SourceFile(member.filename, where, stream)
+            except (*UNREADABLE, RuntimeError, NotImplementedError) as error:  # a password, or an odd way of packing
+                yield unreadable(where, str(error))
+
+
+def _of_tar(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejected]:
+    last = ""
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                last = member.name
+                if not member.isfile() or not _wanted(PurePosixPath(last).name, endings):
+                    continue
+                stream = archive.extractfile(member)
+                if _leads_outside(last) or stream is None:
+                    yield unreadable(f"{path.name}/{last}", "its path leads outside of the archive")
+                else:
+                    yield SourceFile(last, f"{path.name}/{last}", stream)
+    except UNREADABLE as error:
+        if not last:
+            raise UserError(f"{path} is no tar, or was cut: {error}") from None
+        yield unreadable(path.name, f"the archive is cut or damaged after {last}: {error}")
+
+
+def _leads_outside(name: str) -> bool:
+    path = PurePosixPath(name.replace("\\", "/"))
+    return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
+
+
+def fingerprint(path: Path, endings: tuple[str, ...], store: Store) -> str:
+    """Return a hash of a source's bytes; it is read again only if size, times or inode of a file changed."""
+    files = _inside(path, endings) if path.is_dir() else [path]
+    states = [(str(each.relative_to(path)), each.stat()) for each in files]
+    note = digest(
+        ["build source", str(path.resolve())]
+        + [[name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for name, s in states]
+    )
+    if known := store.recall(note):
+        return str(known["fingerprint"])
+    found = digest([[name, sha256(each)] for (name, _), each in zip(states, files, strict=True)])
+    store.remember(note, {"fingerprint": found})
+    return found

@@ -1,0 +1,191 @@
+"""Questions from StackExchange: the dump's `Posts.xml`, or the JSON of its API.
+
+A post goes on if an answer that was accepted, or has enough votes, links to a page outside of StackExchange.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from r2med.construction.items import Item, Question, Rejected
+from r2med.construction.sources.post_html import read_post
+from r2med.construction.sources.safe_xml import xml_elements
+from r2med.construction.sources.source_files import (
+    UNREADABLE,
+    SourceError,
+    SourceFile,
+    SourceStep,
+    source_files,
+    unreadable,
+)
+from r2med.construction.step import Streams, Work
+
+_OWN_SITES = (
+    "stackexchange.com stackoverflow.com superuser.com serverfault.com askubuntu.com mathoverflow.net stackapps.com "
+    "stack.imgur.com i.sstatic.net"
+).split()
+LICENCE = "CC BY-SA 4.0"
+
+
+@dataclass(frozen=True)
+class Post:
+    """A question or an answer, from either format."""
+
+    id: str
+    parent: str
+    """The question that it answers; empty for a question."""
+    accepted: str
+    """The answer that the one who asked accepted, if any."""
+    score: int
+    title: str
+    body: str
+    link: str
+    licence: str
+    where: str
+
+
+class ReadStackExchange(SourceStep, kind="build"):
+    """Read questions of StackExchange whose answer links to a page outside: Posts.xml of a dump, or the API's JSON."""
+
+    writes = "questions"
+    endings = ("posts.xml", ".json", ".jsonl")
+
+    name: str = "read-stackexchange"
+    votes: int = Field(5, ge=0, le=1_000_000, description="votes that an answer needs if it was not accepted")
+    score: int = Field(0, ge=-1000, le=1_000_000, description="votes that a question needs")
+    site: str = Field("", description="the site's address for links to its posts, as biology.stackexchange.com")
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        """Yield questions with their best answer. The source is read three times: only answers with links are held."""
+        source = streams.path(self.path)
+        accepted = {post.accepted for post in self._posts(source) if isinstance(post, Post)}
+        answered: set[str] = set()
+        best: dict[str, _Answer] = {}
+        for post in self._posts(source):
+            if isinstance(post, Post) and post.parent and (post.id in accepted or post.score >= self.votes):
+                answered.add(post.parent)
+                answer = _Answer((post.id in accepted, post.score), *read_post(post.body))
+                if answer.outside and (post.parent not in best or answer.rank > best[post.parent].rank):
+                    best[post.parent] = answer
+        for post in self._posts(source):
+            if isinstance(post, Rejected):
+                yield post
+            elif not post.parent:
+                yield self._question(post, best.get(post.id), post.id in answered)
+
+    def _question(self, post: Post, answer: _Answer | None, answered: bool) -> Question | Rejected:
+        text, _ = read_post(post.body)
+        question = Question(
+            id=self.prefix + post.id,
+            text=f"{html.unescape(post.title)}\n{text}".strip(),
+            answer=answer.text if answer else "",
+            links=answer.outside if answer else (),
+            source=post.link or (f"https://{self.site}/questions/{post.id}" if self.site else post.where),
+            licence=self.licence or post.licence,
+        )
+        if post.score < self.score:
+            return Rejected.of(question, "few votes", f"{post.score}")
+        if answer is None:
+            reason = "no link to a page outside" if answered else "no accepted or upvoted answer"
+            return Rejected.of(question, reason)
+        return question
+
+    def _posts(self, source: Path) -> Iterator[Post | Rejected]:
+        """Yield every post of the source, and what of it cannot be read."""
+        for file in source_files(source, self.endings):
+            if isinstance(file, Rejected):
+                yield file
+                continue
+            try:
+                yield from _of_dump(file) if ".xml" in file.name.lower() else _of_api(file)
+            except (SourceError, *UNREADABLE) as fault:
+                yield unreadable(file.where, str(fault) or type(fault).__name__)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    rank: tuple[bool, int]
+    """The accepted one first, then by votes; of equal ones the first."""
+    text: str
+    links: tuple[str, ...]
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The links that lead out of StackExchange."""
+        return tuple(link for link in self.links if not _is_own(link))
+
+
+def _is_own(link: str) -> bool:
+    try:
+        host = urlsplit(link).hostname or ""
+    except ValueError:
+        return True
+    return any(host == site or host.endswith(f".{site}") for site in _OWN_SITES)
+
+
+def _of_dump(file: SourceFile) -> Iterator[Post]:
+    for line, row in xml_elements(file, "row"):
+        if row.get("PostTypeId") in ("1", "2"):
+            yield Post(
+                id=row.get("Id", ""),
+                parent=row.get("ParentId", "") if row.get("PostTypeId") == "2" else "",
+                accepted=row.get("AcceptedAnswerId", ""),
+                score=_whole(row.get("Score")),
+                title=row.get("Title", ""),
+                body=row.get("Body", ""),
+                link="",
+                licence=row.get("ContentLicense", LICENCE),
+                where=f"{file.name}:{line}",
+            )
+
+
+def _of_api(file: SourceFile) -> Iterator[Post | Rejected]:
+    """Yield the posts of answers of the API: an object with `items`, or a line for each of several."""
+    if ".jsonl" in file.name.lower():
+        for line, row in file.rows():
+            if isinstance(row, SourceError):
+                yield unreadable(f"{file.where}:{line}", str(row))
+            else:
+                yield from _of_items(row, f"{file.name}:{line}")
+        return
+    try:
+        yield from _of_items(json.loads(file.read()), file.name)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"no JSON: {error}") from None
+
+
+def _of_items(body: Any, where: str) -> Iterator[Post]:
+    items = body.get("items", [body]) if isinstance(body, dict) else body
+    for item in items if isinstance(items, list) else ():
+        if not isinstance(item, dict) or not ("question_id" in item or "answer_id" in item):
+            continue
+        is_answer = "answer_id" in item
+        answers = [answer for answer in item.get("answers") or () if isinstance(answer, dict)]
+        accepted = next((answer.get("answer_id") for answer in answers if answer.get("is_accepted")), "")
+        yield Post(
+            id=str(item["answer_id"] if is_answer else item["question_id"]),
+            parent=str(item.get("question_id", "")) if is_answer else "",
+            accepted=str(item.get("accepted_answer_id") or accepted or ""),
+            score=_whole(item.get("score")),
+            title=str(item.get("title") or ""),
+            body=str(item.get("body") or ""),
+            link=str(item.get("link") or ""),
+            licence=str(item.get("content_license") or LICENCE),
+            where=where,
+        )
+        yield from _of_items([{"question_id": item.get("question_id"), **answer} for answer in answers], where)
+
+
+def _whole(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0

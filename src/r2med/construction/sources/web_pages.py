@@ -1,0 +1,85 @@
+"""Pages from saved web pages: their main text without menus, advertisements and comments. Nothing is fetched."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from r2med.construction.items import Page, Rejected
+from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
+from r2med.core.errors import MissingExtraError
+
+MOST_TAGS = 100_000
+"""Long articles have some ten thousand; what has more is a bomb or a dump, and takes minutes."""
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_DECLARED = re.compile(rb"""(?i)<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""")
+_SAVED_FROM = re.compile(r"<!-- saved from url=\(\d+\)(\S+) -->")
+_HEAD = 4096
+"""Bytes in which browsers note where a page was saved from, and pages declare their encoding."""
+_FEW = 100
+"""One broken byte in so many is a slip; more mean another encoding."""
+
+
+class ReadWeb(SourceStep, kind="build"):
+    """Read the main text of saved web pages: HTML files in a folder or an archive."""
+
+    writes = "pages"
+    endings = (".html", ".htm", ".xhtml")
+
+    name: str = "read-web"
+
+    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+        """Yield the page of a file."""
+        try:
+            import trafilatura
+        except ImportError:
+            raise MissingExtraError("read-web", "build") from None
+
+        html = decoded(file.read())
+        if html.count("<") > MOST_TAGS:
+            raise SourceError(f"more than {MOST_TAGS:,} tags")
+        tree = trafilatura.load_html(html)
+        if tree is None:
+            raise SourceError("no HTML")
+        addresses = [*tree.xpath("//link[@rel='canonical']/@href"), *tree.xpath("//meta[@property='og:url']/@content")]
+        addresses += _SAVED_FROM.findall(html[:_HEAD])
+        name = PurePosixPath(file.name)
+        page = Page(
+            id=f"{self.prefix}{name.with_suffix('')}",
+            title=" ".join((tree.findtext(".//title") or name.stem).split()),
+            text=trafilatura.extract(tree, include_comments=False) or "",
+            url=next((each for each in addresses if each.startswith("http")), _address(name)),
+            source=file.where,
+            licence=self.licence,
+        )
+        yield page if page.text else Rejected.of(page, "no text")
+
+
+def _address(name: PurePosixPath) -> str:
+    """Return the address of a file that was saved under its host and path, as wget -x does."""
+    return f"https://{name}" if len(name.parts) > 1 and "." in name.parts[0] else ""
+
+
+def decoded(body: bytes) -> str:
+    """Return HTML as text: by its mark, by what it declares, as UTF-8, or as what the web takes for all else.
+
+    A few broken bytes are replaced where an encoding is declared. Raises SourceError with the position if none fits.
+    """
+    for mark, encoding in _MARKS:
+        if body.startswith(mark):
+            return body.removeprefix(mark).decode(encoding, "replace")
+    if declared := _DECLARED.search(body, 0, _HEAD):
+        with contextlib.suppress(LookupError, UnicodeError):
+            text = body.decode(declared[1].decode(), "replace")
+            if text.count("\ufffd") * _FEW <= len(text):
+                return text
+    for encoding in ("utf-8", "windows-1252"):
+        try:
+            return body.decode(encoding)
+        except UnicodeDecodeError as error:
+            fault = error
+    raise SourceError(f"wrong encoding: byte {fault.start + 1} is neither UTF-8 nor windows-1252")

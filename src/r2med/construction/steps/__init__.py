@@ -1,0 +1,1 @@
+"""The steps between sources and labels: filters, corpus, candidates, judges."""

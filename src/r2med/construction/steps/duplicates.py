@@ -1,0 +1,147 @@
+"""Leave out chunks that repeat another: the same text, or one that shares most of its runs of words.
+
+MinHash proposes pairs, the texts themselves decide, and of each family the first chunk stays. Keys of bands lie on disk
+and are sorted one band at a time, texts are read again where they stand: memory is a few dozen bytes a chunk.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from array import array
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from r2med.construction.items import Chunk, Rejected
+from r2med.construction.step import Step, Streams, Work
+from r2med.construction.steps.minhash import PERMUTATIONS, Shingles, band_keys, jaccard, rows_per_band
+from r2med.engine.threads import map_threads
+
+BLOCK = 1024
+"""Chunks that are hashed together: their arrays stay in a core's cache."""
+
+Pairs = npt.NDArray[np.int64]
+"""A later row and an earlier one, side by side."""
+
+
+class DropDuplicates(Step, kind="build"):
+    """Leave out chunks that repeat another, exactly or nearly."""
+
+    reads = ("chunks",)
+    writes = "chunks"
+
+    name: str = "drop-duplicates"
+    threshold: float = Field(
+        0.8, ge=0.3, le=1, description="the share of common shingles from which on one is left out"
+    )
+    words: int = Field(3, ge=1, le=20, description="words of a shingle")
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Chunk | Rejected]:
+        """Yield the chunks that stay, with the pages that hold the same, and those left out with whom they repeat."""
+        with ExitStack() as files:
+            rows = _Rows(streams.files.get("chunks", ()), files)
+            repeated = self._repeated(rows)
+            pages: dict[int, list[str]] = {}
+            for row, (kept, _) in repeated.items():
+                copy = rows.fields(row)
+                pages.setdefault(kept, []).extend((copy["page"], copy.get("url", "")))
+            for row, chunk in enumerate(streams.chunks()):
+                if row in repeated:
+                    kept, likeness = repeated[row]
+                    reason = "near duplicate" if likeness else "exact duplicate"
+                    note = f"of {rows.fields(kept)['id']}" + (f", {likeness:.3f} of their shingles" if likeness else "")
+                    yield Rejected.of(chunk, reason, note)
+                else:
+                    copies = [page for page in pages.get(row, ()) if page not in ("", chunk.page, chunk.url)]
+                    yield chunk.model_copy(update={"copies": tuple(dict.fromkeys(copies))}) if copies else chunk
+
+    def _repeated(self, rows: _Rows) -> Mapping[int, tuple[int, float]]:
+        """Return the rows to leave out, with the row that stays for each and their likeness, 0 for the same text."""
+        repeated: dict[int, tuple[int, float]] = {}
+        for block in _blocks(self._pairs(rows)):
+            texts = {int(row): rows.fields(int(row))["text"] for row in np.unique(block)}
+            shingles = dict(zip(texts, Shingles.of(list(texts.values()), self.words).sets(), strict=True))
+            for row, earlier in block.tolist():
+                if row in repeated:
+                    continue
+                kept = earlier
+                if earlier in repeated:  # it went for another, which may be less like this one
+                    kept = repeated[earlier][0]
+                    if kept not in texts:
+                        texts[kept] = rows.fields(kept)["text"]
+                        [shingles[kept]] = Shingles.of([texts[kept]], self.words).sets()
+                if texts[row].split() == texts[kept].split():
+                    repeated[row] = kept, 0.0
+                elif (likeness := jaccard(shingles[row], shingles[kept])) >= self.threshold:
+                    repeated[row] = kept, likeness
+        return repeated
+
+    def _pairs(self, rows: _Rows) -> Pairs:
+        """Return pairs that share a band, in the order of the later row."""
+        per_band = rows_per_band(self.threshold)
+        bands = PERMUTATIONS // per_band
+        pairs = np.empty(0, dtype=np.int64)
+        with TemporaryDirectory() as scratch, ExitStack() as stack:
+            paths = [Path(scratch) / str(band) for band in range(bands)]
+            files = [stack.enter_context(path.open("wb")) for path in paths]
+            for keys in map_threads(lambda texts: band_keys(texts, self.words, per_band), rows.text_blocks()):
+                for file, band in zip(files, keys, strict=True):
+                    file.write(band.tobytes())
+            for file, path in zip(files, paths, strict=True):
+                file.close()
+                pairs = np.union1d(pairs, _sharing(np.fromfile(path, dtype=np.uint64)))
+        return np.column_stack((pairs >> 32, pairs & 0xFFFFFFFF))
+
+
+def _sharing(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return every row whose key came before, and in the lower half of the number the first row that has it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(keys)]
+    leaders = order[np.maximum.accumulate(np.where(first, np.arange(len(keys)), 0))]
+    return order[~first] << 32 | leaders[~first]
+
+
+def _blocks(pairs: Pairs) -> Iterator[Pairs]:
+    return (pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK))
+
+
+class _Rows:
+    """The lines of a stream by their number: where each begins is kept, what it says is read when it is asked for."""
+
+    def __init__(self, paths: tuple[Path, ...], files: ExitStack) -> None:
+        self._files = [files.enter_context(path.open("rb")) for path in paths]
+        self._paths = paths
+        self._starts: list[npt.NDArray[np.int64]] = []
+
+    def text_blocks(self) -> Iterator[list[str]]:
+        """Yield the texts in blocks, and note where each line begins."""
+        lines = self._lines()
+        while block := [json.loads(line)["text"] for line in itertools.islice(lines, BLOCK)]:
+            yield block
+
+    def _lines(self) -> Iterator[bytes]:
+        for path in self._paths:
+            sizes = array("q", [0])
+            with path.open("rb") as file:
+                for line in file:
+                    sizes.append(len(line))
+                    yield line
+            self._starts.append(np.cumsum(sizes)[:-1])
+
+    def fields(self, row: int) -> dict[str, Any]:
+        """Return the fields of one line."""
+        for file, starts in zip(self._files, self._starts, strict=True):
+            if row < len(starts):
+                file.seek(starts[row])
+                fields: dict[str, Any] = json.loads(file.readline())
+                return fields
+            row -= len(starts)
+        raise IndexError(row)

@@ -1,0 +1,156 @@
+"""Candidates for each question: what a committee of systems retrieves from several views, and what the source links."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from r2med.construction.items import Candidate, Chunk, Found, Question, Rejected
+from r2med.construction.sources.addresses import normalised
+from r2med.construction.step import Step, Streams, Work
+from r2med.construction.steps.pool_coverage import SOURCE, FirstPositives, contributions
+from r2med.core.errors import UserError
+from r2med.core.spec import split
+from r2med.core.stages import Words
+from r2med.data.corpus import Corpus
+from r2med.data.corpus_writer import write_corpus
+from r2med.data.dataset import Dataset, Qrels, Query
+from r2med.data.problems import Problems
+from r2med.data.source_rows import Document
+from r2med.runtime.setup import Setup
+from r2med.store import Store
+from r2med.system.system import System
+
+VIEWS = {"query": "text", "answer": "answer", "reasoning": "reasoning"}
+"""What a question is searched by, and the field that holds it."""
+
+Pool = dict[str, dict[str, list[tuple[str, str, int]]]]
+"""Question -> chunk -> who proposed it: member, view and rank."""
+
+
+class Mine(Step, kind="build"):
+    """Let a committee of systems propose chunks for each question, and pool them with those that the source links."""
+
+    reads = ("questions", "chunks")
+    writes = "candidates"
+
+    name: str = "mine"
+    committee: str = Field("bm25+medcpt+bge", description="the systems that search, joined by +")
+    views: Words = Field(tuple(VIEWS), description="what they search by: query, answer and reasoning, joined by :")
+    depth: int = Field(10, ge=1, le=10_000, description="chunks that a system proposes from each view")
+
+    @field_validator("views")
+    @classmethod
+    def _known(cls, views: tuple[str, ...]) -> tuple[str, ...]:
+        if not views or (unknown := [view for view in views if view not in VIEWS]):
+            raise ValueError(f"{':'.join(unknown) or 'nothing'} is no view: {', '.join(VIEWS)}")
+        return views
+
+    @field_validator("committee")
+    @classmethod
+    def _systems(cls, committee: str) -> str:
+        members(committee, Setup())  # what does not exist is told before the steps before it are paid for
+        return committee
+
+    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+        """Return the settings, with the systems by their full names."""
+        named = [member.name for member in members(self.committee, setup)]
+        return {**super().describe(streams, setup), "committee": named}
+
+    def run(self, streams: Streams, work: Work) -> Iterator[Candidate | Rejected]:
+        """Yield the candidates of each question, those that most proposed and ranked best first."""
+        questions = list(streams.questions())
+        pool: Pool = defaultdict(lambda: defaultdict(list))
+        for question, chunk, how in first_positives(questions, streams.chunks()):
+            pool[question][chunk].append((SOURCE, how, 1))
+        systems = members(self.committee, work.setup)
+        if work.rehearsal:
+            self._rehearse(questions, streams, len(systems), pool)
+        else:
+            corpus = chunk_corpus(streams, work.setup.store)
+            for system, view in itertools.product(systems, self.views):
+                self._search(system, view, questions, corpus, pool, work)
+        yield from (Rejected.of(question, "no candidates") for question in questions if question.id not in pool)
+        yield from _candidates(questions, pool)
+        work.facts["pool"] = {
+            kind: {name: asdict(each) for name, each in by_name.items()}
+            for kind, by_name in contributions(_candidates(questions, pool)).items()
+        }
+        work.facts["first positives"] = asdict(FirstPositives.of(_candidates(questions, pool)))
+
+    def _search(
+        self, system: System, view: str, questions: Sequence[Question], corpus: Corpus, pool: Pool, work: Work
+    ) -> None:
+        """Add what one system retrieves from one view; questions that have no such view are not searched."""
+        texts = {question.id: getattr(question, VIEWS[view]) for question in questions}
+        queries = tuple(Query(name, text) for name, text in texts.items() if text.strip())
+        if not queries:
+            return
+        dataset = Dataset("build", queries, corpus, Qrels({}))
+        outcome = system.run(dataset, work.setup.store, self.depth)
+        work.cost += outcome.cost
+        for question, chunks in zip(outcome.run.queries, outcome.run.id_lists(), strict=True):
+            for rank, chunk in enumerate(chunks, 1):
+                pool[question][chunk].append((system.name, view, rank))
+
+    def _rehearse(self, questions: Sequence[Question], streams: Streams, systems: int, pool: Pool) -> None:
+        """Fill the pool with as many chunks as there may be, whichever they are: nothing is loaded or searched."""
+        most = systems * len(self.views) * self.depth
+        chunks = [chunk.id for chunk in itertools.islice(streams.chunks(), most)]
+        for question in questions:
+            for chunk in chunks:
+                pool[question.id][chunk].append(("any", "query", 1))
+
+
+def members(committee: str, setup: Setup) -> list[System]:
+    """Return the systems of a committee. Raises UserError if one does not exist, comes twice, or there is none."""
+    systems = [System.parse(spec.strip(), setup) for spec in split(committee, "+", committee)]
+    if len({system.name for system in systems}) < len(systems):
+        raise UserError(f"mine: committee={committee} names a system twice")
+    return systems
+
+
+def first_positives(questions: Iterable[Question], chunks: Iterable[Chunk]) -> Iterator[tuple[str, str, str]]:
+    """Yield (question, chunk, "link" or "positive") for chunks of pages that the source of a question points to."""
+    linked, named = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for question in questions:
+        for link in filter(None, map(normalised, question.links)):
+            linked[link].add(question.id)
+        for positive in question.positives:
+            named[positive].add(question.id)
+    for chunk in chunks:
+        pages = (chunk.id, chunk.page, *chunk.copies)
+        by_link = {each for page in (chunk.url, *chunk.copies) for each in linked.get(normalised(page), ())}
+        by_name = {each for page in pages for each in named.get(page, ())}
+        for how, found in (("link", by_link), ("positive", by_name - by_link)):
+            for question_id in sorted(found):
+                yield question_id, chunk.id, how
+
+
+def chunk_corpus(streams: Streams, store: Store) -> Corpus:
+    """Return the chunks as a corpus of the store, where they are kept by what they say."""
+    path, *_ = streams.files.get("chunks") or [None]
+    if path is None:
+        raise UserError("mine needs chunks: read pages and cut them by chunk(tokens=128) in a step before")
+    documents = (Document(chunk.id, chunk.text, path, line) for line, chunk in enumerate(streams.chunks(), 1))
+    scratch = store.scratch()
+    written = write_corpus(documents, scratch, Problems())
+    artefact = store.add("corpus", written.fingerprint, scratch, {})
+    return Corpus.open(artefact.path, written.fingerprint)
+
+
+def _candidates(questions: Iterable[Question], pool: Pool) -> Iterator[Candidate]:
+    for question in questions:
+        proposed = pool.get(question.id, {})
+        for chunk in sorted(proposed, key=lambda chunk: (-len(proposed[chunk]), _best(proposed[chunk]), chunk)):
+            found = tuple(Found(member=member, view=view, rank=rank) for member, view, rank in proposed[chunk])
+            yield Candidate(question=question.id, chunk=chunk, found=found)
+
+
+def _best(found: Iterable[tuple[str, str, int]]) -> int:
+    return min(rank for _, _, rank in found)

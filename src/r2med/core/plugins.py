@@ -1,0 +1,102 @@
+"""Where cards and other data files are found: this package, installed plugins, and a folder of the user's own.
+
+A plugin is a package that names itself in the entry-point group `r2med.plugins`; its folders `datasets/`,
+`models/`, … are read like ours. `R2MED_PLUGINS` names such folders without a package.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib import metadata, resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from r2med.core.errors import UserError
+
+log = logging.getLogger("r2med")
+
+GROUP = "r2med.plugins"
+
+BUILT_IN = {
+    "datasets": "data/cards",
+    "methods": "expand/methods",
+    "models": "encoders/cards",
+    "llms": "llm/cards",
+    "prompts": "prompts/texts",
+    "rerankers": "crossencoders/cards",
+    "suites": "system/suite_files",
+    "systems": "system/preset_files",
+}
+"""Where each kind of file lies inside this package."""
+
+
+def folders(kind: str) -> Iterator[Traversable]:
+    """Yield every folder that may hold files of a kind: ours, then those of installed plugins, then the user's."""
+    yield resources.files("r2med").joinpath(BUILT_IN[kind])
+    for package in _installed():
+        yield package.joinpath(kind)
+    yield from _own_folders(kind)
+
+
+def _own_folders(kind: str) -> Iterator[Path]:
+    for folder in filter(None, os.environ.get("R2MED_PLUGINS", "").split(os.pathsep)):
+        try:
+            yield Path(folder).expanduser() / kind
+        except RuntimeError:
+            raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of nobody") from None
+
+
+@cache
+def _installed() -> tuple[Traversable, ...]:
+    """Return the folders of installed plugins, looked for once: that reads a file of every package there is.
+
+    A package that cannot be imported is named in a warning and left out: no other command depends on it.
+    """
+    found = []
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            found.append(resources.files(entry.value))
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            log.warning("the plugin %s = %s is left out: importing it failed with %s", entry.name, entry.value, reason)
+    return tuple(found)
+
+
+def files(kind: str, suffix: str) -> dict[str, Traversable]:
+    """Return name (without suffix) -> file for a kind.
+
+    A folder of the user's own may replace a file, with a notice; an installed plugin may not.
+    """
+    found: dict[str, Traversable] = {}
+    own = [str(folder) for folder in _own_folders(kind)]
+    for folder in folders(kind):
+        if not folder.is_dir():
+            continue
+        for file in folder.iterdir():
+            name = file.name.removesuffix(suffix)
+            if not file.name.endswith(suffix):
+                continue
+            if name in found and str(folder) not in own:
+                _warn(f"{file} is left out: there is a {kind}/{file.name} already, and a plugin cannot replace it")
+                continue
+            if name in found:
+                _warn(f"{file} of R2MED_PLUGINS replaces the {kind}/{file.name} that is built in or installed")
+            found[name] = file
+    return found
+
+
+def leave_out(file: Traversable, kind: str, error: UserError) -> None:
+    """Report a card of an installed plugin that cannot be used. Raises the error if the card is ours or the user's."""
+    folders_to_mend = [next(folders(kind)), *_own_folders(kind)]
+    if any(str(file).startswith(f"{folder}{os.sep}") for folder in folders_to_mend):
+        raise error
+    _warn(f"{error}: this card of an installed plugin is left out")
+
+
+@cache
+def _warn(message: str) -> None:
+    """Write a warning, once in a process."""
+    log.warning("%s", message)

@@ -1,0 +1,454 @@
+"""Stages: what a system is made of. A stage is declared once, as a frozen value.
+
+From the declaration follow the way it is typed, its canonical name, what goes into keys and records, its help, and the
+error for a setting that does not exist. A new stage is one class, named in TABLE or in the entry-point group
+`r2med.stages`; one that differs from another in data only is a card.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, metadata
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic.fields import FieldInfo
+
+from r2med.core import plugins
+from r2med.core.errors import UserError, nearest, unknown
+from r2med.core.foreign_code import foreign_code
+from r2med.core.spec import Call, parse_stage
+
+log = logging.getLogger("r2med")
+
+Kind = Literal["expand", "retrieve", "rerank", "build"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+GROUP = "r2med.stages"
+
+TABLE: Mapping[Kind, Mapping[str, str]] = {
+    "expand": {
+        "rm3": "r2med.expand.feedback:RM3",
+        "rocchio": "r2med.expand.feedback:Rocchio",
+        "search-r1": "r2med.agents.search_r1:SearchR1",
+        "search-o1": "r2med.agents.search_o1:SearchO1",
+    },
+    "retrieve": {"bm25": "r2med.retrieve.bm25.searcher:BM25", "fuse": "r2med.retrieve.fusion:Fusion"},
+    "rerank": {
+        "listwise": "r2med.rerank.judge_methods:Listwise",
+        "groupwise": "r2med.rerank.judge_methods:Groupwise",
+        "pointwise": "r2med.rerank.judge_methods:Pointwise",
+    },
+    "build": {
+        "read-stackexchange": "r2med.construction.sources.stackexchange:ReadStackExchange",
+        "read-exam": "r2med.construction.sources.exam_questions:ReadExam",
+        "read-cases": "r2med.construction.sources.case_reports:ReadCases",
+        "read-case-pages": "r2med.construction.sources.case_reports:ReadCasePages",
+        "read-table": "r2med.construction.sources.question_table:ReadTable",
+        "label-kind": "r2med.construction.steps.question_labels:LabelKind",
+        "check-rules": "r2med.construction.steps.question_labels:CheckRules",
+        "drop-easy": "r2med.construction.steps.easy_questions:DropEasy",
+        "open-question": "r2med.construction.steps.rewriting:OpenQuestion",
+        "label-body-system": "r2med.construction.steps.question_labels:LabelBodySystem",
+        "hide-diagnosis": "r2med.construction.steps.rewriting:HideDiagnosis",
+        "check-leaks": "r2med.construction.steps.leaks:CheckLeaks",
+        "reason": "r2med.construction.steps.rewriting:Reason",
+        "read-web": "r2med.construction.sources.web_pages:ReadWeb",
+        "read-wikipedia": "r2med.construction.sources.page_readers:ReadRows",
+        "read-textbook": "r2med.construction.sources.page_readers:ReadRows",
+        "read-jats": "r2med.construction.sources.page_readers:ReadJats",
+        "read-text": "r2med.construction.sources.page_readers:ReadText",
+        "chunk": "r2med.construction.steps.chunking:ChunkPages",
+        "drop-duplicates": "r2med.construction.steps.duplicates:DropDuplicates",
+        "mine": "r2med.construction.steps.mining:Mine",
+        "plant-controls": "r2med.construction.steps.controls:PlantControls",
+        "judge": "r2med.construction.steps.judging:Judge",
+    },
+}
+"""Stages that need code: name -> "module:Class", imported when it is first used."""
+
+CARDS: Mapping[Kind, tuple[str, str]] = {
+    "expand": ("methods", "r2med.expand.generate:Generated"),
+    "retrieve": ("models", "r2med.retrieve.dense.dense_retriever:Dense"),
+    "rerank": ("rerankers", "r2med.rerank.cross:CrossEncoder"),
+}
+"""Stages that are cards: the folder of the cards, and the class they are settings of."""
+
+PREFIXES: Mapping[Kind, Mapping[str, str]] = {
+    "expand": {},
+    "retrieve": {
+        **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
+        "run:": "r2med.retrieve.candidates:Candidates",
+        "mteb:": "r2med.bridges.mteb_models:MtebModel",
+        "pyterrier:": "r2med.bridges.pipelines:Pipeline",
+    },
+    "rerank": {
+        **dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),
+        "mteb:": "r2med.bridges.mteb_models:MtebCrossEncoder",
+        "pyterrier:": "r2med.bridges.pipelines:PipelineReranker",
+    },
+    "build": {},
+}
+"""Stages without a card: of the hub, of a folder, a user's Python object, a run file, a model of MTEB, a pipeline."""
+
+
+class Stage(BaseModel):
+    """A stage of a system with its settings. Subclasses declare fields; `name` is the word that one types."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+
+    kind: ClassVar[Kind]
+    needs: ClassVar[str] = ""
+    """"llm" where the first argument is the name of an LLM."""
+
+    name: str
+
+    def __init_subclass__(cls, kind: Kind | None = None, needs: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if kind is not None:
+            cls.kind, cls.needs = kind, needs
+
+    def __init__(self, **values: Any) -> None:
+        name = values.get("name") or type(self).model_fields["name"].default
+        try:
+            super().__init__(**{**self.defaults(str(name)), **values})
+        except ValidationError as error:
+            raise UserError(_explained(type(self), str(name), error)) from None
+
+    @classmethod
+    def defaults(cls, name: str) -> Mapping[str, Any]:
+        """Return the defaults of one name where they differ from the declared ones, as a card may have it."""
+        return {}
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return what the stage of a name does, in one sentence."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
+    def parse(cls, call: Call) -> Self:
+        """Return the stage of a call. Raises UserError if a setting does not exist or has no such value."""
+        values: dict[str, Any] = {"name": call.name}
+        argument, depth = _field_at(cls, "argument"), _field_at(cls, "depth")
+        if len(call.arguments) > (argument is not None):
+            extra = call.arguments[-1]
+            raise UserError(f"{call.name} does not know what {extra!r} is: settings are written KEY=VALUE")
+        if argument and call.arguments:
+            values[argument] = call.arguments[0]
+        if call.depth is not None:
+            if depth is None:
+                raise UserError(
+                    f"{call}: only rerankers have a depth, and stand after a retriever: bm25 → bge-reranker@100"
+                )
+            values[depth] = call.depth
+        typed = settings_of(cls)
+        for key, value in call.settings:
+            if key not in typed:
+                raise UserError(
+                    f"{call.name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
+                )
+            if key in values:
+                raise UserError(f"{call}: {key} is given twice")
+            values[key] = value
+        return cls(**values)
+
+    def __str__(self) -> str:
+        argument, depth = _field_at(type(self), "argument"), _field_at(type(self), "depth")
+        arguments = (printed(getattr(self, argument)),) if argument and getattr(self, argument) else ()
+        return str(Call(self.name, arguments, self.changed, getattr(self, depth) if depth else None))
+
+    @property
+    def changed(self) -> tuple[tuple[str, str], ...]:
+        """The settings that are not at their defaults, as one types them."""
+        defaults = self.defaults(self.name)
+        plain = {
+            key: defaults.get(key, field.get_default(call_default_factory=True))
+            for key, field in settings_of(type(self)).items()
+        }
+        return tuple(
+            (key, printed(getattr(self, key))) for key, default in plain.items() if getattr(self, key) != default
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Return every declared value, fit for JSON, and a digest of code that is not ours; it goes into keys."""
+        return {"stage": self.name, **self.model_dump(mode="json", exclude={"name"}), **foreign_code(type(self))}
+
+    def feeding(self, retriever: Stage) -> Stage:
+        """Return the expansion as it works before a retriever; feedback learns from what it feeds."""
+        return self
+
+    def open(self, setup: Any) -> Any:
+        """Return the expander, retriever or reranker that these settings declare; nothing is asked or loaded yet."""
+        raise NotImplementedError(f"{type(self).__name__} has no open()")
+
+
+StageType = TypeVar("StageType", bound=Stage)
+
+
+@dataclass(frozen=True)
+class Opened(Generic[StageType]):
+    """What the settings of a stage were opened as; it bears their name."""
+
+    stage: StageType
+
+    @property
+    def name(self) -> str:
+        """What one types to get it."""
+        return str(self.stage)
+
+
+def argument(description: str, **more: Any) -> Any:
+    """Declare the value that stands first and without a key, as the LLM of hyde(o3-mini)."""
+    return Field(description=description, json_schema_extra={"at": "argument"}, **more)
+
+
+def depth_field(default: int = 100) -> Any:
+    """Declare the depth of a reranker, typed as NAME@DEPTH."""
+    return Field(default, ge=1, le=1_000_000, description="candidates it looks at", json_schema_extra={"at": "depth"})
+
+
+def derived(default: Any = None, **more: Any) -> Any:
+    """Declare a value that is not typed: it follows from the setup, and is left out of the name."""
+    return Field(default, json_schema_extra={"at": "derived"}, **more)
+
+
+def _at(field: FieldInfo) -> str:
+    extra = field.json_schema_extra
+    return str(extra.get("at", "")) if isinstance(extra, dict) else ""
+
+
+def _field_at(stage: type[Stage], at: str) -> str | None:
+    return next((name for name, field in stage.model_fields.items() if _at(field) == at), None)
+
+
+def settings_of(stage: type[Stage]) -> dict[str, FieldInfo]:
+    """Return the fields that are typed as KEY=VALUE."""
+    return {name: field for name, field in stage.model_fields.items() if name != "name" and not _at(field)}
+
+
+def printed(value: Any) -> str:
+    """Return a value as one types it: one number format for all stages."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, tuple):
+        return ("+" if value and isinstance(value[0], Stage) else ":").join(map(printed, value))
+    return str(value)
+
+
+# Types of fields that are typed in a way of their own.
+def _parts(value: Any) -> Any:
+    return tuple(value.split(":")) if isinstance(value, str) else value
+
+
+Numbers = Annotated[tuple[Annotated[float, Field(ge=0, le=1e9)], ...], BeforeValidator(_parts)]
+"""Numbers joined by colons, as in weights=3:1."""
+Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
+"""Words joined by colons."""
+
+
+def _retriever(value: Any) -> Any:
+    return retriever(value) if isinstance(value, str) else value
+
+
+def _retrievers(value: Any) -> Any:
+    return tuple(stage(call, "retrieve") for call in parse_stage(value)) if isinstance(value, str) else value
+
+
+Retrieving = Annotated[Stage, BeforeValidator(_retriever), PlainSerializer(lambda value: value.settings())]
+"""A retriever as a setting, as in by=bm25(scorer=lucene)."""
+Fused = Annotated[
+    tuple[Stage, ...],
+    BeforeValidator(_retrievers),
+    PlainSerializer(lambda values: [value.settings() for value in values]),
+]
+"""Retrievers joined by plus signs."""
+
+
+def retriever(text: str) -> Stage:
+    """Return the retriever that a text names; several joined by plus signs are fused."""
+    calls = parse_stage(text)
+    if len(calls) == 1:
+        return stage(calls[0], "retrieve")
+    return stage_class("fuse", "retrieve")(name="fuse", parts=text)
+
+
+def stage(call: Call, kind: Kind) -> Stage:
+    """Return the stage of a call."""
+    return stage_class(call.name, kind).parse(call)
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return the kind of a name, or None for one that is not known or whose position decides, as hf:ORG/NAME."""
+    base = name.partition(":")[0]
+    for kind in KINDS:
+        if name in TABLE[kind] or base in _cards(kind):
+            return kind
+    return _plugged()[name].kind if name in _plugged() else None
+
+
+def stage_class(name: str, kind: Kind) -> type[Stage]:
+    """Return the class that declares a name. Raises UserError if there is none of this kind."""
+    for prefix, path in PREFIXES[kind].items():
+        if name.startswith(prefix):
+            return _loaded(path)
+    if name in TABLE[kind]:
+        return _loaded(TABLE[kind][name])
+    if name.partition(":")[0] in _cards(kind):
+        return _loaded(CARDS[kind][1])
+    if name in _plugged() and _plugged()[name].kind == kind:
+        return _plugged()[name]
+    raise unknown(NOUNS[kind], name, names(kind), _MORE.get(kind, ""))
+
+
+NOUNS: Mapping[Kind, str] = {
+    "expand": "expansion",
+    "retrieve": "retriever",
+    "rerank": "reranker",
+    "build": "step of a build",
+}
+_MORE: Mapping[Kind, str] = {
+    "retrieve": "bm25, one of r2med models list, hf:ORG/NAME or path:DIR",
+}
+
+
+def names(kind: Kind) -> list[str]:
+    """Return the names of all stages of a kind."""
+    plugged = [name for name, found in _plugged().items() if found.kind == kind]
+    return [*TABLE[kind], *sorted(_cards(kind)), *plugged]
+
+
+def _cards(kind: Kind) -> Collection[str]:
+    """Return the names of the cards of a kind; steps of a build have none."""
+    return plugins.files(CARDS[kind][0], ".toml") if kind in CARDS else ()
+
+
+@cache
+def _loaded(path: str) -> type[Stage]:
+    module, _, name = path.partition(":")
+    loaded: type[Stage] = getattr(import_module(module), name)
+    return loaded
+
+
+@cache
+def _plugged() -> Mapping[str, type[Stage]]:
+    """Return the stages of installed plugins by name; one that cannot be used is named in a warning and left out."""
+    found: dict[str, type[Stage]] = {}
+    for entry in metadata.entry_points(group=GROUP):
+        if fault := _fault(entry, found):
+            log.warning("the plugin %s = %s is left out: %s", entry.name, entry.value, " ".join(fault.split()))
+        else:
+            found[entry.name] = entry.load()
+    return found
+
+
+def _fault(entry: metadata.EntryPoint, found: Collection[str]) -> str:
+    """Return why an entry point adds no stage; nothing if it does."""
+    if entry.name in found or any(entry.name in TABLE[kind] or entry.name in _cards(kind) for kind in KINDS):
+        return f"there is a stage {entry.name} already, and a plugin cannot replace it; give it another name"
+    try:
+        loaded = entry.load()
+    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+        return f"importing it failed with {type(error).__name__}: {error}"
+    if not (isinstance(loaded, type) and issubclass(loaded, Stage) and getattr(loaded, "kind", None) in KINDS):
+        return "a stage is a subclass of r2med.core.stages.Stage with a kind"
+    return ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What help and docs say of one setting."""
+
+    name: str
+    default: str
+    values: str
+    """What may be typed: a choice of words, or a type with its bounds."""
+    meaning: str
+    at: str = ""
+    """Where it is typed: "argument" stands first and without its name, "depth" after an @, all others as KEY=VALUE."""
+    required: bool = False
+
+
+def help_of(name: str, kind: Kind) -> Iterator[Setting]:
+    """Yield the settings of a stage, its argument first, from the declaration alone."""
+    declared = stage_class(name, kind)
+    defaults = declared.defaults(name)
+    for key, field in declared.model_fields.items():
+        if key != "name" and _at(field) != "derived":
+            required = field.is_required() and key not in defaults
+            default = None if required else defaults.get(key, field.get_default(call_default_factory=True))
+            values = "the name of an LLM" if declared.needs == "llm" and _at(field) == "argument" else _values(field)
+            shown = "" if default is None else printed(default)
+            yield Setting(key, shown, values, field.description or "", _at(field), required)
+
+
+def _values(field: FieldInfo) -> str:
+    annotation = _bare(field.annotation)
+    if get_origin(annotation) is Literal:
+        return " or ".join(str(choice) for choice in get_args(annotation) if choice != "")
+    if get_origin(annotation) is tuple:
+        return _JOINED[_bare(get_args(annotation)[0])]
+    word = _WORDS.get(annotation, "text")
+    low = next((getattr(rule, "ge", None) for rule in field.metadata if hasattr(rule, "ge")), None)
+    high = next((getattr(rule, "le", None) for rule in field.metadata if hasattr(rule, "le")), None)
+    bounds = f" from {printed(low)} to {printed(high)}" if low is not None and high is not None else ""
+    return word + (bounds or (f" from {printed(low)}" if low is not None else ""))
+
+
+_WORDS: Mapping[Any, str] = {int: "whole number", float: "number", bool: "yes or no", Stage: "a retriever"}
+_JOINED: Mapping[Any, str] = {
+    float: "numbers joined by :",
+    str: "words joined by :",
+    Stage: "retrievers joined by +",
+}
+
+
+def _explained(stage: type[Stage], name: str, error: ValidationError) -> str:
+    """Return one line for the first fault of a stage's settings."""
+    first = error.errors()[0]
+    key, value, context = str(first["loc"][0]) if first["loc"] else "", first.get("input"), first.get("ctx", {})
+    field = stage.model_fields.get(key)
+    if first["type"] == "missing" and field is not None and _at(field) == "argument":
+        if stage.needs == "llm":
+            return f"{name} needs the name of an LLM, such as {name}(o3-mini), or --llm NAME"
+        return f"{name} needs {field.description}, as in {name}(…)"
+    if first["type"] == "missing":
+        return f"{name} needs {key}: {field.description if field else ''}"
+    if first["type"] == "extra_forbidden":
+        typed = settings_of(stage)
+        return f"{name} has no setting {key!r}{nearest(key, typed)}: {', '.join(typed) or 'it has none'}"
+    if first["type"] == "literal_error" and field is not None:
+        choices = [str(choice) for choice in get_args(_bare(field.annotation))]
+        return f"{name}: {key}={value}{nearest(str(value), choices)}: {' or '.join(choices)}"
+    if first["type"] in _NOT_A:
+        return f"{name}: {key}={str(value)[:80]} is not {_NOT_A[first['type']]}"
+    for rule, words in (("ge", "{} or more"), ("gt", "more than {}"), ("le", "{} or less"), ("lt", "less than {}")):
+        if rule in context:
+            return f"{name}: {key} must be {words.format(printed(context[rule]))}, not {printed(value)}"
+    message = first["msg"].removeprefix("Value error, ")
+    return message if message.startswith(name) else f"{name}: {key + ': ' if key else ''}{message}"
+
+
+def _bare(annotation: Any) -> Any:
+    """Return a type without what is annotated to it, and without None as its alternative."""
+    while True:
+        arguments = get_args(annotation)
+        if get_origin(annotation) is Annotated:
+            annotation = arguments[0]
+        elif type(None) in arguments:
+            annotation = next(argument for argument in arguments if argument is not type(None))
+        else:
+            return annotation
+
+
+_NOT_A = {
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "bool_parsing": "yes or no",
+}

@@ -1,0 +1,1 @@
+"""Evaluate systems on datasets: one system, many systems, plans, and why a query scored as it did."""

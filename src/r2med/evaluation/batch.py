@@ -1,0 +1,157 @@
+"""Many systems on many datasets: work they share is done once, and one that cannot run does not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from r2med.core.errors import UserError, refuse_table
+from r2med.data import Dataset, load, names
+from r2med.encoders.custom import spec_of
+from r2med.engine.notebook import notebook_progress
+from r2med.evaluation.evaluation import DEPTH, evaluated
+from r2med.evaluation.results import Cell, Results
+from r2med.expand.expansion import Expansion
+from r2med.runtime.setup import Setup
+from r2med.system import System
+from r2med.system.composing import cross_product
+from r2med.system.suites import suite as read_suite
+
+
+def run(
+    systems: object | Sequence[object] = (),
+    data: str | Path | Dataset | Sequence[str | Path | Dataset] = (),
+    *,
+    out: Path | str | None = "results",
+    k: int = DEPTH,
+    fresh: bool = False,
+    expand: Sequence[str] = (),
+    rerank: Sequence[object] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+    suite: str = "",
+    setup: Setup | None = None,
+    **settings: Any,
+) -> Results:
+    """Evaluate systems on datasets, a record each; without `data` on those of the suite, or on the demo.
+
+    A system is a spec, a `System`, or a model: an object with `encode`, or with `encode_queries` and `encode_corpus`;
+    one with `predict` may be among `rerank`. `expand`, `rerank` and `llms` make the cross product with `systems`;
+    `settings` are fields of `Setup`.
+    """
+    refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
+    plan = plan_run(
+        systems if isinstance(systems, list | tuple) else [systems],
+        [data] if isinstance(data, str | Path | Dataset) else data,
+        expand=expand,
+        rerank=rerank,
+        llms=llms,
+        samples=samples,
+        suite=suite,
+        setup=setup or Setup(**settings),
+    )
+    with plan.setup.network(), notebook_progress() as announce:
+        return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The systems and the datasets of a run, before anything is asked, loaded or searched."""
+
+    systems: tuple[System, ...]
+    data: tuple[str | Dataset, ...]
+    setup: Setup
+    _expansions: dict[tuple[str, str], Expansion] = field(default_factory=dict, compare=False, repr=False)
+    """What was expanded so far: systems that share an expansion ask once, however many retrievers search the texts."""
+
+    def evaluate(
+        self, out: Path | None, k: int = DEPTH, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
+    ) -> Results:
+        """Evaluate every system on every dataset; an error of the user's making is told in its cell."""
+        datasets = [_attempt(self._load, source) for source in self.data]
+        loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
+        # What would stop a system late, after many calls were paid for, is to stop it now.
+        faults = [_attempt(system.check, loaded) for system in self.systems]
+        rows = []
+        for system, fault in zip(self.systems, faults, strict=True):  # not datasets first: a model is then loaded once
+            row = []
+            for name, dataset in zip(self.dataset_names, datasets, strict=True):
+                error = fault if isinstance(fault, UserError) else dataset
+                if isinstance(error, UserError) or not isinstance(dataset, Dataset):
+                    row.append(Cell(system.name, name, error=str(error)))
+                    continue
+                announce(f"{dataset.name} · {system.name}")
+                cell = _attempt(self._cell, system, dataset, out, k, fresh)
+                row.append(cell if isinstance(cell, Cell) else Cell(system.name, name, error=str(cell)))
+            rows.append(tuple(row))
+        return Results(tuple(rows))
+
+    @property
+    def dataset_names(self) -> list[str]:
+        """The name of each dataset; a folder's is its path until it is loaded."""
+        return [source if isinstance(source, str) else source.name for source in self.data]
+
+    def datasets(self) -> list[Dataset]:
+        """Return the datasets, loaded."""
+        return [self._load(source) for source in self.data]
+
+    def _load(self, source: str | Dataset) -> Dataset:
+        return load(source, self.setup.store) if isinstance(source, str) else source
+
+    def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, fresh: bool) -> Cell:
+        store = self.setup.store.fresh() if fresh else self.setup.store
+        shared = (system.expansion_name, dataset.fingerprint)
+        if shared not in self._expansions:
+            self._expansions[shared] = system.expand(dataset, store)
+        record, reused = evaluated(system, dataset, out, k, store, fresh, self._expansions[shared])
+        return Cell(system.name, dataset.name, record, reused)
+
+
+def plan_run(
+    systems: Sequence[object],
+    data: Sequence[str | Path | Dataset],
+    *,
+    expand: Sequence[str] = (),
+    rerank: Sequence[object] = (),
+    llms: Sequence[str] = (),
+    samples: int = 1,
+    suite: str = "",
+    setup: Setup,
+) -> Plan:
+    """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
+    specs = [_spec(system) for system in systems if not isinstance(system, System)]
+    rerankers = [_spec(reranker) for reranker in rerank]
+    made = [system for system in systems if isinstance(system, System)]
+    if suite:
+        chosen = read_suite(suite)
+        specs += chosen.specs
+        data = data or chosen.data
+        llms = llms or ([chosen.llm] if chosen.llm else [])
+        setup = replace(setup, recorded=setup.recorded or chosen.recorded)
+    if setup.candidates is not None:
+        specs, rerankers = [*specs, *rerankers], []
+    calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms, samples=samples)
+    parsed = {system.name: system for system in [*made, *(System.parse(each, setup) for each in calls)]}
+    if not parsed:
+        if setup.candidates is not None:
+            raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
+        raise UserError("no system to run: name one, such as bm25, or a suite")
+    sources: list[str | Dataset] = []
+    for source in data or ["demo"]:
+        meant = [source] if isinstance(source, Dataset) else names(source)
+        sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
+    return Plan(tuple(parsed.values()), tuple(sources), setup)
+
+
+def _spec(stage: object) -> str:
+    return stage if isinstance(stage, str) else spec_of(stage)
+
+
+def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what the work gives, or the error of the user's making that stopped it."""
+    try:
+        return work(*arguments)
+    except UserError as error:
+        return error

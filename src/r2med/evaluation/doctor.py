@@ -1,0 +1,108 @@
+"""`diagnose()`: what of this machine matters to r2med: versions, devices, extras, the cache, keys, endpoints."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from r2med.core.errors import UserError
+from r2med.encoders.api_providers import PROVIDERS
+from r2med.encoders.devices import devices
+from r2med.engine.threads import cores
+from r2med.llm.llm_cards import LLMS
+from r2med.net.endpoint import Endpoint, endpoint_at
+from r2med.net.http import Client, run_sync
+from r2med.net.retry import RequestFailed
+from r2med.records.record import installed_versions
+from r2med.store import Store, default_store
+
+PATIENCE = 5.0
+"""Seconds that an endpoint has to answer."""
+
+_EXTRA = re.compile(r"""(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*["'](?P<extra>[\w-]+)["']""")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was noticed; a key is there or not, and is never shown."""
+
+    versions: dict[str, str]
+    devices: tuple[str, ...]
+    cores: int
+    extras: dict[str, tuple[str, ...]]
+    """What is still to be installed for each extra; nothing where it works."""
+    cache: Path
+    cache_free: int
+    """Bytes that are free where the cache lies; 0 where it cannot be written to."""
+    keys: dict[str, bool]
+    endpoints: dict[str, str]
+    """Server -> why it does not answer; empty where it does."""
+
+
+def diagnose(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnosis:
+    """Return what matters on this machine. Only endpoints that are named here or in the environment are asked."""
+    root = (store or default_store()).root
+    variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in PROVIDERS.values()]
+    keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}
+    of_environment = [os.environ.get(each.url_variable, "").strip() for each in PROVIDERS.values()]
+    endpoints = [
+        endpoint_at(url, "endpoint", "OPENAI_API_KEY") for url in dict.fromkeys([*base_urls, *of_environment]) if url
+    ]
+    return Diagnosis(
+        versions=installed_versions(),
+        devices=devices("auto") if importlib.util.find_spec("torch") else (),
+        cores=cores(),
+        extras=_extras(),
+        cache=root,
+        cache_free=_free(root),
+        keys=keys,
+        endpoints={endpoint.server: _fault(endpoint) for endpoint in endpoints},
+    )
+
+
+def _extras() -> dict[str, tuple[str, ...]]:
+    """Return what each extra lacks, as the metadata of the installed package lists it."""
+    try:
+        lines = metadata.requires("r2med") or []
+    except metadata.PackageNotFoundError:  # run from its source
+        return {}
+    lacking: dict[str, tuple[str, ...]] = {}
+    for match in filter(None, map(_EXTRA.match, lines)):
+        missing = () if match["package"] == "r2med" or _is_installed(match["package"]) else (match["package"],)
+        lacking[match["extra"]] = lacking.get(match["extra"], ()) + missing
+    return lacking
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _free(root: Path) -> int:
+    there = next(folder for folder in (root, *root.parents) if folder.exists())
+    return shutil.disk_usage(there).free if os.access(there, os.W_OK) else 0
+
+
+def _fault(endpoint: Endpoint) -> str:
+    """Return why a server does not answer; whatever it says to an empty request is an answer. No key is sent."""
+
+    async def ask() -> None:
+        async with Client(endpoint, PATIENCE) as client:
+            await client.post("/models", {})
+
+    try:
+        run_sync(ask())
+    except RequestFailed as failure:
+        return str(failure) if failure.unreachable or failure.kind == "timeout" else ""
+    except UserError as error:
+        return str(error)
+    return ""

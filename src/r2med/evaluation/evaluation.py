@@ -1,0 +1,188 @@
+"""`evaluate(system, dataset)`: expand, look for the record, search, rerank, score, write."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from pathlib import Path
+
+from r2med.core.errors import UserError
+from r2med.data import Dataset, load
+from r2med.evaluation.ir_metadata import metadata_path, write_run_metadata
+from r2med.expand.expansion import Expansion
+from r2med.net.offline import is_offline
+from r2med.records.record import FORMAT, FileFacts, Record, RunFacts
+from r2med.retrieve import write_run
+from r2med.runtime.setup import Setup
+from r2med.store import Store, default_store, digest
+from r2med.store.files import sha256, tidy, write_atomically
+from r2med.system import System
+
+log = logging.getLogger("r2med")
+
+DEPTH = 1000
+
+LONGEST = 140
+"""Bytes of a system's name in the name of a file, of which 255 are allowed: a key and an ending come after it, and
+while a file is written, the names of machine and process.
+"""
+
+
+def evaluate(
+    system: System | str,
+    dataset: Dataset | str | Path,
+    out: Path | str | None = None,
+    k: int = DEPTH,
+    store: Store | None = None,
+    fresh: bool = False,
+) -> Record:
+    """Evaluate a system on a dataset; with `out`, the record and its run are kept in that folder.
+
+    A sound record of the same content is returned as it is, unless `fresh`.
+    """
+    store = store or (default_store() if isinstance(system, str) else system.setup.store)
+    store = store.fresh() if fresh else store
+    system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
+    dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
+    record, _ = evaluated(system, dataset, Path(out) if out is not None else None, k, store, fresh)
+    return record
+
+
+def evaluated(
+    system: System,
+    dataset: Dataset,
+    out: Path | None,
+    k: int,
+    store: Store,
+    fresh: bool = False,
+    expansion: Expansion | None = None,
+) -> tuple[Record, bool]:
+    """Return the record of a system on a dataset, and whether it was there already."""
+    with system.setup.network():
+        return _evaluated(system, dataset, out, k, store, fresh, expansion)
+
+
+def _evaluated(
+    system: System,
+    dataset: Dataset,
+    out: Path | None,
+    k: int,
+    store: Store,
+    fresh: bool,
+    expansion: Expansion | None,
+) -> tuple[Record, bool]:
+    if k < 1:
+        raise UserError(f"k must be at least 1, not {k}")
+    dataset.require_scorable()
+    expansion = expansion or system.expand(dataset, store)
+    settings = {**system.describe(dataset, expansion), "k": k}
+    key = digest(["record", FORMAT, settings, dataset.fingerprint])
+    path = record_path(out, system, dataset, key) if out is not None else None
+    if path is not None and not fresh and (record := _recorded(path, key)):
+        _remove_failed_tries(path, record)
+        return record, True
+    outcome = system.run(dataset, store, k, expansion)
+    files: dict[str, FileFacts | None] = {}
+    if path is not None:
+        run_file = run_path(path)
+        tag = slug(system.name)
+        write_run(outcome.run, run_file, tag)
+        write_run_metadata(run_file, system, dataset, settings, tag)
+        files["run"] = RunFacts(file=run_file.name, sha256=sha256(run_file), depth=k)
+        files["traces"] = _write_text(_json(expansion.traces), traces_path(path)) if expansion.traces else None
+        texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
+        files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
+    approximate = system.approximations(dataset, store, k, expansion)
+    record = Record.of(key, system, dataset, outcome, settings, approximate, **files)
+    if path is not None:
+        record.write(path)
+        _remove_failed_tries(path, record)
+    return record, False
+
+
+def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
+    """Return where a record goes: readable names, and the key that keeps different settings apart."""
+    return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(system.name)}-{key[:10]}.json")
+
+
+def run_path(path: Path) -> Path:
+    """Return where the run of a record goes."""
+    return path.with_suffix(".trec.gz")
+
+
+def traces_path(path: Path) -> Path:
+    """Return where the conversations of a search agent go."""
+    return path.with_suffix(".traces.json")
+
+
+def generated_path(path: Path) -> Path:
+    """Return where the texts that an expansion wrote go."""
+    return path.with_suffix(".generated.jsonl")
+
+
+def _files_beside(path: Path) -> tuple[Path, ...]:
+    run = run_path(path)
+    return run, metadata_path(run), traces_path(path), generated_path(path)
+
+
+def slug(name: str) -> str:
+    """Return a name without what is awkward in a file's."""
+    return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
+
+
+def _stem(system: str) -> str:
+    return slug(system).encode()[:LONGEST].decode(errors="ignore")
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _write_text(text: str, file: Path) -> FileFacts:
+    write_atomically(file, text.encode() + b"\n")
+    return FileFacts(file=file.name, sha256=sha256(file))
+
+
+def _recorded(path: Path, key: str) -> Record | None:
+    """Return the record that is there; a damaged one is told of and counts as absent."""
+    for file in (path, *_files_beside(path)):
+        tidy(file)
+    if not path.is_file():
+        return None
+    try:
+        record = Record.read(path)
+        if record.key != key or not record.files_are_sound(path.parent):
+            raise UserError(f"{path} does not fit the files beside it: making them again")
+    except UserError as damage:
+        log.warning("%s", damage)
+        return None
+    # What was answered is in the journal: only the calls that failed are made again. Offline, what was made online is
+    # made again, so that its record can say that no text left this machine.
+    return None if record.unordered or (is_offline() and not record.offline) else record
+
+
+def _remove_failed_tries(path: Path, record: Record) -> None:
+    """Remove older records of the same system on the same data that had more failures: this one replaces them."""
+    for other in path.parent.glob(f"{glob_safe(_stem(record.system))}-??????????.json"):
+        if other == path:
+            continue
+        try:
+            old = Record.read(other)
+        except UserError:
+            continue
+        same = (old.system, old.dataset.fingerprint, old.settings["k"])
+        if same != (record.system, record.dataset.fingerprint, record.settings["k"]):
+            continue
+        if old.failures + old.unordered > record.failures + record.unordered and _but_texts(old) == _but_texts(record):
+            for file in (*_files_beside(other), other):
+                file.unlink(missing_ok=True)
+
+
+def glob_safe(name: str) -> str:
+    """Return a name in which nothing stands for anything else."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _but_texts(record: Record) -> dict[str, object]:
+    return {name: value for name, value in record.settings.items() if name != "generations"}

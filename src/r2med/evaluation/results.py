@@ -1,0 +1,249 @@
+"""Results: a record for each system and dataset of a run, and what one wants to know of them all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from r2med.comparison.comparison import Comparison, comparison
+from r2med.core.cost import Cost, total
+from r2med.core.errors import UserError, unknown
+from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.evaluation.score_table import ScoreTable
+from r2med.measure.measures import HEADLINE, group_means, recorded_measure
+from r2med.records.approximate_searches import approximate_searches
+from r2med.records.collection import Kept, checked
+from r2med.records.record import Record
+
+if TYPE_CHECKING:
+    import pandas
+
+MEASURE = str(HEADLINE)
+MISSING = "–"
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One system on one dataset: its record, or the line that says why there is none."""
+
+    system: str
+    dataset: str
+    record: Record | None = None
+    reused: bool = False
+    error: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The error without the dataset's name and commits: a hub that is away is one reason, not eight."""
+        return re.sub(r"\b[0-9a-f]{40}\b", "", self.error.replace(self.dataset.split("/")[-1], ""))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the means and what they took, fit for JSON; what is not known is None."""
+        record = self.record
+        if record is None:
+            return {"system": self.system, "dataset": self.dataset, "error": self.error}
+        cost = record.cost
+        return {
+            "system": record.system,
+            "dataset": record.dataset.name,
+            "key": record.key,
+            "mean": record.mean,
+            "failures": record.failures + record.unordered,
+            "unranked": record.unranked,
+            "approximate": approximate_searches([record]),
+            "llm_tokens": cost.llm_tokens if record.cost_is_known else None,
+            "cost_usd": cost.dollars if not cost.unpriced else None,
+            "encoder_seconds": cost.encoder_seconds,
+            "seconds_per_query": record.seconds_per_query,
+            "latency_p50": record.latency(0.5),
+            "latency_p95": record.latency(0.95),
+        }
+
+
+Row = Sequence[Cell]
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """A row of cells for each system, a column for each dataset."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (cell for row in self.rows for cell in row)
+
+    @property
+    def records(self) -> list[Record]:
+        """Every record there is, row by row."""
+        return [cell.record for cell in self if cell.record is not None]
+
+    @property
+    def systems(self) -> list[str]:
+        """The name of each row."""
+        return [row[0].system for row in self.rows]
+
+    @property
+    def datasets(self) -> list[str]:
+        """The name of each column."""
+        return [cell.dataset for cell in self.rows[0]] if self.rows else []
+
+    @property
+    def errors(self) -> dict[str, list[Cell]]:
+        """Each distinct error with the cells that have it, in the words of the first dataset that has it."""
+        errors: dict[str, list[Cell]] = {}
+        for cell in self:
+            if cell.record is None:
+                errors.setdefault(cell.reason, []).append(cell)
+        return {cells[0].error: cells for cells in errors.values()}
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether every cell has a record, no budget ran out, and no stage failed for all it was asked."""
+        return not self.errors and not any(_gave_up(record) for record in self.records)
+
+    def best(self, measure: str = MEASURE) -> str:
+        """Return the system with the best average. Raises UserError if none has a record on every dataset."""
+        averages = {row[0].system: means["average"] for row in self.rows if (means := row_means(row, measure))}
+        if not averages:
+            raise UserError("no system has a record on every dataset: results.errors tells why")
+        return max(averages, key=lambda system: averages[system])
+
+    def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
+        """Return which differences between the systems are real; without a baseline every pair is compared."""
+        kept = (Kept(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
+        return comparison(checked(kept), recorded_measure(measure), baseline)
+
+    def sorted(self, by: str = "score", measure: str = MEASURE) -> Results:
+        """Return the rows in the order of `score` or a dataset (best first), of what they took, or of `name`.
+
+        Rows without the figure come last. Raises UserError if there is no such column.
+        """
+        check_order(by, self.datasets)
+        figure = self._figure(by, recorded_measure(measure))
+        figures = [figure(row) for row in self.rows]
+        order = sorted(range(len(self.rows)), key=lambda number: (figures[number] is None, figures[number]))
+        return Results(tuple(self.rows[number] for number in order))
+
+    def _figure(self, by: str, measure: str) -> Callable[[Row], Any]:
+        """Return what rows are sorted by, the least first."""
+        if by in self.datasets:
+            column = self.datasets.index(by)
+            return lambda row: -record.mean[measure] if (record := row[column].record) else None
+        return lambda row: _ORDERS[by](row, measure)
+
+    def table(self, measure: str = MEASURE, sort: str = "") -> ScoreTable:
+        """Return scores × 100 and what they took, for a print or a notebook."""
+        name = recorded_measure(measure)
+        results = self.sorted(sort, name) if sort else self
+        averaged = ["average"] * (len(self.datasets) > 1)
+        rows = []
+        for row in results.rows:
+            scores = [cell.record.mean[name] if cell.record else None for cell in row]
+            scores += [row_means(row, name).get(label) for label in averaged]
+            took = (*(shown_latency(row, share) for share in (0.5, 0.95)), shown_dollars(row_cost(row)))
+            rows.append((row[0].system, *map(shown_score, scores), *took))
+        return ScoreTable(f"{name} × 100", ("system", *self.datasets, *averaged, "p50 s", "p95 s", "dollars"), rows)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a row for each system and dataset, a column for each measure and for what it took."""
+        try:
+            import pandas
+        except ImportError:
+            raise UserError("to_pandas needs pandas: pip install pandas (results.table() needs nothing)") from None
+        rows = [dict(cell.summary()) for cell in self]
+        return pandas.DataFrame([row | row.pop("mean", {}) for row in rows])
+
+    def __repr__(self) -> str:
+        failed = sum(map(len, self.errors.values()))
+        why = f", {failed} failed: .errors says why" if failed else ""
+        return f"Results({len(self.rows)} systems × {len(self.datasets)} datasets, {len(self.records)} records{why})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+def check_order(by: str, datasets: Sequence[str]) -> None:
+    """Raise UserError if rows cannot be sorted by a word: before the work is done, not after it."""
+    if by not in (*_ORDERS, *datasets):
+        raise unknown("order", by, [*_ORDERS, *datasets])
+
+
+def row_means(row: Row, measure: str) -> dict[str, float]:
+    """Return the averages; none where a dataset is missing, since an average over others would look like one."""
+    records = [cell.record for cell in row if cell.record]
+    if not records or len(records) < len(row):
+        return {}
+    names = [record.dataset.name for record in records]
+    # Two folders may bear one name: each counts.
+    keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
+    values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
+    known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
+    means = group_means(values, known)
+    if set(names) != set(groups()[BENCHMARK]):  # the average without Biology is a habit of the real benchmark
+        means = {label: value for label, value in means.items() if not label.startswith("without ")}
+    return means
+
+
+def row_latency(row: Row, share: float) -> float | None:
+    """Return the seconds within which this share of queries is answered, on the slowest of the datasets.
+
+    None where there is no record, or the cost of any is not known.
+    """
+    seconds = [cell.record.latency(share) for cell in row if cell.record]
+    known = [value for value in seconds if value is not None]
+    return max(known) if known and len(known) == len(seconds) else None
+
+
+def row_tokens(row: Row) -> int | None:
+    """Return the tokens of LLMs on all datasets; None where the cost of any record is not known."""
+    return row_cost(row).llm_tokens if all(cell.record.cost_is_known for cell in row if cell.record) else None
+
+
+def row_cost(row: Row) -> Cost:
+    """Return what a system took on all datasets."""
+    return total(cell.record.cost for cell in row if cell.record)
+
+
+_ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
+    "score": lambda row, measure: -means["average"] if (means := row_means(row, measure)) else None,
+    "p50": lambda row, measure: row_latency(row, 0.5),
+    "p95": lambda row, measure: row_latency(row, 0.95),
+    "dollars": lambda row, measure: None if (cost := row_cost(row)).unpriced else cost.dollars,
+    "tokens": lambda row, measure: row_tokens(row),
+    "name": lambda row, measure: row[0].system,
+}
+"""What rows may be sorted by, besides datasets; the least comes first."""
+
+
+def shown_score(value: float | None) -> str:
+    """Return a score × 100."""
+    return MISSING if value is None else f"{100 * value:.2f}"
+
+
+def shown_seconds(value: float | None) -> str:
+    """Return seconds with three digits that count."""
+    return MISSING if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def shown_latency(row: Row, share: float) -> str:
+    """Return the latency of a row as text."""
+    value = row_latency(row, share)
+    return UNKNOWN if value is None and any(cell.record for cell in row) else shown_seconds(value)
+
+
+def shown_dollars(cost: Cost) -> str:
+    """Return the dollars that are known: at least so many where some calls have no price."""
+    if not cost.unpriced:
+        return f"{cost.dollars:.2f}"
+    return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN
+
+
+def _gave_up(record: Record) -> bool:
+    return any(
+        "budget" in stage.failure_kinds or (stage.stage == "expand" and 0 < record.dataset.queries <= stage.failures)
+        for stage in record.stages
+    )

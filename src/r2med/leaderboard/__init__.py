@@ -1,0 +1,1 @@
+"""Published results, expected results, reproducing them, and entries of others."""

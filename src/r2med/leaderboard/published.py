@@ -1,0 +1,146 @@
+"""Every figure on R2MED that was published, with its source, its conditions, and the system of ours that it is."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+from r2med.core.cards import read_toml, validated
+from r2med.core.spec import ARROW, Call, parse
+from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.encoders.model_cards import MODELS
+from r2med.system.suites import suite
+
+SUITES = ("paper", "rerank")
+"""Where the systems of the benchmark's own rows stand."""
+
+PARTS = ("expansion", "llm", "retriever", "reranker", "rerank_depth")
+"""The columns that name a system."""
+
+_LIMIT = re.compile(r"(\d+)-token limit")
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published system: nDCG@10 × 100 on each dataset, as printed by its source."""
+
+    retriever: str
+    expansion: str
+    llm: str
+    reranker: str
+    rerank_depth: int | None
+    scores: Mapping[str, float]
+    average: float
+    reported_by: str
+    source: str
+    note: str
+    max_length: int | None
+    """Tokens of a text that the retriever read at most, where it is known."""
+    system: str = ""
+    """The spec of the system of ours that it is; empty where this package cannot run it."""
+    differs: str = ""
+    """What is known to be other than in a run of that system."""
+
+    @property
+    def name(self) -> str:
+        """The row as one would type it, with the names that its source uses."""
+        expansion = f"{self.expansion}({self.llm})" if self.expansion else ""
+        reranker = f"{self.reranker}@{self.rerank_depth}" if self.reranker else ""
+        return ARROW.join(filter(None, (expansion, self.retriever, reranker)))
+
+    @property
+    def average_without_biology(self) -> float:
+        """The mean over the datasets that are the benchmark's alone."""
+        values = [value for name, value in self.scores.items() if not cards()[name].also_averaged_without]
+        return sum(values) / len(values)
+
+
+class _Reported(BaseModel):
+    """The systems of ours behind the names that one source uses."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: str
+    source: str = ""
+    differs: str = ""
+    retrievers: dict[str, str]
+    rerankers: dict[str, str] = {}
+
+    def system(self, row: Mapping[str, str]) -> str:
+        """Return the spec of a row, or nothing if it is not among these."""
+        if not row["reported_by"].startswith(self.by) or not row["source"].startswith(self.source):
+            return ""
+        retriever, reranker = self.retrievers.get(row["retriever"]), self.rerankers.get(row["reranker"], "")
+        if retriever is None or row["expansion"] or bool(row["reranker"]) != bool(reranker):
+            return ""
+        return retriever + (f"{ARROW}{reranker}@{row['rerank_depth']}" if reranker else "")
+
+
+class _Systems(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reported: tuple[_Reported, ...]
+
+
+@cache
+def published() -> tuple[PublishedRow, ...]:
+    """Return every published row, in the order of the file."""
+    folder = resources.files("r2med.leaderboard")
+    file = folder / "published_systems.toml"
+    reported = validated(_Systems, read_toml(file), file).reported
+    rows = csv.DictReader((folder / "published.csv").read_text(encoding="utf-8").splitlines())
+    return tuple(_row(row, reported) for row in rows)
+
+
+def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRow:
+    system, differs = next(((spec, group.differs) for group in reported if (spec := group.system(row))), ("", ""))
+    of_benchmark = row["reported_by"].startswith(BENCHMARK)
+    if of_benchmark and not system:
+        system = _suite_systems()[tuple(row[column] for column in PARTS)]
+    return PublishedRow(
+        retriever=row["retriever"],
+        expansion=row["expansion"],
+        llm=row["llm"],
+        reranker=row["reranker"],
+        rerank_depth=int(row["rerank_depth"]) if row["rerank_depth"] else None,
+        scores={name: float(row[name]) for name in groups()[BENCHMARK]},
+        average=float(row["average"]),
+        reported_by=row["reported_by"],
+        source=row["source"],
+        note=row["note"],
+        max_length=_max_length(row, system if of_benchmark else ""),
+        system=system,
+        differs=differs,
+    )
+
+
+@cache
+def _suite_systems() -> dict[tuple[str, ...], str]:
+    """Return the specs of the suites by the parts that published rows name; of variants the first one counts."""
+    systems: dict[tuple[str, ...], str] = {}
+    for spec in (spec for name in SUITES for spec in suite(name).specs):
+        calls = [call for [call] in parse(spec)]
+        expansion = calls.pop(0) if calls[0].arguments else Call("", ("",))
+        retriever, reranker = (*calls, Call(""))[:2]
+        depth = str(reranker.depth or "")
+        parts = (expansion.name, expansion.arguments[0], _without_variant(retriever), _without_variant(reranker), depth)
+        systems.setdefault(parts, spec)
+    return systems
+
+
+def _without_variant(call: Call) -> str:
+    return call.name.partition(":")[0]
+
+
+def _max_length(row: Mapping[str, str], system: str) -> int | None:
+    """Return the limit that a row states; those of the benchmark's own rows are in the cards of its models."""
+    if limit := _LIMIT.search(row["note"]):
+        return int(limit[1])
+    names = [call.name for stage in parse(system) for call in stage] if system else []
+    return next((MODELS[name].document.max_tokens for name in names if name in MODELS), None)

@@ -1,0 +1,159 @@
+"""`reproduce(names, data)`: run systems whose figures are known, and say of each figure whether it came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from r2med.core.errors import UserError, unknown
+from r2med.core.spec import parse
+from r2med.data import names as dataset_names
+from r2med.data.dataset_cards import cards, groups
+from r2med.data.loading import name_of
+from r2med.evaluation.batch import plan_run
+from r2med.leaderboard.expectations import MEASURE, Expectation, expectations
+from r2med.records.record import Record
+from r2med.runtime.setup import Setup
+from r2med.system.composing import printed
+
+AVERAGE = "average"
+
+Verdict = Literal["OK", "near", "off", "not run"]
+
+WORST: tuple[Verdict, ...] = ("off", "near", "OK", "not run")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Figure(_Part):
+    """One figure, × 100, as expected and as observed."""
+
+    dataset: str
+    measure: str
+    expected: float
+    observed: float | None
+    verdict: Verdict
+
+
+class Reproduction(_Part):
+    """What came of one expectation."""
+
+    expectation: Expectation
+    command: str
+    figures: tuple[Figure, ...]
+    errors: tuple[str, ...] = ()
+    """Why a dataset has no figures."""
+    versions: dict[str, str] = {}
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of the figures that were run."""
+        return min((figure.verdict for figure in self.figures), key=WORST.index)
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    data: Sequence[str] = ("demo",),
+    *,
+    results: Path | str = "results",
+    setup: Setup | None = None,
+    dry_run: bool = False,
+) -> list[Reproduction]:
+    """Run what is expected of systems on datasets and compare; the records are kept in `results`.
+
+    Without names, everything that is expected on the datasets is run. Raises UserError if nothing is. In a dry run
+    nothing is evaluated or written.
+    """
+    chosen = _chosen(names, data)
+    if dry_run:
+        return [outcome(expectation, {}, list(words)) for expectation, words in chosen]
+    return [_run(expectation, words, Path(results), setup or Setup()) for expectation, words in chosen]
+
+
+def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
+    """Return what records (dataset -> record) of its system make of an expectation, on some of its datasets or all."""
+    datasets = datasets or list(expectation.values)
+    figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
+    if expectation.average is not None and len(datasets) == len(expectation.values):
+        parts = [figure.observed for figure in figures if figure.observed is not None]
+        mean = sum(parts) / len(parts) if len(parts) == len(datasets) else None
+        figures.append(_figure(expectation, AVERAGE, MEASURE, expectation.average, mean))
+    return Reproduction(
+        expectation=expectation,
+        command=expectation.command(datasets),
+        figures=tuple(figures),
+        versions=next((record.versions for record in records.values()), {}),
+    )
+
+
+def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
+    """Return what is expected of systems on datasets; with each, dataset -> the word that names it on this machine.
+
+    Raises UserError if a system has no expectation, or none on these datasets.
+    """
+    words = {_dataset_name(word): word for entry in data for word in dataset_names(entry)}
+    selected = []
+    for name in names or [""]:
+        of_name = _of_name(name)
+        on_data = [(each, _among(each, words)) for each in of_name]
+        on_data = [(each, there) for each, there in on_data if there]
+        if not on_data:
+            known = ", ".join(dict.fromkeys(each.data for each in of_name))
+            raise UserError(
+                f"no figures are known of {name or 'any system'} on {', '.join(data)}, but on {known}: "
+                "r2med reproduce --list shows all"
+            )
+        selected += on_data
+    return selected
+
+
+def expected_of(names: Sequence[str]) -> list[Expectation]:
+    """Return what is expected of systems, or all there is for an empty name. Raises UserError if there is nothing."""
+    return [each for name in names for each in _of_name(name)]
+
+
+def _of_name(name: str) -> list[Expectation]:
+    typed = printed(tuple(map(tuple, parse(name)))) if name else ""
+    of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
+    if not of_name:
+        raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")
+    return of_name
+
+
+def _dataset_name(word: str) -> str:
+    """Return the name of a dataset in expectations; that of a folder is in small letters."""
+    return word if word in cards() or word in groups()["demo"] else name_of(word).lower()
+
+
+def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]:
+    there = {name: words.get(name, words.get(name.lower(), "")) for name in expectation.values}
+    return {name: word for name, word in there.items() if word}
+
+
+def _run(expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup) -> Reproduction:
+    setup = replace(setup, recorded=setup.recorded or expectation.recorded)
+    plan = plan_run([expectation.system], list(words.values()), setup=setup)
+    cells = dict(zip(words, plan.evaluate(folder), strict=True))
+    records = {name: cell.record for name, cell in cells.items() if cell.record}
+    errors = tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error))
+    return outcome(expectation, records, list(words)).model_copy(update={"errors": errors})
+
+
+def _figures(expectation: Expectation, dataset: str, record: Record | None) -> Iterator[Figure]:
+    for measure, expected in expectation.values[dataset].items():
+        observed = 100 * record.mean[measure] if record else None
+        yield _figure(expectation, dataset, measure, expected, observed)
+
+
+def _figure(expectation: Expectation, dataset: str, measure: str, expected: float, observed: float | None) -> Figure:
+    off = None if observed is None else abs(observed - expected) - 1e-9  # 0.01 apart is within 0.01
+    verdict: Verdict = "not run" if off is None else "OK" if off <= expectation.ok else "near"
+    if off is not None and off > expectation.near:
+        verdict = "off"
+    return Figure(dataset=dataset, measure=measure, expected=expected, observed=observed, verdict=verdict)

@@ -1,0 +1,264 @@
+"""Entries: records that others may read, in one checked file without anything of the machine that made them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from r2med.core.errors import UserError
+from r2med.evaluation.evaluation import slug
+from r2med.measure import DEFAULT, HEADLINE
+from r2med.records.collection import MAX_FAILURES, Kept, checked, collect, honestly_named
+from r2med.records.record import FORMAT as RECORD_FORMAT
+from r2med.records.record import Record, StageFacts
+from r2med.records.without_places import without_places
+from r2med.store import digest
+from r2med.store.files import write_atomically
+
+log = logging.getLogger("r2med")
+
+FORMAT = 1
+
+LONGEST_TEXT = 4096
+"""Characters of a text in an entry: settings and ids are shorter, documents and queries are not wanted."""
+
+LARGEST = 1e15
+"""The largest number of an entry: beyond it sums lose digits, and nobody has that many documents or tokens."""
+
+DEEPEST = 40
+"""Containers around a value of an entry: settings of stages within stages have a dozen."""
+
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
+
+
+class Entry(BaseModel):
+    """What is submitted: records without the files beside them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: int = FORMAT
+    records: tuple[Record, ...]
+
+
+def submit(
+    sources: Sequence[str | Path],
+    path: Path,
+    results: Path | str = "results",
+    max_failures: float = MAX_FAILURES,
+) -> Entry:
+    """Write the records of files, folders or systems as one entry. Raises UserError if one of them cannot be checked.
+
+    Paths are cut to their last part and addresses to a digest, wherever a name or a setting has them.
+    """
+    kept = list(collect(sources, results, max_failures))
+    for each in kept:
+        if each.record.run is None:
+            raise UserError(f"{each.path}: it names no run: {each.how_to_make_it_again}")
+        if unsound := each.record.unsound_file(each.path.parent):
+            raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
+    entry = Entry(records=tuple(_public(each.record) for each in kept))
+    body = entry.model_dump(mode="json")
+    _check_entry(entry, path)
+    _check_leaves(body, path)
+    _check_secrets(json.dumps(body, ensure_ascii=False))
+    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in body["records"])
+    text = f'{{"format": {FORMAT}, "checksum": "{digest(body)}", "records": [\n{lines}\n]}}\n'
+    write_atomically(path, text.encode())
+    return entry
+
+
+def read_entry(path: Path) -> Entry:
+    """Read an entry. Raises UserError if it was altered or holds what no entry holds."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a link to a device never ends
+        raise UserError(f"{path}: this entry is not a file")
+    try:
+        body = json.loads(path.read_bytes())
+        checksum, written = body.pop("checksum"), body["format"]
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such entry") from None
+    except OSError as error:
+        raise UserError(f"{path}: this entry cannot be read ({error.strerror})") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(
+            f"{path} is not an entry of r2med, or it was cut off: make it again with r2med submit"
+        ) from None
+    if "records" not in body:
+        raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
+    if written != FORMAT:
+        raise UserError(f"{path} is an entry of format {str(written)[:40]}, this version reads format {FORMAT}")
+    try:
+        _check_leaves(body, path)
+        untouched = checksum == digest(body)  # a ValueError for NaN and infinity
+        entry = Entry(**body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path} is not an entry of r2med: {where[:200]}: {first['msg'][:200]}") from None
+    except (ValueError, TypeError, RecursionError):
+        raise UserError(f"{path} is not an entry of r2med: it holds what is no number, such as NaN") from None
+    if not untouched:
+        raise UserError(f"{path} was altered after it was written: make it again with r2med submit")
+    _check_entry(entry, path)
+    return entry
+
+
+def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float = MAX_FAILURES) -> list[Kept]:
+    """Return the records of every entry in a folder; an entry that is bad or does not fit the others is left out.
+
+    Every entry that is left out is reported by name. Those that come first, and the records of `beside`, take
+    precedence. Raises UserError if there are no entries, or nothing to show.
+    """
+    files = sorted(folder.rglob("*.json"))
+    if not files:
+        raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
+    kept: list[Kept] = []
+    faults: list[str] = []
+    for file in files:
+        try:
+            new = [Kept(honestly_named(record, file), file, is_entry=True) for record in read_entry(file).records]
+            checked([*beside, *kept, *new], max_failures)
+        except UserError as error:
+            faults.append(f"entry {file} is left out: {error}")
+            log.warning("%s", faults[-1])
+        else:
+            kept += new
+    if not kept and not beside:
+        raise UserError(f"there are no entries in {folder} that can be shown: {faults[0]}")
+    return kept
+
+
+def _public(record: Record) -> Record:
+    """Return a record without paths and addresses of the machine, and without the files that are not submitted."""
+    body = record.model_dump(mode="json", exclude={"traces", "generated"})
+    body |= without_places({"system": body["system"], "settings": body["settings"]})
+    for stage in body["stages"]:
+        stage |= without_places({"name": stage["name"], "approximate": stage["approximate"]})
+    body["run"]["file"] = f"{slug(body['system'])[:100]}-{record.key[:10]}.trec.gz"
+    return Record(**body)
+
+
+def _check_secrets(text: str) -> None:
+    """Raise UserError if a key of this environment or the home folder got into an entry."""
+    for name, value in os.environ.items():
+        if _SECRET.search(name.upper()) and len(value) >= 8 and value in text:
+            raise UserError(
+                f"the entry would hold the value of {name}: a setting or a name has it; nothing was written"
+            )
+    home = str(Path.home())
+    if len(home) > 1 and f"{home}/" in text:
+        raise UserError("the entry would hold a path of your home folder: run with a path without it")
+
+
+def _check_entry(entry: Entry, path: Path) -> None:
+    """Raise UserError for what the types allow and no entry holds."""
+    if not entry.records:
+        raise UserError(f"{path} holds no records")
+    cells = [(record.system, record.dataset.name) for record in entry.records]
+    for record in entry.records:
+        for fault in _faults(record, cells):
+            raise UserError(f"{path}: {record.system[:200]} on {record.dataset.name[:200]}: {fault}")
+
+
+def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
+    if cells.count((record.system, record.dataset.name)) > 1:
+        yield "it has two records"
+    if record.format != RECORD_FORMAT:
+        yield f"a record of format {record.format}, this version reads format {RECORD_FORMAT}"
+    if record.run is None or record.traces is not None or record.generated is not None:
+        yield "it is to name its run, and no other file"
+    elif re.search(r"[/\\\0]", record.run.file):
+        yield f"its run has a path instead of a name: {record.run.file[:200]}"
+    if not record.stages or not record.per_query:
+        yield "it has no stages or no scores"
+    for name in (record.system, record.dataset.name):
+        if not name or name != name.strip() or not name.isprintable():
+            yield f"the name {name[:200]!r} is empty, or has characters that cannot be seen"
+    if not _is_date(record.created):
+        yield f"it says that it was made at {record.created[:60]!r}, which is no date"
+    if not _are_settings(record.settings):
+        yield "its settings are not those of a system"
+    yield from _measure_faults(record)
+    for query, values in {"the mean": record.mean, **record.per_query}.items():
+        if values.keys() != record.mean.keys():
+            yield f"{query} has other measures than the mean"
+        if wrong := next((name for name, value in values.items() if not 0 <= value <= 1), None):
+            yield f"{wrong} of {query} is {values[wrong]}, and lies not between 0 and 1"
+    for name, value in record.mean.items():
+        mean = math.fsum(values[name] for values in record.per_query.values()) / len(record.per_query)
+        if not math.isclose(mean, value, abs_tol=1e-9):
+            yield f"{name} is {value}, and the mean of its queries {mean}"
+    approximate = [each for stage in record.stages for each in stage.approximate]
+    if any(not 0 <= value <= 1 for each in approximate for value in each.recall.values()):
+        yield "the recall of an approximate search lies not between 0 and 1"
+    if any(number < 0 for stage in record.stages for number in _numbers(stage)):
+        yield "a stage took less than nothing"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _are_settings(settings: Mapping[str, Any]) -> bool:
+    """Return True if settings have the parts of a system, each a mapping: what a board reads of them."""
+    rerank = settings.get("rerank") or []
+    if not isinstance(rerank, list):
+        return False
+    parts = [settings.get("expand") or {}, settings.get("retrieve"), *rerank]
+    return all(isinstance(part, Mapping) for part in parts)
+
+
+def _measure_faults(record: Record) -> Iterator[str]:
+    """Yield what would stop a board: a measure that is missing or unknown, or queries that are not described."""
+    known = {str(measure) for measure in DEFAULT}
+    if str(HEADLINE) not in record.mean:
+        yield f"it has no {HEADLINE}, the main measure"
+    if missing := sorted(known - record.mean.keys()):
+        yield f"it has no {missing[0]}"
+    if invented := sorted(record.mean.keys() - known):
+        yield f"{invented[0][:60]} is not a measure of r2med's records"
+    if record.queries.keys() != record.per_query.keys():
+        yield "it describes other queries than it scores"
+    if any(rank < 1 for stage in record.stages for ranks in stage.gold.values() for rank in ranks.values()):
+        yield "it has a relevant document at a rank below 1"
+
+
+def _numbers(stage: StageFacts) -> list[float]:
+    took = [*vars(stage.cost).values(), *vars(stage.prepared).values()]
+    times = [stage.latency_p50, stage.latency_p95, stage.failures]
+    return [*times, *(value for value in took if isinstance(value, int | float))]
+
+
+def _check_leaves(body: Any, path: Path) -> None:
+    """Raise UserError for texts and numbers that are larger than any in a record, and for values nested too deep."""
+    for leaf, depth in _leaves(body):
+        if depth > DEEPEST:
+            raise UserError(f"{path}: its values are nested more than {DEEPEST} deep")
+        if isinstance(leaf, str) and len(leaf) > LONGEST_TEXT:
+            raise UserError(f"{path}: it holds a text of {len(leaf):,} characters, beginning {leaf[:60]!r}")
+        if isinstance(leaf, int | float) and not abs(leaf) <= LARGEST:
+            raise UserError(f"{path}: it holds a number beyond {LARGEST:g}")
+
+
+def _leaves(body: Any) -> Iterator[tuple[Any, int]]:
+    """Yield every key and every value that is no container, and how deep it is nested."""
+    waiting = [(body, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else None
+        if inside is None or depth > DEEPEST:
+            yield value, depth
+        else:
+            waiting.extend((part, depth + 1) for part in inside)

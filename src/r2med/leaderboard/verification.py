@@ -1,0 +1,168 @@
+"""`verify(entry, runs)`: compute the scores of an entry again from its runs, and name what does not match."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from r2med.core.errors import UserError
+from r2med.data import Dataset, load
+from r2med.data.benchmark_names import source_of
+from r2med.data.dataset_cards import cards, groups
+from r2med.leaderboard.submission import read_entry
+from r2med.measure import Measure, gold_ranks, score
+from r2med.records.record import Record, dataset_facts, query_facts
+from r2med.retrieve.run import Run
+from r2med.store import Store, default_store
+from r2med.store.files import sha256
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One record of an entry and its first fault; no fault if everything was computed again and matches.
+
+    An entry that cannot be read has one of these, without a system and a dataset.
+    """
+
+    entry: Path
+    system: str
+    dataset: str
+    fault: str = ""
+
+    def __str__(self) -> str:
+        record = f"{self.system} on {self.dataset}: " if self.system else ""
+        return f"{self.entry}: {record}{self.fault or 'matches'}"
+
+
+def verify(
+    entries: Sequence[Path], runs: Path, data: Sequence[str | Path | Dataset] = (), store: Store | None = None
+) -> list[Checked]:
+    """Check every record of entries against run files and judgements; a bad entry does not stop the others.
+
+    Runs are recognised by their contents, wherever they lie below `runs`. Each dataset is loaded by the name that the
+    record states: one of `data`, of the benchmark or of the demo.
+    """
+    store = store or default_store()
+    given = [source if isinstance(source, Dataset) else load(source, store) for source in data]
+    desk = _Desk(_run_files(runs), {dataset.name: dataset for dataset in given}, store)
+    return [checked for path in entries for checked in desk.check_entry(path)]
+
+
+class _Desk:
+    """Run files, datasets, and what the entries that were checked so far claim."""
+
+    def __init__(self, files: Mapping[str, Path], given: Mapping[str, Dataset], store: Store) -> None:
+        self._files = files
+        self._datasets: dict[str, Dataset | str] = dict(given)
+        self._store = store
+        self._cells: dict[tuple[str, str], Path] = {}
+        self._owners: dict[str, tuple[str, Path]] = {}
+
+    def check_entry(self, path: Path) -> Iterator[Checked]:
+        """Yield what was found for each record of an entry."""
+        try:
+            records = read_entry(path).records
+        except UserError as error:
+            yield Checked(path, "", "", str(error).removeprefix(f"{path}: "))
+            return
+        for record in records:
+            # Only records that match claim a place, so that a false one does not keep an honest one out.
+            fault = next(self._faults(record), "") or self._claim(record, path)
+            yield Checked(path, record.system, record.dataset.name, fault)
+
+    def _claim(self, record: Record, path: Path) -> str:
+        """Return why a record cannot have its system's place, or its run; empty if both were free."""
+        assert record.run is not None
+        first = self._cells.setdefault((record.system, record.dataset.name), path)
+        if first != path:
+            return f"{record.system} has two records on {record.dataset.name}, the other one in {first}"
+        owner, of_owner = self._owners.setdefault(record.run.sha256, (record.system, path))
+        return "" if owner == record.system else f"its run is the one of {owner} in {of_owner}"
+
+    def _faults(self, record: Record) -> Iterator[str]:
+        """Yield what does not match, in the order in which it is checked."""
+        assert record.run is not None
+        name = record.dataset.name
+        file = self._files.get(record.run.sha256)
+        if file is None:
+            named = next((each for each in self._files.values() if each.name == record.run.file), None)
+            yield f"{named} is not the run of this record" if named else f"its run is not there: {record.run.file}"
+            return
+        if name not in self._datasets:
+            self._datasets[name] = _loaded(name, self._store)
+        dataset = self._datasets[name]
+        if isinstance(dataset, str):
+            yield dataset
+        else:
+            yield from _data_faults(record, dataset)
+            yield from _run_faults(record, dataset, file)
+
+
+def _run_files(runs: Path) -> dict[str, Path]:
+    if not runs.is_dir():
+        raise UserError(f"{runs}: no such folder: name the one with the run files by --runs")
+    return {sha256(file): file for file in sorted(runs.rglob("*")) if file.is_file() and ".json" not in file.suffix}
+
+
+def _loaded(name: str, store: Store) -> Dataset | str:
+    """Return the dataset that a record names, or why it is not there; a name in an entry is never used as a path."""
+    if name not in cards() and name not in groups()["demo"]:
+        return f"{name} is no dataset that r2med knows: name a folder that is called so by --data"
+    try:
+        dataset = load(name, store)
+    except UserError as error:
+        return str(error)
+    if dataset.name != name:
+        return f"{name} is not the benchmark's on this machine, where a card of yours names {dataset.folder}"
+    return dataset
+
+
+def _data_faults(record: Record, dataset: Dataset) -> Iterator[str]:
+    stated, here = record.dataset, dataset_facts(dataset)
+    if stated.fingerprint != here.fingerprint:
+        yield (
+            f"it was made on other data than {dataset.name} is here "
+            f"(fingerprint {stated.fingerprint}, here {here.fingerprint})"
+        )
+    if stated.source not in ("", here.source, source_of(dataset.name)):
+        yield f"it says that {dataset.name} comes from {stated.source}"
+    if here.model_copy(update={"source": stated.source}) != stated or query_facts(dataset) != record.queries:
+        yield f"what it says of {dataset.name} and its queries is not so"
+
+
+def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
+    assert record.run is not None
+    try:
+        run = Run.read(file, encoded=True)
+    except UserError as error:
+        yield str(error)
+        return
+    yield from _strange_ids(run, dataset)
+    if int(run.found.max(initial=0)) > record.run.depth:
+        yield f"its run has more than {record.run.depth:,} documents for a query"
+    yield from _wrong_scores(record, score(dataset.qrels, run, [Measure.parse(name) for name in record.mean]).per_query)
+    if gold_ranks(dataset.qrels, run) != record.gold:
+        yield "the ranks of its relevant documents are not those of its run"
+
+
+def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:
+    """Yield queries and documents that the dataset does not have: no system can rank them."""
+    if unknown := next(iter({*run.queries} - {query.id for query in dataset.queries}), None):
+        yield f"its run names query {unknown!r}, which {dataset.name} does not have"
+    documents = run.documents.ids(run.distinct()[0])
+    missing = [name for name, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row < 0]
+    if missing:
+        yield f"its run names document {missing[0]!r}, which {dataset.name} does not have"
+
+
+def _wrong_scores(record: Record, computed: Mapping[str, Mapping[Measure, float]]) -> Iterator[str]:
+    if computed.keys() != record.per_query.keys():
+        yield "it scores other queries than are judged"
+        return
+    for query, values in computed.items():
+        for measure, value in values.items():
+            stated = record.per_query[query][str(measure)]
+            if not math.isclose(stated, value, abs_tol=1e-9):
+                yield f"{measure} of query {query} is {stated:.4f}, and its run gives {value:.4f}"

@@ -1,0 +1,289 @@
+"""Records of several systems on several datasets, read together and fit to be compared."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.core.errors import UserError, unknown
+from r2med.data.benchmark_names import is_reserved, known_fingerprint, own_name, source_of
+from r2med.data.dataset_cards import cards, groups
+from r2med.measure import HEADLINE, Measure
+from r2med.records.record import FileFacts, Record
+from r2med.store import default_store
+
+log = logging.getLogger("r2med")
+
+Floats = npt.NDArray[np.float64]
+
+MAX_FAILURES = 0.1
+"""The share of queries without generated text, or of failed calls, above which a score says little of its system."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A record and its path; an entry of somebody else's has no files beside it."""
+
+    record: Record
+    path: Path
+    is_entry: bool = False
+    """True if the path is that of an entry: files beside it do not belong to the record."""
+
+    @property
+    def run_file(self) -> Path | None:
+        """The ranking, if it is there as the record has it."""
+        run = self.record.run
+        file = self.path.parent / run.file if run and not self.is_entry else None
+        return file if file is not None and file.is_file() else None
+
+    def traces(self) -> dict[str, Any]:
+        """Return what a search agent did: query -> trace. Raises UserError if the file is missing."""
+        content = self._beside(self.record.traces)
+        traces: dict[str, Any] = json.loads(content) if content else {}
+        return traces
+
+    def generated(self) -> dict[str, list[str]]:
+        """Return what an expansion wrote: query -> texts. Raises UserError if the file is missing."""
+        lines = self._beside(self.record.generated).splitlines()
+        return {row["id"]: row["texts"] for row in map(json.loads, lines)}
+
+    def _beside(self, facts: FileFacts | None) -> bytes:
+        if facts is None or self.is_entry:
+            return b""
+        file = self.path.parent / facts.file
+        try:
+            return file.read_bytes()
+        except FileNotFoundError:
+            raise UserError(f"{file} is missing: {self.how_to_make_it_again}") from None
+
+    @property
+    def how_to_make_it_again(self) -> str:
+        """The end of a message: what makes the record and the files beside it again."""
+        name = self.record.dataset.name
+        data = name if name in cards() or name in groups()["demo"] else "FOLDER"
+        return f"make it again with r2med run {shlex.quote(self.record.system)} --data {data}"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """At most one record for each system and dataset."""
+
+    cells: Mapping[tuple[str, str], Kept]
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the systems, in the order in which they were read."""
+        return tuple(dict.fromkeys(system for system, _ in self.cells))
+
+    @cached_property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets, in the benchmark's order; others after them."""
+        order = {name: number for number, name in enumerate(cards())}
+        names = dict.fromkeys(dataset for _, dataset in self.cells)
+        return tuple(sorted(names, key=lambda name: (order.get(name.rpartition("/")[2], len(order)), name)))
+
+    def __iter__(self) -> Iterator[Kept]:
+        return iter(self.cells.values())
+
+    def cell(self, system: str, dataset: str) -> Kept | None:
+        """Return the record of a system on a dataset, if there is one."""
+        return self.cells.get((system, dataset))
+
+    def records(self, system: str) -> dict[str, Record]:
+        """Return a system's records: dataset -> record."""
+        return {name: kept.record for name in self.datasets if (kept := self.cell(system, name))}
+
+    def complete(self) -> Collection:
+        """Return the systems that have a record on every dataset: only their averages can be compared."""
+        whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
+        return Collection({key: kept for key, kept in self.cells.items() if key[0] in whole})
+
+    def values(self, measure: Measure | str = HEADLINE) -> dict[str, tuple[tuple[str, ...], Floats]]:
+        """Return dataset -> (query ids, a line of values for each system; NaN where it has no record)."""
+        name = str(measure)
+        values = {}
+        for dataset in self.datasets:
+            queries = next(tuple(kept.record.per_query) for key, kept in self.cells.items() if key[1] == dataset)
+            table = np.full((len(self.systems), len(queries)), np.nan)
+            for line, system in enumerate(self.systems):
+                if kept := self.cell(system, dataset):
+                    table[line] = _line(kept, queries, name)
+            values[dataset] = (queries, table)
+        return values
+
+
+def _line(kept: Kept, queries: Sequence[str], measure: str) -> list[float]:
+    try:
+        return [kept.record.per_query[query][measure] for query in queries]
+    except KeyError:
+        known = next(iter(kept.record.per_query.values()), {})
+        if measure not in known:
+            error = unknown("measure", measure, known)
+            raise UserError(f"{kept.path}: {kept.record.system} on {kept.record.dataset.name}: {error}") from None
+        raise UserError(f"{kept.path} scores other queries than the records beside it: run it again") from None
+
+
+def collect(
+    sources: Sequence[str | Path] = (), results: Path | str = "results", max_failures: float = MAX_FAILURES
+) -> Collection:
+    """Read records: files, folders, or names of systems in `results`; without any source all of `results`.
+
+    If a dataset changed and a system was run on it again, only its newest record is read. Raises UserError if records
+    of one dataset were made on different data, if two records claim one cell, or if one has a larger share of failures
+    than `max_failures`.
+    """
+    folder = Path(results)
+    kept: dict[Path, Kept] = {}
+    everything: list[Kept] | None = None
+    for source in sources or [folder]:
+        if Path(source).exists():
+            read = _read_all(Path(source))
+        else:
+            if sources and not record_files(folder):
+                raise UserError(f"{source}: there is no such record or folder, and no system of that name in {folder}")
+            everything = _read_all(folder) if everything is None else everything
+            read = _named(str(source), everything, folder)
+        kept |= {each.path: each for each in read}
+    return checked(_without_outdated(_without_failed_tries(list(kept.values()), max_failures)), max_failures)
+
+
+def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Collection:
+    """Return records as a collection. Raises UserError if they cannot be compared with each other."""
+    cells: dict[tuple[str, str], Kept] = {}
+    first: dict[str, Kept] = {}
+    for kept in records:
+        record = kept.record
+        if fault := _failed(kept.record, max_failures):
+            raise UserError(f"{kept.path}: {record.system} on {record.dataset.name}: {fault}")
+        key = (record.system, record.dataset.name)
+        if key in cells:
+            raise UserError(
+                f"{record.system} has two records on {record.dataset.name}, {cells[key].path} and {kept.path}: "
+                "name the one that is meant, or delete the other"
+            )
+        other = first.setdefault(record.dataset.name, kept)
+        if other.record.dataset.fingerprint != record.dataset.fingerprint:
+            older = min(other, kept, key=lambda each: each.record.created)
+            raise UserError(
+                f"{other.path} and {kept.path} were made on different data, both called {record.dataset.name}: "
+                f"run the older one, {older.record.system}, again"
+            )
+        if other.record.per_query.keys() != record.per_query.keys():
+            raise UserError(
+                f"{kept.path} scores other queries of {record.dataset.name} than {other.path}: run it again"
+            )
+        cells[key] = kept
+    return Collection(cells)
+
+
+def _without_failed_tries(records: Sequence[Kept], limit: float) -> list[Kept]:
+    """Return the records without those that failed too often and have a sound record of the same system beside them."""
+
+    def cell(kept: Kept) -> tuple[str, str]:
+        return kept.record.system, kept.record.dataset.fingerprint
+
+    sound = {cell(kept): kept for kept in records if not _failed(kept.record, limit)}
+    left_out = [kept for kept in records if cell(kept) in sound and _failed(kept.record, limit)]
+    for kept in left_out:
+        log.info("%s is left out: it failed too often, and %s is used", kept.path, sound[cell(kept)].path)
+    return [kept for kept in records if kept not in left_out]
+
+
+def _without_outdated(records: Sequence[Kept]) -> list[Kept]:
+    """Return the records without those of earlier data that have a newer record of the same system beside them.
+
+    `r2med import --update` changes a dataset under its name, and what was run on it before stays in its folder.
+    """
+
+    def cell(kept: Kept) -> tuple[Path, str, str]:
+        return kept.path.parent, kept.record.system, kept.record.dataset.name
+
+    newest: dict[tuple[Path, str, str], Kept] = {}
+    for kept in records:
+        if kept.record.created >= newest.setdefault(cell(kept), kept).record.created:
+            newest[cell(kept)] = kept
+    left_out = [kept for kept in records if _is_outdated(kept.record, newest[cell(kept)].record)]
+    for kept in left_out:
+        log.info("%s is left out: its data have changed, and %s is newer", kept.path, newest[cell(kept)].path)
+    return [kept for kept in records if kept not in left_out]
+
+
+def _is_outdated(record: Record, newest: Record) -> bool:
+    return record.created < newest.created and record.dataset.fingerprint != newest.dataset.fingerprint
+
+
+def honestly_named(record: Record, path: Path) -> Record:
+    """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
+
+    Other data of that name are called own/NAME. The fingerprint decides where the benchmark's dataset was loaded on
+    this machine; elsewhere the source does, which names the pinned commit that the data were fetched from.
+    """
+    facts = record.dataset
+    if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(record):
+        return record
+    name = own_name(facts.name)
+    _report_name(path.parent, facts.name, name)
+    return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
+
+
+@cache  # records on one dataset lie in one folder: one line for all of them
+def _report_name(folder: Path, stated: str, name: str) -> None:
+    log.warning("%s: its data are not the dataset %s of the benchmark: shown as %s", folder, stated, name)
+
+
+def _is_benchmark(record: Record) -> bool:
+    facts = record.dataset
+    if known := known_fingerprint(facts.name, default_store()):
+        return facts.fingerprint == known
+    return facts.source == source_of(facts.name)
+
+
+def _read_all(source: Path) -> list[Kept]:
+    files = [source] if source.is_file() else record_files(source)
+    if not files:
+        raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
+    return [Kept(honestly_named(Record.read(path), path), path) for path in files]
+
+
+def record_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that have a record's name."""
+    return [path for path in sorted(folder.rglob("*.json")) if _may_be_record(path)]
+
+
+def _may_be_record(path: Path) -> bool:
+    """Tell whether a file has a record's name: other files that lie in a folder of results do not."""
+    stem, _, key = path.stem.rpartition("-")
+    return bool(stem) and len(key) == 10 and all(character in "0123456789abcdef" for character in key)
+
+
+def _named(name: str, everything: Sequence[Kept], folder: Path) -> list[Kept]:
+    read = [kept for kept in everything if kept.record.system == name]
+    if not read:
+        systems = dict.fromkeys(kept.record.system for kept in everything)
+        raise unknown("record, folder or system", name, systems)
+    return read
+
+
+def _failed(record: Record, limit: float) -> str:
+    """Return why a record's scores say little: a stage failed for more than this share; empty for a sound record."""
+    for stage in record.stages:
+        # A prompt that does not fit its LLM is a failure without a call.
+        asked = max(1, record.dataset.queries if stage.stage == "expand" else max(stage.cost.calls, stage.failures))
+        if stage.failures > limit * asked:
+            share = stage.failures / asked
+            allowed = math.ceil(100 * share) / 100  # rounded up: the record passes with it
+            return (
+                f"{stage.name} failed for {stage.failures:,} of {asked:,} ({share:.0%}), so its scores "
+                f"say little: run it again, or allow it with --max-failures {allowed:.2f}"
+            )
+    return ""

@@ -1,0 +1,61 @@
+"""Datasets of records that are on this machine: found by name, or in the folders that the user gives."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from r2med.core.errors import UserError
+from r2med.data import Dataset, load
+from r2med.data import names as dataset_words
+from r2med.data.dataset_cards import cards
+from r2med.data.hub import is_fetched
+from r2med.data.irds import PREFIX
+from r2med.data.loading import name_of
+from r2med.records.collection import Collection
+from r2med.store import default_store
+
+log = logging.getLogger("r2med")
+
+
+def typed_places(data: Sequence[str]) -> dict[str, str]:
+    """Return the folders of datasets as they were typed, by the datasets' names."""
+    return {name_of(word): word for entry in data for word in dataset_words(entry)}
+
+
+def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
+    """Return the datasets that are on this machine and have not changed since the records were made."""
+    places = typed_places(data)
+    datasets, missing = {}, []
+    for name in collection.datasets:
+        try:
+            dataset = _local(places[name] if name in places else _plain(name))
+        except UserError as error:
+            missing.append(f"{name}: {error}")
+            continue
+        record = next(kept.record for kept in collection if kept.record.dataset.name == name)
+        if dataset.fingerprint == record.dataset.fingerprint:
+            datasets[name] = dataset
+        else:
+            missing.append(f"{name}: it has changed since its records were made")
+    if missing:
+        more = f" ({len(missing) - 1} more)" if len(missing) > 1 else ""
+        log.info("without texts in the board: %s%s", missing[0], more)
+    return datasets
+
+
+def _plain(name: str) -> str:
+    """Return the name of a record's dataset. Raises UserError for a path, or a download, that an entry names so."""
+    path = Path(name)
+    if name.startswith((PREFIX, "~")) or path.is_absolute() or ".." in path.parts:
+        raise UserError("this is no name of a dataset: give its folder by --data")
+    return name
+
+
+def _local(word: str) -> Dataset:
+    """Return a dataset of this machine: making a board fetches nothing."""
+    card = cards().get(word)
+    if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
+        raise UserError(f"it was not fetched, or lies elsewhere: r2med data fetch {word}, or --data DIR/{word}")
+    return load(word)

@@ -1,0 +1,375 @@
+"""Record: one evaluation with everything its numbers depend on, sealed by a checksum."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from r2med.core.cost import NOTHING, Cost, total
+from r2med.core.errors import UserError
+from r2med.core.version import __version__, source_digest
+from r2med.data.dataset import Dataset
+from r2med.measure import gold_ranks, score
+from r2med.net.offline import is_offline
+from r2med.retrieve.retriever import Approximation
+from r2med.store import digest
+from r2med.store.files import sha256, write_atomically
+from r2med.system import Outcome, System
+
+FORMAT = 2
+
+PACKAGES = (
+    *("numpy", "scipy", "pyarrow", "httpx"),
+    *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
+    "faiss-cpu",
+)
+"""What may have had a part in a number, where it is installed."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DatasetFacts(_Part):
+    """Which data."""
+
+    name: str
+    fingerprint: str
+    corpus_fingerprint: str
+    queries: int
+    documents: int
+    judged_queries: int
+    task: str = ""
+    scenario: str = ""
+    source: str = ""
+    judges: tuple[str, ...] = ()
+    """The families of the LLMs that judged its documents."""
+
+
+class QueryFacts(_Part):
+    """What queries are grouped by when scores are looked into."""
+
+    words: int
+    positives: int
+    body_system: str = ""
+
+
+class FileFacts(_Part):
+    """A file beside the record."""
+
+    file: str
+    sha256: str
+
+
+class RunFacts(FileFacts):
+    """Where the ranking is."""
+
+    depth: int
+
+
+class StageFacts(_Part):
+    """What one stage took and how it went: the same whether it was asked now or read back."""
+
+    stage: Literal["expand", "retrieve", "rerank"]
+    name: str
+    cost: Cost
+    """For all queries, one after the other, as if nothing had been kept."""
+    prepared: Cost = NOTHING
+    """What preparing the corpus took, once."""
+    latency_p50: float = 0.0
+    latency_p95: float = 0.0
+    """Seconds of a call of an LLM, or of a search with one query."""
+    failures: int = 0
+    """Queries without generated text, or calls of a reranker that brought no order."""
+    failure_kinds: dict[str, int] = {}
+    failed: dict[str, str] = {}
+    """Query -> how many of its calls failed, by kind, in words; empty in records of before it was kept."""
+    repairs: dict[str, int] = {}
+    details: dict[str, float] = {}
+    """What else is worth knowing, such as a search agent's turns."""
+    approximate: tuple[Approximation, ...] = ()
+    """Searches by an approximate index, and what share of the exact top documents they have."""
+    gold: dict[str, dict[str, int]] = {}
+    """After this stage: query -> relevant document -> its rank, from 1; those beyond the depth are not there."""
+
+    def latency(self, share: float, queries: int) -> float:
+        """Return the seconds that this share of queries spends in the stage at most: calls of one query add up."""
+        known = {0.5: self.latency_p50, 0.95: self.latency_p95}[share]
+        return known * max(1.0, self.cost.calls / queries) if known else self.cost.seconds / queries
+
+
+class Record(_Part):
+    """One system on one dataset. Values of measures lie between 0 and 1."""
+
+    format: int = FORMAT
+    key: str
+    system: str
+    settings: dict[str, Any]
+    dataset: DatasetFacts
+    mean: dict[str, float]
+    per_query: dict[str, dict[str, float]]
+    queries: dict[str, QueryFacts] = {}
+    """Of every judged query."""
+    run: RunFacts | None = None
+    traces: FileFacts | None = None
+    """The conversations of a search agent."""
+    generated: FileFacts | None = None
+    """What an expansion wrote: query -> its texts."""
+    stages: tuple[StageFacts, ...]
+    seeds: dict[str, int] = {}
+    versions: dict[str, str]
+    source: str
+    """A digest of the code that made it."""
+    created: str
+    offline: bool = False
+    """Whether every address but this machine's own was refused while it was made: no text left this machine."""
+
+    @classmethod
+    def of(
+        cls,
+        key: str,
+        system: System,
+        dataset: Dataset,
+        outcome: Outcome,
+        settings: dict[str, Any],
+        approximate: Mapping[str, tuple[Approximation, ...]],
+        **files: FileFacts | None,
+    ) -> Record:
+        """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
+        scores = score(dataset.qrels, outcome.run)
+        return cls(
+            key=key,
+            system=system.name,
+            settings=settings,
+            dataset=dataset_facts(dataset),
+            mean={str(measure): value for measure, value in scores.mean.items()},
+            per_query={
+                query: {str(measure): value for measure, value in values.items()}
+                for query, values in scores.per_query.items()
+            },
+            queries=query_facts(dataset),
+            stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
+            seeds=dict(_seeds(settings)),
+            versions=installed_versions(),
+            source=source_digest(),
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            offline=is_offline(),
+            **files,
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
+        return f"Record({self.system} on {self.dataset.name}: {shown})"
+
+    @property
+    def failures(self) -> int:
+        """Queries that got no generated text and were searched as they are."""
+        return sum(stage.failures for stage in self.stages if stage.stage == "expand")
+
+    @property
+    def unordered(self) -> int:
+        """Calls of rerankers that failed: such a record is made again, since they may work the next time."""
+        return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
+
+    @property
+    def cost_is_known(self) -> bool:
+        """False if the system searched with recorded texts: nothing says what writing them took."""
+        return not any(stage.get("source") == "recorded" for stage in declared_stages(self.settings))
+
+    @property
+    def unranked(self) -> int:
+        """Passages that rerankers were shown and did not rank."""
+        return sum(stage.repairs.get("missing", 0) for stage in self.stages if stage.stage == "rerank")
+
+    @property
+    def cost(self) -> Cost:
+        """What all stages took, preparing the corpus included; recorded texts count as one call without a price."""
+        return total(stage.cost + stage.prepared for stage in self.stages) + Cost(unpriced=int(not self.cost_is_known))
+
+    @property
+    def seconds_per_query(self) -> float | None:
+        """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it.
+
+        None where the cost is not known.
+        """
+        seconds = total(stage.cost for stage in self.stages).seconds
+        return seconds / max(1, self.dataset.queries) if self.cost_is_known else None
+
+    def latency(self, share: float) -> float | None:
+        """Return the seconds within which this share of queries is answered, one at a time: 0.5 or 0.95.
+
+        The stages' own quantiles are added up, so 0.95 is an upper bound for a system of several stages. None where
+        the cost is not known.
+        """
+        seconds = sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
+        return seconds if self.cost_is_known else None
+
+    @property
+    def gold(self) -> dict[str, dict[str, int]]:
+        """Query -> relevant document -> its rank in the final ranking."""
+        return self.stages[-1].gold
+
+    def write(self, path: Path) -> None:
+        """Write the record under its final name, whole or not at all."""
+        body = self.model_dump(mode="json")
+        content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
+        write_atomically(path, content.encode() + b"\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """Read a record. Raises UserError if it was altered, was cut off, or has another format."""
+        try:
+            body = json.loads(path.read_bytes())
+            checksum, written = body.pop("checksum"), body["format"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
+        if written != FORMAT:
+            raise UserError(
+                f"{path} is a record of format {written}, this version reads format {FORMAT}: make it again with "
+                f"r2med run {str(body.get('system', 'SYSTEM'))!r}"
+            )
+        try:
+            untouched = checksum == digest(body)  # a ValueError where somebody wrote NaN
+            record = cls(**body)
+        except (ValueError, TypeError, ValidationError):
+            raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
+        if not untouched:
+            raise UserError(f"{path} was altered after it was written: run it again")
+        for facts in filter(None, (record.run, record.traces, record.generated)):
+            # Otherwise a stranger's record could have a board show any file.
+            if not facts.file or Path(facts.file).name != facts.file:
+                raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
+        return record
+
+    def files_are_sound(self, folder: Path) -> bool:
+        """Return True if the files beside the record are those it was made with."""
+        return not self.unsound_file(folder)
+
+    def unsound_file(self, folder: Path) -> str:
+        """Return the name of the first file beside the record that is missing or was changed; empty if none is."""
+        for facts in filter(None, (self.run, self.traces, self.generated)):
+            try:
+                sound = sha256(folder / facts.file) == facts.sha256
+            except OSError:
+                sound = False
+            if not sound:
+                return facts.file
+        return ""
+
+
+def dataset_facts(dataset: Dataset) -> DatasetFacts:
+    """Return what a record says of its data."""
+    return DatasetFacts(
+        name=dataset.name,
+        fingerprint=dataset.fingerprint,
+        corpus_fingerprint=dataset.corpus.fingerprint,
+        queries=len(dataset.queries),
+        documents=len(dataset.corpus),
+        judged_queries=len(dataset.qrels),
+        task=dataset.card.task if dataset.card else "",
+        scenario=dataset.card.scenario if dataset.card else "",
+        source=dataset.source,
+        judges=dataset.card.judges if dataset.card else (),
+    )
+
+
+def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
+    """Return what a record says of its judged queries."""
+    return {
+        query.id: QueryFacts(
+            words=len(query.text.split()),
+            positives=sum(grade > 0 for grade in dataset.qrels[query.id].values()),
+            body_system=query.body_system,
+        )
+        for query in dataset.queries
+        if query.id in dataset.qrels
+    }
+
+
+def _stage_facts(
+    system: System, outcome: Outcome, dataset: Dataset, approximate: Mapping[str, tuple[Approximation, ...]]
+) -> Iterator[StageFacts]:
+    """Yield the facts of every stage, in the order in which they ran."""
+    expansion, searched = outcome.expansion, outcome.searched
+    if system.expander is not None:
+        yield StageFacts(
+            stage="expand",
+            name=str(system.expander),
+            **_costs(expansion.cost),
+            failures=expansion.failures,
+            failure_kinds=dict(expansion.failure_kinds),
+            failed=dict(expansion.failed),
+            details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
+            approximate=approximate["expand"],
+        )
+    yield StageFacts(
+        stage="retrieve",
+        name=str(system.retriever),
+        **_costs(searched.cost),
+        prepared=_bare(searched.prepared),
+        approximate=approximate["retrieve"],
+        gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
+    )
+    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+        yield StageFacts(
+            stage="rerank",
+            name=str(stage),
+            **_costs(reranked.cost),
+            failures=reranked.failures,
+            failure_kinds=reranked.failure_kinds,
+            failed=reranked.failed,
+            repairs=reranked.repairs,
+            gold=gold_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
+        )
+
+
+def _costs(cost: Cost) -> dict[str, Any]:
+    return {"cost": _bare(cost), "latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
+
+
+def _bare(cost: Cost) -> Cost:
+    """Return a cost without the seconds of single calls, of which there are thousands."""
+    return replace(cost, latencies=())
+
+
+def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield every seed that a system's settings name, by where it stands in them."""
+    stages = {"expand": settings.get("expand") or {}}
+    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
+    for name, stage in stages.items():
+        sampling = stage.get("sampling") or {}
+        if sampling.get("seed") is not None:
+            yield f"{name} llm", sampling["seed"]
+        if isinstance(stage.get("seed"), int):
+            yield name, stage["seed"]
+
+
+def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield every stage in the settings of a system, those within others too."""
+    if isinstance(settings, Mapping):
+        if "stage" in settings:
+            yield settings
+        settings = list(settings.values())
+    if isinstance(settings, list | tuple):
+        for part in settings:
+            yield from declared_stages(part)
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """Return the versions of this package, of Python, and of all that may have had a part in a number."""
+    versions = {"r2med": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

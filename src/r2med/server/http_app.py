@@ -1,0 +1,339 @@
+"""The HTTP application: it checks who asks, reads a request, queues its search and writes the response."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+import re
+from collections.abc import Awaitable, Mapping, Sequence
+from importlib import resources
+from typing import Any, TypeVar
+
+from fastapi import FastAPI
+from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from r2med import __version__
+from r2med.core.errors import UserError
+from r2med.server import docs_page
+from r2med.server.answer_pool import AnswerPool
+from r2med.server.request_limits import DEADLINE, HTTPError, Limits, unavailable
+from r2med.server.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
+from r2med.server.search_protocol import (
+    EXAMPLE,
+    SearchRequest,
+    SearchResponse,
+    SystemFacts,
+    Systems,
+    answer_of,
+    read_question,
+)
+from r2med.server.search_queue import SearchQueue
+from r2med.server.served_corpus import ServedCorpus
+from r2med.system.system import LiveSystem
+
+log = logging.getLogger("r2med")
+
+T = TypeVar("T")
+
+SUGGESTED = 200
+"""Questions of the dataset that the page offers at most."""
+
+
+class Health(BaseModel):
+    """What is served here."""
+
+    status: str
+    dataset: str
+    documents: int
+    retriever: str
+    version: str
+    waiting: int = Field(description="Requests that wait for the search.")
+
+
+class Detail(BaseModel):
+    """Why a request was not served, in one line."""
+
+    detail: str
+
+
+def create_app(
+    served: ServedCorpus,
+    limits: Limits | None = None,
+    token: str | None = None,
+    systems: Sequence[LiveSystem] = (),
+    deadline: float = DEADLINE,
+) -> FastAPI:
+    """Return the application that serves a corpus; without a token, to programs of this machine only.
+
+    `systems` answer questions at POST /search and on the page, each within the deadline. Queue, threads and limits are
+    at `app.state`, for the server: it closes them when it is stopped.
+    """
+    limits = limits or Limits()
+    queue = SearchQueue(served.search, limits.waiting, limits.batch)
+    app = FastAPI(title="r2med serve", version=__version__, docs_url=None, redoc_url=None)
+    app.state.queue = queue
+    app.state.answers = answers = AnswerPool(limits.answers)
+    app.state.limits = limits
+    app.add_middleware(Guard, token=token)
+
+    @app.exception_handler(HTTPError)
+    async def refuse(request: Request, error: HTTPError) -> Response:
+        return refusal(error)
+
+    @app.post("/retrieve", summary="Search", response_model=None, responses=_RESPONSES, openapi_extra=_REQUEST)
+    async def retrieve(request: Request) -> Response:
+        """Return the best documents of each query, in the protocol of Search-R1's retrieval server."""
+        asked = read_request(await read_body(request, limits), limits)
+        # No query, no search: an agent whose batch has nothing to look up asks so.
+        results = await _unless_gone(request, queue.search(asked.queries, asked.k)) if asked.queries else []
+        return Response(write_response(results, asked.return_scores), media_type="application/json")
+
+    @app.get("/health", summary="What is served here")
+    async def health() -> Health:
+        """Tell that the server is up, and what it searches."""
+        return Health(
+            status="ok",
+            dataset=served.dataset,
+            documents=len(served.corpus),
+            retriever=served.retriever,
+            version=__version__,
+            waiting=queue.waiting,
+        )
+
+    @app.post("/search", summary="Ask a system", response_model=None, responses=_ANSWERS, openapi_extra=_QUESTION)
+    async def search(request: Request) -> Response:
+        """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
+        asked, system = read_question(await read_body(request, limits), systems, limits)
+        response = await _unless_gone(request, _answered(answers, system, asked, deadline))
+        budget = system.system.setup.budget
+        told = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
+        return Response(told.model_dump_json(), media_type="application/json")
+
+    @app.get("/systems", summary="What can be asked")
+    async def list_systems() -> Systems:
+        """List the systems that answer questions here, and some questions of the dataset."""
+        queries = systems[0].dataset.queries[:SUGGESTED] if systems else ()
+        return Systems(
+            dataset=served.dataset,
+            documents=len(served.corpus),
+            version=__version__,
+            seconds=deadline,
+            systems=[SystemFacts(name=system.name, asks=bool(system.system.asking)) for system in systems],
+            questions=[query.text for query in queries],
+        )
+
+    @app.get("/", include_in_schema=False)
+    @app.get("/assets/{name}", include_in_schema=False)
+    async def page(name: str = "search.html") -> Response:
+        return page_file(name, _ASSETS)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        facts = f"{len(served.corpus):,} documents of {served.dataset}, searched by {served.retriever}"
+        text = docs_page.docs_page(app.openapi(), f"{facts}. Version {__version__}.", f"r2med serve: {served.dataset}")
+        return HTMLResponse(text, headers={"Content-Security-Policy": docs_page.CSP})
+
+    return app
+
+
+def _check_json(headers: Headers) -> HTTPError | None:
+    """Return an error unless JSON is sent. A form of another site's page can send none: it cannot spend the money, or
+    speak in the name, of the person who looks at it."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json":
+        return None
+    return HTTPError(415, "send JSON, with the header Content-Type: application/json")
+
+
+def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
+    """Return a file of a page; `assets` says in which room each is, and its type."""
+    if name not in assets:
+        raise HTTPError(404, "there is no such page")
+    room, kind = assets[name]
+    content = (resources.files(room) / "assets" / name).read_bytes()
+    return Response(content, media_type=kind, headers=PAGE_HEADERS)
+
+
+async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, deadline: float) -> SearchResponse:
+    """Return an answer; whatever stops the system is told in it, in one line."""
+    try:
+        return await pool.run(lambda: answer_of(system, asked.question, asked.k), deadline)
+    except TimeoutError:
+        problem = f"no answer within {deadline:g} seconds"
+    except UserError as error:
+        problem = str(error)
+    except HTTPError:
+        raise
+    except Exception as error:  # why may name files and models: that is for whoever runs the server
+        log.warning("an answer failed: %s: %s", type(error).__name__, error)
+        problem = "the search failed; the server's log says why"
+    return SearchResponse(system=system.name, status="failed", problem=problem)
+
+
+class Guard:
+    """Middleware that refuses a request before its body is read, whatever its method and path.
+
+    401 without the token; where there is none, 403 if the request is for another host name or comes from another
+    site's page; 415 for a POST that is not JSON, which is all that a form of another site can send.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token.encode() if token else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it before its body is read."""
+        error = None
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            error = self._check(headers) or (_check_json(headers) if scope["method"] == "POST" else None)
+        await (self._app if error is None else refusal(error))(scope, receive, send)
+
+    def _check(self, headers: Headers) -> HTTPError | None:
+        if self._token is None:
+            # A web page may have its own name point at this machine and so read, through its visitor's
+            # browser, what is served here; the name it was called by gives it away.
+            if not is_loopback(_host(headers.get("host", ""))):
+                return HTTPError(403, "without a token this server answers only to localhost, 127.0.0.1 and [::1]")
+            if _is_from_another_site(headers):
+                return HTTPError(403, "this server answers only to its own pages and to programs of this machine")
+            return None
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        # Headers are decoded as Latin-1; back to bytes, they are what was sent. Compared in constant time.
+        is_right = hmac.compare_digest(token.strip().encode("latin-1"), self._token)
+        if scheme.lower() == "bearer" and is_right:
+            return None
+        detail = "this server needs its token: send the header Authorization: Bearer TOKEN"
+        return HTTPError(401, detail, {"WWW-Authenticate": "Bearer"})
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address can only mean this machine."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host(header: str) -> str:
+    """Return a Host header without its port; nothing if it is no host and port, as [::1].example.com is not."""
+    parts = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:]+))(?::\d*)?", header)
+    return (parts[1] or parts[2]) if parts else ""
+
+
+def _is_from_another_site(headers: Headers) -> bool:
+    """Return True if a page of another origin sent the request. A link that a person follows is no such request."""
+    origin = headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != headers.get("host"):
+        return True
+    # Browsers send no Origin for a <script> or an image of another site, but say this.
+    is_cross = headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
+    return is_cross and headers.get("sec-fetch-mode") != "navigate"
+
+
+def refusal(error: HTTPError) -> Response:
+    """Return the response to a request that is not served."""
+    return JSONResponse({"detail": error.detail}, error.status, error.headers)
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """Return the body of a request. Raises HTTPError if it is too large, as soon as that is known, or too slow."""
+    too_large = HTTPError(413, f"the request is larger than this server takes, {limits.body:,} bytes")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > 18 or int(declared) > limits.body):
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limits.body:  # chunked, so that no length was declared
+                    raise too_large
+    except TimeoutError:
+        raise HTTPError(408, f"the request did not arrive within {limits.seconds} seconds") from None
+    except ClientDisconnect:
+        raise HTTPError(400, "the request ended before it was complete") from None  # nobody is left to read it
+    except asyncio.CancelledError:  # the server stops, and still owes an answer
+        raise unavailable("the server is stopping") from None
+    return bytes(body)
+
+
+async def _unless_gone(request: Request, work: Awaitable[T]) -> T:
+    """Return the result of work, which is cancelled if the client disconnects before it is done."""
+    task = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise HTTPError(400, "the client has gone")
+    finally:
+        task.cancel()
+        leaving.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    """Return when the client has disconnected; only for a request whose body was read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+_EXAMPLE = {"queries": ["Which nerve is compressed in the carpal tunnel?"], "topk": 3, "return_scores": True}
+
+# The body is read here, within the limits, and not by FastAPI, which therefore cannot know its schema.
+_REQUEST: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": RetrieveRequest.model_json_schema(), "example": _EXAMPLE}},
+    }
+}
+
+_QUESTION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": SearchRequest.model_json_schema(), "example": EXAMPLE}},
+    }
+}
+
+_ASSETS: Mapping[str, tuple[str, str]] = {
+    "search.html": ("r2med.server", "text/html; charset=utf-8"),
+    "search.css": ("r2med.server", "text/css; charset=utf-8"),
+    "search.js": ("r2med.server", "text/javascript; charset=utf-8"),
+    "shell.js": ("r2med.site", "text/javascript; charset=utf-8"),
+    "base.css": ("r2med.site", "text/css; charset=utf-8"),
+    "icon.svg": ("r2med.site", "image/svg+xml"),
+}
+"""The files of the page: the room each is in, and its type. It looks like the board."""
+
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"model": RetrieveResponse, "description": "For each query its documents, best first."},
+    400: {"model": Detail, "description": "Not UTF-8, or not JSON."},
+    408: {"model": Detail, "description": "The request took too long to arrive."},
+    413: {"model": Detail, "description": "The request is too large."},
+    415: {"model": Detail, "description": "The request is not sent as JSON."},
+    422: {"model": Detail, "description": "A field is wrong, or asks for too much."},
+    500: {"model": Detail, "description": "The search failed."},
+    503: {"model": Detail, "description": "Too many are waiting, or the server is stopping; Retry-After says when."},
+}
+
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    **_RESPONSES,
+    200: {"model": SearchResponse, "description": "The answer, or in one line why there is none (status, problem)."},
+    503: {"model": Detail, "description": "Too many are being answered, or the server is stopping."},
+}
+_ANSWERS.pop(500)

@@ -1,0 +1,318 @@
+"""The server: a socket of this machine, connections that cannot exhaust it, and a clean stop by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from types import FrameType
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from r2med.core.errors import UserError
+from r2med.server.answer_pool import AnswerPool
+from r2med.server.http_app import is_loopback
+from r2med.server.request_limits import GRACE, HTTPError, Limits, unavailable
+from r2med.server.search_queue import SearchQueue
+
+TOKEN = "R2MED_SERVE_TOKEN"  # the name of the variable, not its value
+
+_BACKLOG = 2048
+_ACCEPTED_AT_ONCE = 16
+"""Connections accepted before the first of them is looked at: so many the limit may be exceeded by for a moment."""
+_OTHER_FILES = 128
+"""Files that the process needs besides its connections: indexes, models, caches, the moment's excess of connections."""
+_SEND_BUFFER = 256 * 1024
+"""Bytes of an answer that the system holds for a client: with megabytes, one could not tell whether it still reads."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A socket that is bound but does not listen yet, and its address as a client writes it."""
+
+    socket: socket.socket
+    url: str
+
+    def listen(self) -> None:
+        """Accept connections from now on. Raises UserError if another server listens on the port."""
+        try:
+            self.socket.listen(_BACKLOG)
+        except OSError as error:  # two may bind one port, as long as neither listens
+            host, port = self.socket.getsockname()[:2]
+            raise _bind_error(host, port, error) from None
+
+
+def bind(host: str, port: int, token: str | None) -> Listener:
+    """Bind a socket, before the corpus is indexed. Raises UserError if that fails, or if others need no token."""
+    try:
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise UserError(f"no address {host!r} here: --host takes a name or address of this machine") from None
+    # Where a name has both kinds, clients that say 127.0.0.1 are to reach it.
+    family, kind, protocol, _, address = min(addresses, key=lambda entry: entry[0] != socket.AF_INET)
+    if not is_loopback(str(address[0])) and not token:
+        raise UserError(f"--host {host} can be reached by others: set {TOKEN} to a secret that clients have to send")
+    listener = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share one port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # its connections inherit it
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise _bind_error(host, port, error) from None
+    shown = f"[{address[0]}]" if family == socket.AF_INET6 else str(address[0])
+    return Listener(listener, f"http://{shown}:{listener.getsockname()[1]}")
+
+
+def _bind_error(host: str, port: int, error: OSError) -> UserError:
+    if error.errno == errno.EADDRINUSE:
+        return UserError(f"port {port} of {host} is in use: choose another with --port, or 0 for any that is free")
+    if error.errno == errno.EACCES:
+        return UserError(f"no permission for port {port}: choose one above 1023 with --port")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return UserError(f"{host} is no address of this machine: choose another with --host")
+    return UserError(f"cannot listen on {host}:{port}: {error.strerror or error}")
+
+
+def serve(
+    app: FastAPI,
+    listener: Listener,
+    ready: Callable[[], None],
+    *,
+    grace: int = GRACE,
+    access_log: bool = False,
+    leave: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM: a search that runs is finished, requests that wait get 503.
+
+    `leave` is called where a search does not end in time and Python's own end has to be left out.
+    """
+    queue: SearchQueue = app.state.queue
+    answers: AnswerPool = app.state.answers
+    limits: Limits = app.state.limits
+    GuardedServer(app, limits, ready, (queue, answers), grace=grace, access_log=access_log).serve_at(listener)
+    if queue.is_searching or answers.is_busy:
+        # A search that does not end must not keep the process, and Python must not tear down what a library's
+        # threads are using: that ends in a crash now and then.
+        leave()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _affordable(connections: int) -> int:
+    """Return how many connections the limit of open files allows, at most those wanted.
+
+    Beyond that limit no connection can be accepted, and asyncio writes thousands of lines into the log about it.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return connections
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return connections
+    return max(1, min(connections, files - _OTHER_FILES))
+
+
+def _print_to_stderr(logger: logging.Logger) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.addFilter(_without_query)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    """Leave out what follows a question mark: it may be a token that somebody sends where it does not belong."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(arg.partition("?")[0] if isinstance(arg, str) else arg for arg in record.args)
+    return True
+
+
+class _Config(uvicorn.Config):
+    def __init__(self, app: FastAPI, limits: Limits, **settings: Any) -> None:
+        super().__init__(app, **settings)
+        self.limits = limits
+
+
+class GuardedServer(uvicorn.Server):
+    """The one server of `serve`, `review` and `board --serve`: idle and slow clients cannot exhaust it.
+
+    Who may ask what is checked by the application's `Guard`.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI,
+        limits: Limits,
+        ready: Callable[[], None],
+        queues: Sequence[SearchQueue | AnswerPool] = (),
+        *,
+        grace: int = GRACE,
+        access_log: bool = False,
+    ) -> None:
+        super().__init__(
+            _Config(
+                app,
+                replace(limits, connections=_affordable(limits.connections)),
+                http=_Connection,  # one implementation, the tested one, whatever else is installed
+                ws="none",
+                lifespan="off",
+                loop="asyncio",
+                log_config=None,
+                log_level="error",
+                access_log=access_log,
+                server_header=False,
+                proxy_headers=False,
+                backlog=_ACCEPTED_AT_ONCE,  # what asyncio accepts at once; the listener has its own backlog
+                timeout_graceful_shutdown=grace + 2,
+            )
+        )
+        self._queues = queues
+        self._ready = ready
+        self._grace = grace
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def serve_at(self, listener: Listener) -> None:
+        """Serve until SIGINT or SIGTERM, or until `should_exit` is set."""
+        if self.config.access_log:
+            _print_to_stderr(logging.getLogger("uvicorn.access"))
+        listener.listen()
+        self.run(sockets=[listener.socket])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and call `ready`."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(_BACKLOG)  # asyncio has just lowered it to what it accepts at once
+        if self.started:
+            self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop. Unlike uvicorn's own, it does not raise the signal again at the end: to be stopped is no failure."""
+        if self.should_exit and sig == signal.SIGINT:  # pressed twice: at once
+            self.force_exit = True
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        for queue in self._queues:
+            queue.close()
+            asyncio.get_running_loop().call_later(0 if self.force_exit else self._grace, queue.abandon)
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed if its client keeps the server waiting too long, or if another needs its room.
+
+    Left to uvicorn, a client may take forever to send the head of a request and to read the answer. The time that
+    the body takes is the application's to limit.
+    """
+
+    def __init__(self, config: _Config, *arguments: Any, **named: Any) -> None:
+        super().__init__(config, *arguments, **named)
+        self._limits = config.limits
+        self._waiting_since = self.loop.time()
+        self._unsent = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._has_room = True
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no request is being received, searched or answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the connection holds a file: one that is closing does while it has something to send."""
+        return not self.transport.is_closing() or self.transport.get_write_buffer_size() > 0
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether the server waits for a request, or for the rest of one, or for its answer to be read."""
+        return self._is_idle or self.cycle.more_body or self.transport.get_write_buffer_size() > 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Make room for the connection, if need be."""
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > self._limits.connections:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop watching the connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on in a request, or refuse it if there was no room for the connection."""
+        if self._has_room:
+            super().data_received(data)
+        else:
+            self._close(unavailable("too many connections: try again in a moment"))
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._waiting_since = self.loop.time()
+        super().on_response_complete()
+
+    def _make_room(self) -> None:
+        """Close the connection that has kept the server waiting longest; where all are at work, this one is refused."""
+        connections = [each for each in self.connections if isinstance(each, _Connection) and each._is_open]
+        if len(connections) <= self._limits.connections:
+            return
+        waiting = [each for each in connections if each is not self and each._is_waiting]
+        if waiting:
+            min(waiting, key=lambda each: each._waiting_since)._close()
+        else:
+            self._has_room = False  # refused when it asks: an answer before the request may get lost
+
+    def _watch(self) -> None:
+        """Look at the connection every second, and close it once its client has had its time."""
+        now = self.loop.time()
+        unsent = self.transport.get_write_buffer_size()
+        if unsent < self._unsent:  # the answer is being read, however slowly
+            self._waiting_since = now
+        self._unsent = unsent
+        if (self._is_idle or unsent) and now - self._waiting_since >= self._limits.seconds:
+            has_begun = self.conn.our_state is h11.IDLE and bool(self.conn.trailing_data[0])
+            detail = f"the request did not arrive within {self._limits.seconds} seconds"
+            self._close(HTTPError(408, detail) if has_begun else None)
+        else:
+            self._timer = self.loop.call_later(1, self._watch)
+
+    def _close(self, error: HTTPError | None = None) -> None:
+        """Close the connection without waiting for the client to read, after an error if there is one to tell."""
+        if error is not None:
+            self.transport.write(_as_http(error))
+        self.transport.abort()
+
+
+def _as_http(error: HTTPError) -> bytes:
+    body = json.dumps({"detail": error.detail}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+        **error.headers,
+    }
+    lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body

@@ -1,0 +1,72 @@
+"""`r2med board --serve`: a board on this machine that follows its records."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from r2med import __version__
+from r2med.server.http_app import Guard, refusal
+from r2med.server.http_server import GuardedServer, Listener
+from r2med.server.request_limits import HTTPError, Limits
+from r2med.site.board_folder import FILE_NAMES
+from r2med.site.live_preview import Preview
+
+_LIVE = b'<script defer src="assets/live.js"></script>\n</head>'
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Nothing is kept by a browser: what was read may be made again."""
+
+
+def create_preview_app(preview: Preview) -> FastAPI:
+    """Return the application that serves a board's files, and the version that its pages ask for."""
+    app = FastAPI(title="r2med board", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.add_middleware(Guard, token=None)
+
+    @app.exception_handler(HTTPError)
+    async def refuse(request: Request, error: HTTPError) -> Response:
+        return refusal(error)
+
+    @app.api_route("/", methods=["GET", "HEAD"])
+    @app.api_route("/index.html", methods=["GET", "HEAD"])
+    def page() -> Response:
+        text = (preview.folder / "index.html").read_bytes()
+        return Response(text.replace(b"</head>", _LIVE), media_type="text/html", headers=_HEADERS)
+
+    @app.api_route("/version.js", methods=["GET", "HEAD"])
+    def version() -> Response:
+        script = f'board.version("{preview.version}");\n'
+        return Response(script, media_type="text/javascript", headers=_HEADERS)
+
+    @app.api_route("/{path:path}", methods=["GET", "HEAD"])
+    def file(path: str) -> Response:
+        return FileResponse(_inside(preview.folder, path), headers=_HEADERS)
+
+    return app
+
+
+def _inside(folder: Path, path: str) -> Path:
+    """Return a file of the board. Raises HTTPError for all others: the folder may also hold notes or records."""
+    try:
+        file = (folder / path).resolve()
+        if FILE_NAMES.fullmatch(path) and file.is_relative_to(folder.resolve()) and file.is_file():
+            return file
+    except (OSError, ValueError):  # too long, or with a null character
+        pass
+    raise HTTPError(404, "there is no such page")
+
+
+def serve_preview(preview: Preview, listener: Listener, server: GuardedServer | None = None) -> None:
+    """Serve a board and follow its records until Ctrl-C."""
+    server = server or GuardedServer(create_preview_app(preview), Limits(), lambda: None)
+    stopped = threading.Event()
+    follower = threading.Thread(target=preview.follow, args=(stopped,), daemon=True)
+    follower.start()
+    try:
+        server.serve_at(listener)
+    finally:
+        stopped.set()
+        follower.join()

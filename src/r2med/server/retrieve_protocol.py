@@ -1,0 +1,135 @@
+"""The protocol of Search-R1's retrieval server: the request and the response.
+
+Its client posts `{"queries": [...], "topk": 3, "return_scores": true}` and reads `result`: for every query a list of
+`{"document": {"id", "contents"}, "score"}`, or without scores of the documents alone. It takes the first line of
+`contents` for the title and the others for the text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from r2med.agents.conversation import Hit
+from r2med.server.request_limits import HTTPError, Limits
+from r2med.text.unicode import is_unicode
+
+Request = TypeVar("Request", bound=BaseModel)
+
+TOPK = 3
+"""Documents of a query whose request does not say: as many as Search-R1 asks for."""
+
+
+class RetrieveRequest(BaseModel):
+    """Queries to search for; keys that are not known are ignored, as Search-R1's server does."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    queries: list[str] = Field(description="What to search for; nothing in it is special.")
+    topk: int | None = Field(TOPK, description="Documents for each query.")
+    return_scores: bool = Field(False, description="Whether each document comes with its score.")
+
+    @property
+    def k(self) -> int:
+        """Documents of each query; null means the default, as in Search-R1's server."""
+        return TOPK if self.topk is None else self.topk
+
+
+class RetrievedDocument(BaseModel):
+    """One document."""
+
+    id: str
+    contents: str = Field(description="Title, line break, text; a document without a title starts with the break.")
+
+
+class ScoredDocument(BaseModel):
+    """One document with its score."""
+
+    document: RetrievedDocument
+    score: float
+
+
+class RetrieveResponse(BaseModel):
+    """For each query its documents, best first; fewer than topk where fewer were found."""
+
+    result: list[list[ScoredDocument] | list[RetrievedDocument]]
+
+
+def read_request(body: bytes, limits: Limits) -> RetrieveRequest:
+    """Parse the body of a request. Raises HTTPError if it cannot be read, or asks for more than the limits allow."""
+    request = validated(RetrieveRequest, body, {"queries": ["…"], "topk": TOPK, "return_scores": True})
+    _check(request, limits)
+    return request
+
+
+def validated(model: type[Request], body: bytes, example: dict[str, Any]) -> Request:
+    """Return a body as a request. Raises HTTPError if it is no JSON, or has another form than the example."""
+    try:
+        return model.model_validate(_parse_json(body))
+    except ValidationError as error:
+        raise HTTPError(422, _describe(error, example)) from None
+
+
+def write_response(results: Sequence[Sequence[Hit]], scores: bool) -> bytes:
+    """Return the body of a response, with or without the scores."""
+    lists = [[_entry(hit, scores) for hit in hits] for hits in results]
+    return json.dumps({"result": lists}, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _entry(hit: Hit, scores: bool) -> dict[str, Any]:
+    document = {"id": hit.id, "contents": hit.contents}
+    return {"document": document, "score": hit.score} if scores else document
+
+
+def _parse_json(body: bytes) -> Any:
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise HTTPError(400, f"the request is not UTF-8: byte {error.start} does not belong there") from None
+    except json.JSONDecodeError as error:
+        position = f"line {error.lineno}, column {error.colno}"
+        raise HTTPError(400, f"the request is not JSON: {error.msg} at {position}") from None
+    except RecursionError:
+        raise HTTPError(400, "the request is not JSON that can be read: it is nested too deeply") from None
+    except ValueError as error:  # NaN, or an integer of thousands of digits
+        raise HTTPError(400, f"the request is not JSON: {error}") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"there is no {name} in it")
+
+
+def _describe(error: ValidationError, example: dict[str, Any]) -> str:
+    """Return the first fault with its position, as one would write it: queries[2]."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    if not first["loc"]:
+        return f"the request must be an object such as {json.dumps(example, ensure_ascii=False)}"
+    position = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
+    fault = "it is missing" if first["type"] == "missing" else first["msg"][:1].lower() + first["msg"][1:]
+    return f"{position}: {fault}"
+
+
+def _check(request: RetrieveRequest, limits: Limits) -> None:
+    count = len(request.queries)
+    k = request.k
+    if count > limits.queries:
+        raise HTTPError(422, f"queries: {count:,} are more than this server takes at once, {limits.queries:,}")
+    if not 1 <= k <= limits.topk:
+        raise HTTPError(422, f"topk: it must be from 1 to {limits.topk:,}")
+    if count * k > limits.documents:
+        raise HTTPError(422, f"{count:,} queries × topk {k:,} are more documents than {limits.documents:,}")
+    for index, query in enumerate(request.queries):
+        check_text(f"queries[{index}]", query, limits)
+
+
+def check_text(field: str, text: str, limits: Limits) -> None:
+    """Raise HTTPError for a text that cannot be searched, or is longer than the limit."""
+    if not text.strip():
+        raise HTTPError(422, f"{field}: it is empty")
+    if len(text) > limits.characters:
+        raise HTTPError(422, f"{field}: {len(text):,} characters are more than {limits.characters:,}")
+    if not is_unicode(text):
+        raise HTTPError(422, f"{field}: it has half of a surrogate pair")

@@ -1,0 +1,258 @@
+"""The explorer's data: what each system ranked for each query of a dataset, and the texts that are shown.
+
+Files per dataset, each loaded when it is needed: an index of the queries, a file for each system with the top of its
+rankings, a file for each query with the texts of all documents that any system shows, and an agent's traces.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from r2med.core.errors import UserError
+from r2med.data import Dataset, Query
+from r2med.engine.threads import map_threads
+from r2med.records.collection import Collection, Kept
+from r2med.records.record import Record
+from r2med.retrieve.bm25.chunks import NEVER_AT_EDGE
+from r2med.retrieve.written_run import WrittenRun
+from r2med.site.text_copies import copies_of_relevant, ranks_with_copies
+from r2med.site.word_forms import BLANKS, Mask, WordForms
+from r2med.store.files import sha256
+from r2med.text.highlight import COMMON, Words, around
+
+log = logging.getLogger("r2med")
+
+DEPTH = 20
+"""Documents of a ranking that are shown."""
+
+SHOWN = 1_500
+"""Characters of a document that are shown; of a longer one those around its best window."""
+
+GOLD_SHOWN = 6_000
+"""The same for a relevant document, which people want to read."""
+
+_BARE = "no text was generated, searched as it is"
+_PARTLY = "some of its texts could not be generated"
+_STAYED = "calls failed, their documents stay where they were"
+
+_BLANK = " \t\n\v\f\r"
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """What one system did on one dataset, by query id."""
+
+    top: Mapping[str, list[tuple[str, float]]]
+    with_copies: Mapping[str, list[int]]
+    """The ranks of the relevant documents with copies of their text counted, where that differs."""
+    generated: Mapping[str, list[str]]
+    traces: Mapping[str, Any]
+    failures: Mapping[str, str]
+    """What failed, where something did."""
+
+
+def explorer_files(
+    collection: Collection, names: Sequence[str], datasets: Mapping[str, Dataset]
+) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of all data files; systems and datasets go by their numbers in `collection` and `names`.
+
+    What has no run beside its record, or no texts on this machine, is left out. Raises UserError if a run is not the
+    one that its record was made with.
+    """
+    cells = {name: _cells(collection, name) for name in names if name in datasets}
+    numbers = [number for number, name in enumerate(names) if cells.get(name)]
+    yield "explorer/index", {"datasets": [[number, list(cells[names[number]])] for number in numbers]}
+    for number in numbers:
+        yield from dataset_files(datasets[names[number]], cells[names[number]], f"explorer/{number}")
+
+
+def _cells(collection: Collection, dataset: str) -> dict[int, Kept]:
+    cells = {
+        number: kept for number, system in enumerate(collection.systems) if (kept := collection.cell(system, dataset))
+    }
+    for kept in cells.values():
+        if kept.record.run is not None and kept.run_file is None and not kept.is_entry:
+            file = kept.path.parent / kept.record.run.file
+            log.warning("not in the explorer: %s is missing: %s", file, kept.how_to_make_it_again)
+    return {number: kept for number, kept in cells.items() if kept.run_file is not None}
+
+
+def dataset_files(dataset: Dataset, cells: Mapping[int, Kept], folder: str) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of the data files of a dataset; `cells` are the records with a run, by number of system."""
+    judged = {q.id: {d: g for d, g in dataset.qrels.get(q.id, {}).items() if g > 0} for q in dataset.queries}
+    copies = copies_of_relevant(dataset)
+    read = partial(_read, queries=list(judged), relevant=judged, copies=copies)
+    systems = dict(zip(cells, map_threads(read, cells.values()), strict=True))
+    shown = {query: _shown(relevant, query, systems.values()) for query, relevant in judged.items()}
+    yield (
+        f"{folder}/index",
+        {
+            "queries": [[q.id, q.text, q.answer, q.body_system] for q in dataset.queries],
+            "systems": list(systems),
+            "edges": NEVER_AT_EDGE,
+            "blanks": BLANKS,
+        },
+    )
+    for number, rankings in systems.items():
+        yield f"{folder}/s{number}", _system_file(rankings, shown)
+        for position, query in enumerate(judged):
+            if query in rankings.traces:
+                yield f"{folder}/t{number}-{position}", rankings.traces[query]
+    yield from _query_files(dataset, shown, systems, copies, folder)
+
+
+def _read(kept: Kept, queries: Sequence[str], relevant: Mapping[str, Any], copies: Mapping[str, list[str]]) -> Rankings:
+    facts, file = kept.record.run, kept.run_file
+    if facts is None or file is None or sha256(file) != facts.sha256:
+        raise UserError(f"{file} is not the run that {kept.path.name} was made with: run the system again")
+    run = WrittenRun(file, queries)
+    generated, traces = _texts(kept)
+    return Rankings(
+        top={query: run.top(query, DEPTH) for query in queries},
+        with_copies={
+            query: ranks for query in queries if (ranks := ranks_with_copies(run, query, relevant[query], copies))
+        },
+        generated=generated,
+        traces=traces,
+        failures=_failures(kept.record, queries, generated, traces),
+    )
+
+
+def _texts(kept: Kept) -> tuple[Mapping[str, list[str]], Mapping[str, Any]]:
+    """Return generated texts and traces; a ranking is shown without them if their file is missing."""
+    try:
+        return kept.generated(), kept.traces()
+    except UserError as error:
+        log.warning("not in the explorer: %s", error)
+        return {}, {}
+
+
+def _failures(
+    record: Record, queries: Iterable[str], generated: Mapping[str, Any], traces: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return what failed for each query, stage by stage; of a search agent what its trace says."""
+    failures: dict[str, list[str]] = {}
+    for stage in record.stages:
+        expands = stage.stage == "expand"
+        # Records of before queries were told count them only: those without a text are the ones.
+        bare = [query for query in queries if expands and stage.failures and query not in generated]
+        for query, kinds in (stage.failed or dict.fromkeys(bare, ", ".join(stage.failure_kinds))).items():
+            told = (traces.get(query) or {}).get("failure") if expands else None
+            reason = f"{told['kind']}: {told['message']}" if told else kinds
+            outcome = _PARTLY if query in generated else _BARE
+            failures.setdefault(query, []).append(f"{stage.name}: {outcome if expands else _STAYED} ({reason})")
+    return {query: "; ".join(lines) for query, lines in failures.items()}
+
+
+def _shown(relevant: Iterable[str], query: str, systems: Iterable[Rankings]) -> dict[str, int]:
+    """Return the documents that are shown for a query, relevant ones first, with their positions."""
+    ranked = (document for rankings in systems for document, _ in rankings.top[query])
+    return {document: position for position, document in enumerate(dict.fromkeys([*relevant, *ranked]))}
+
+
+def _system_file(rankings: Rankings, shown: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    position = {query: number for number, query in enumerate(shown)}
+    return {
+        "rankings": [[shown[query][document] for document, _ in rankings.top[query]] for query in shown],
+        "scores": [[float(f"{score:.6g}") for _, score in rankings.top[query]] for query in shown],
+        "copies": [[position[query], ranks] for query, ranks in rankings.with_copies.items()],
+        "failures": [[position[query], text] for query in shown if (text := rankings.failures.get(query))],
+        "traces": [position[query] for query in shown if query in rankings.traces],
+    }
+
+
+def _query_files(
+    dataset: Dataset,
+    shown: Mapping[str, Mapping[str, int]],
+    systems: Mapping[int, Rankings],
+    copies: Mapping[str, list[str]],
+    folder: str,
+) -> Iterator[tuple[str, Any]]:
+    documents = _Documents(dataset, shown, systems)
+    for number, query in enumerate(dataset.queries):
+        own = _own_generated(query.id, systems)
+        terms, generated_terms = _terms(query, own)
+        telling = documents.words.matching(set(terms) - COMMON)
+        grades = dataset.qrels.get(query.id, {})
+        gold = {document: position for document, position in shown[query.id].items() if grades.get(document, 0) > 0}
+        copy_of = {o: position for document, position in gold.items() for o in copies.get(document, ())}
+        yield (
+            f"{folder}/q{number}",
+            {
+                "documents": [
+                    [document, *cut, grades.get(document), copy_of.get(document, -1)]
+                    for document, *cut in documents.cut(query.id, telling)
+                ],
+                "gold": len(gold),
+                "words": len(Words.of(query.text).query),
+                "common": [number for number, term in enumerate(terms) if term in COMMON],
+                "forms": documents.words.forms(documents.rows(query.id), terms),
+                "generated": [
+                    [texts, numbers, own[texts]] for texts, numbers in zip(own, generated_terms, strict=True)
+                ],
+            },
+        )
+
+
+def _own_generated(query: str, systems: Mapping[int, Rankings]) -> dict[tuple[str, ...], list[int]]:
+    """Return what was generated for a query, each once, with the systems that searched with it."""
+    own: dict[tuple[str, ...], list[int]] = {}
+    for number, rankings in systems.items():
+        if query in rankings.generated:
+            own.setdefault(tuple(rankings.generated[query]), []).append(number)
+    return own
+
+
+def _terms(query: Query, generated: Iterable[Sequence[str]]) -> tuple[list[str], list[list[int]]]:
+    """Return all index terms, the query's first, and the numbers of those of each generated text."""
+    words = [Words.of(query.text, texts) for texts in generated]
+    terms = dict.fromkeys(sorted(Words.of(query.text).query))
+    for each in words:
+        terms.update(dict.fromkeys(sorted(each.generated)))
+    number_of = {term: number for number, term in enumerate(terms)}
+    return list(terms), [sorted(number_of[term] for term in each.generated) for each in words]
+
+
+class _Documents:
+    """The texts of a dataset that are shown anywhere, each read and analysed once."""
+
+    def __init__(
+        self, dataset: Dataset, shown: Mapping[str, Mapping[str, int]], systems: Mapping[int, Rankings]
+    ) -> None:
+        ids = sorted({document for documents in shown.values() for document in documents})
+        rows = dataset.corpus.rows(ids)
+        known = [document for document, row in zip(ids, rows, strict=True) if row >= 0]
+        self._dataset = dataset
+        self._shown = shown
+        self._row_of = {document: row for row, document in enumerate(known)}
+        self._texts = [text.strip(_BLANK) for text in dataset.corpus.texts(rows[rows >= 0])]
+        self._own: dict[str, range] = {}
+        for query in dataset.queries:
+            first = len(self._texts)
+            self._texts.append(query.text)
+            self._texts += [text for own in _own_generated(query.id, systems) for text in own]
+            self._own[query.id] = range(first, len(self._texts))
+        self.words = WordForms(self._texts)
+
+    def rows(self, query: str) -> list[int]:
+        """Return the texts that are shown for a query: those of documents, its own, and what was generated for it."""
+        return [*(self._row_of[d] for d in self._shown[query] if d in self._row_of), *self._own[query]]
+
+    def cut(self, query: str, telling: Mask) -> Iterator[tuple[str, str | None, int, int]]:
+        """Yield (id, text, characters left out before it, and after it) of each document; None where it has no text."""
+        grades = self._dataset.qrels.get(query, {})
+        for document in self._shown[query]:
+            row = self._row_of.get(document)
+            if row is None:
+                yield document, None, 0, 0
+                continue
+            text = self._texts[row]
+            width = GOLD_SHOWN if grades.get(document, 0) > 0 else SHOWN
+            start, stop = 0, len(text)
+            if stop > width:
+                start, stop = around(text, *self.words.densest(row, telling, width), width)
+            yield document, text[start:stop], start, len(text) - stop

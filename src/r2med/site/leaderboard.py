@@ -1,0 +1,148 @@
+"""The leaderboard's data: every system, ours and published, its figures, intervals, class and cost."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from r2med.comparison.comparison import Interval, intervals, points
+from r2med.comparison.paper_table import LATEX_SIGNS
+from r2med.comparison.system_classes import classes
+from r2med.core.cost import total
+from r2med.core.version import __version__
+from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.leaderboard.published import published
+from r2med.measure import HEADLINE
+from r2med.records.approximate_searches import approximate_searches
+from r2med.records.collection import Collection, Kept
+from r2med.records.record import Record
+from r2med.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
+
+DEMO = "demo"
+OWN = "own data"
+
+
+def site_value(collection: Collection, advice: bool = False, own_texts: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what every page needs at once; all that is larger lies in files of its own.
+
+    `own_texts` names the datasets of one's own whose texts are in the board, which every page says.
+    """
+    names = dataset_names(collection)
+    sets = dataset_sets(names)
+    return {
+        "foot": _foot(collection, own_texts),
+        "advice": advice,
+        "measure": str(HEADLINE),
+        "latex": LATEX_SIGNS,
+        "datasets": [_dataset(collection, name) for name in names],
+        "sets": [{"name": name, "datasets": [names.index(each) for each in members]} for name, members in sets.items()],
+        "systems": list(_systems(collection, names, sets)),
+        "published": [
+            {
+                **parts_of_published(row),
+                "name": row.name,
+                "values": [row.scores[name] / 100 if name in row.scores else None for name in names],
+                "average": row.average / 100,
+                "reported_by": row.reported_by,
+                "source": row.source,
+                "note": row.note,
+                "max_length": row.max_length,
+                "differs": row.differs,
+                "command": f"r2med run {shlex.quote(row.system)} --data {BENCHMARK}" if row.system else "",
+            }
+            for row in published()
+        ],
+    }
+
+
+def dataset_names(collection: Collection) -> list[str]:
+    """Return the datasets in their order: a data file is known by a dataset's number in this list."""
+    return list(dict.fromkeys([*groups()[BENCHMARK], *collection.datasets]))
+
+
+def dataset_sets(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the datasets that are averaged together: the benchmark's, the demo's, and all others."""
+    sets: dict[str, list[str]] = {}
+    for name in names:
+        home = BENCHMARK if name in groups()[BENCHMARK] else DEMO if name in groups()[DEMO] else OWN
+        sets.setdefault(home, []).append(name)
+    return sets
+
+
+def _dataset(collection: Collection, name: str) -> dict[str, Any]:
+    card = cards().get(name.removeprefix(f"{DEMO}/"))
+    record = next((kept.record for kept in collection if kept.record.dataset.name == name), None)
+    counts = card.counts if card else None
+    return {
+        "name": name,
+        "short": card.short if card and card.short else name,
+        "task": record.dataset.task if record else card.task if card else "",
+        "scenario": record.dataset.scenario if record else card.scenario if card else "",
+        "queries": record.dataset.queries if record else counts.queries if counts else None,
+        "documents": record.dataset.documents if record else counts.documents if counts else None,
+        "apart": bool(card and card.also_averaged_without),
+    }
+
+
+def part(collection: Collection, datasets: Sequence[str]) -> Collection:
+    """Return the records on some of the datasets."""
+    return Collection({key: kept for key, kept in collection.cells.items() if key[1] in datasets})
+
+
+def _systems(
+    collection: Collection, names: Sequence[str], sets: Mapping[str, Sequence[str]]
+) -> Iterator[dict[str, Any]]:
+    parts = [part(collection, members) for members in sets.values()]
+    standings = [intervals(each) if each.cells else {} for each in parts]
+    averages = [{name: standing.mean for name, standing in each.items() if standing.mean} for each in standings]
+    levels = [classes(each.systems, points(each)) if each.cells else {} for each in parts]
+    for system in collection.systems:
+        records = list(collection.records(system).values())
+        figures = {
+            name: figure for each in standings if system in each for name, figure in each[system].datasets.items()
+        }
+        yield {
+            **parts_of_record(records[0]),
+            "name": system,
+            "entry": _entry(next(kept for kept in collection if kept.record.system == system)),
+            "figures": [triple(figures.get(name)) for name in names],
+            "averages": [triple(each.get(system)) for each in averages],
+            "classes": [each.get(system) for each in levels],
+            "cost": _cost(records),
+            "failures": sum(record.failures + record.unordered for record in records),
+            "approximate": approximate_searches(records),
+            "judged_by_kin": [record.dataset.name for record in records if judged_by_kin(record)],
+        }
+
+
+def _entry(kept: Kept) -> str:
+    """Return the name of the entry that a record came in; nothing for one of our own."""
+    return kept.path.stem if kept.is_entry else ""
+
+
+def triple(figure: Interval | None) -> list[float | None] | None:
+    """Return a figure as data files have it: value, low and high, between 0 and 1."""
+    if figure is None:
+        return None
+    return [None if each is None else round(each / 100, 6) for each in (figure.value, figure.low, figure.high)]
+
+
+def _cost(records: Sequence[Record]) -> dict[str, float | None]:
+    """Return what a query takes on average; what is not known is None."""
+    if not all(record.cost_is_known for record in records):
+        return {"dollars": None, "seconds": None, "tokens": None}
+    spent = total(stage.cost for record in records for stage in record.stages)
+    queries = max(1, sum(record.dataset.queries for record in records))
+    return {
+        "dollars": None if spent.unpriced else spent.dollars / queries,
+        "seconds": spent.seconds / queries,
+        "tokens": spent.llm_tokens / queries,
+    }
+
+
+def _foot(collection: Collection, own_texts: Sequence[str]) -> str:
+    newest = max((kept.record.created[:10] for kept in collection), default="")
+    records = f"{len(collection.cells)} records, the newest of {newest}" if newest else "no records"
+    foot = f"r2med {__version__} · {records} · {len(published())} published rows"
+    return f"{foot} · holds texts of documents and queries of {', '.join(own_texts)}" if own_texts else foot

@@ -1,0 +1,31 @@
+"""The data of the page of reproductions: what is expected, the command that gives it, and what our records have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from r2med.leaderboard.expectations import expectations
+from r2med.leaderboard.reproduction import Reproduction, outcome
+from r2med.records.collection import Collection
+
+
+def reproduce_value(collection: Collection) -> list[dict[str, Any]]:
+    """Return all that is expected of systems, in the order in which it is known, and what was observed."""
+    return [_row(outcome(expected, collection.records(expected.system))) for expected in expectations()]
+
+
+def _row(reproduction: Reproduction) -> dict[str, Any]:
+    expected = reproduction.expectation
+    return {
+        "name": expected.label or expected.system,
+        "source": expected.source,
+        "seen_with": expected.seen_with,
+        "conditions": list(expected.conditions),
+        "command": reproduction.command,
+        "data": expected.data,
+        "ok": expected.ok,
+        "near": expected.near,
+        "verdict": reproduction.verdict,
+        "run_with": ", ".join(f"{name} {version}" for name, version in reproduction.versions.items()),
+        "figures": [[f.dataset, f.measure, f.expected, f.observed, f.verdict] for f in reproduction.figures],
+    }

@@ -1,0 +1,124 @@
+"""Write the site: files of assets and of data, in a folder that an earlier board may be in."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from r2med.advice.advice import Advice
+from r2med.data import Dataset
+from r2med.leaderboard.submission import read_entries
+from r2med.records.collection import MAX_FAILURES, Collection, checked, collect, record_files
+from r2med.records.local_datasets import local_datasets, typed_places
+from r2med.site.advice_page import advice_value, read_advice
+from r2med.site.board_folder import updated_board
+from r2med.site.explorer import explorer_files
+from r2med.site.gold_ranks import gold_value
+from r2med.site.leaderboard import OWN, dataset_names, dataset_sets, site_value
+from r2med.site.reproduce_page import reproduce_value
+from r2med.site.system_pages import system_values
+
+log = logging.getLogger("r2med")
+
+
+def make_board(
+    sources: Sequence[str | Path] = (),
+    out: Path | str = "board",
+    data: Sequence[str] = (),
+    entries: Path | None = None,
+    max_failures: float = MAX_FAILURES,
+    texts: bool = True,
+) -> Path:
+    """Make a board of records and return the page to open: what `r2med board` does.
+
+    Without any source the records and the advice of `results` are shown, or the entries alone if there is a folder of
+    them. With `texts=False` no text of a document, a query or an LLM is in the board.
+    """
+    folders = sources or ([] if entries else ["results"])
+    advice = read_advice(folders)
+    if advice:  # a folder may hold advice alone
+        folders = [each for each in folders if not Path(each).is_dir() or record_files(Path(each))]
+    kept = list(collect(folders, max_failures=max_failures)) if folders else []
+    kept += read_entries(entries, kept, max_failures) if entries else []
+    make_site(checked(kept, max_failures), Path(out), data, advice, texts)
+    return Path(out) / "index.html"
+
+
+def make_site(
+    collection: Collection,
+    folder: Path,
+    data: Sequence[str] = (),
+    advice: Sequence[Advice] = (),
+    texts: bool = True,
+) -> None:
+    """Make the board of records in a folder, in the place of the board that was there.
+
+    `data` says where datasets of one's own lie; those of the benchmark and of the demo are known by their names. A
+    dataset that is not on this machine has its scores shown, but no texts. Raises UserError if the folder holds
+    files and no board.
+    """
+    datasets = local_datasets(collection, data)
+    own = dataset_sets(list(datasets)).get(OWN, []) if texts else []
+    write_site(folder, _site_files(collection, datasets, advice, texts, own, typed_places(data)))
+    if own:
+        log.warning(
+            "the board holds texts of documents and queries of %s: show it only to people who may read them, "
+            "or make it with --without-texts",
+            ", ".join(own),
+        )
+
+
+def _site_files(
+    collection: Collection,
+    datasets: Mapping[str, Dataset],
+    advice: Sequence[Advice],
+    texts: bool,
+    own: Sequence[str],
+    places: Mapping[str, str],
+) -> Iterator[tuple[str, Any]]:
+    names = dataset_names(collection)
+    yield "site", site_value(collection, bool(advice), own)
+    yield "reproduce", reproduce_value(collection)
+    if advice:
+        yield "advice", [advice_value(each) for each in advice]
+    for number, value in enumerate(system_values(collection, names, places)):
+        yield f"system/{number}", value
+    for number, name in enumerate(names):
+        if name in collection.datasets:
+            dataset = datasets.get(name)
+            yield f"gold/{number}", gold_value(collection, name, dataset.qrels if dataset else None)
+    yield from explorer_files(collection, names, datasets if texts else {})
+
+
+def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
+    """Write the assets and the data files (name, value), and put them in the place of the board that was there.
+
+    Other files in the folder stay as they are. Raises UserError if it holds files and no board.
+    """
+    with updated_board(folder) as new:
+        for name, content in _contents(files):
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def _contents(files: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:
+    for asset in sorted((resources.files("r2med.site") / "assets").iterdir(), key=lambda file: file.name):
+        yield (asset.name if asset.name == "index.html" else f"assets/{asset.name}"), asset.read_bytes()
+    for name, value in files:
+        yield f"data/{name}.js", data_script(name, value)
+
+
+def data_script(name: str, value: Any) -> bytes:
+    """Return a classic script that hands a value to the page: JSON in a string, so that no key of it means anything.
+
+    A lone surrogate is written as the escape that JavaScript knows; so are the two line ends that JSON has and older
+    JavaScript had not.
+    """
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    content = json.dumps(content, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return f"board.data({json.dumps(name)}, {content});\n".encode(errors="backslashreplace")

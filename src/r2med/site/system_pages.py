@@ -1,0 +1,104 @@
+"""The data of a system's page: scores by slices, cost by stage, failures by kind, settings, the command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from r2med.comparison.comparison import slice_figures
+from r2med.data.dataset_cards import BENCHMARK, cards, groups
+from r2med.measure.slices import KINDS
+from r2med.records.collection import Collection
+from r2med.records.record import Record, StageFacts
+from r2med.site.leaderboard import DEMO, dataset_sets, part, triple
+
+
+def system_values(collection: Collection, names: Sequence[str], places: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the value of each system's data file; `names` are the datasets by number.
+
+    `places` are the folders of datasets of one's own, as they were typed.
+    """
+    cuts = [list(_slices(part(collection, members))) for members in dataset_sets(names).values()]
+    for system in collection.systems:
+        records = collection.records(system)
+        first = next(iter(records.values()))
+        yield {
+            "command": command(first, list(records), places),
+            "settings": list(_flat(first.settings)),
+            "versions": list(first.versions.items()),
+            "records": [_record(records[name], position) for position, name in enumerate(names) if name in records],
+            "slices": [
+                [[kind, label, size, of[system]] for kind, label, size, of in cut if system in of] for cut in cuts
+            ],
+        }
+
+
+def command(record: Record, datasets: Sequence[str], places: Mapping[str, str]) -> str:
+    """Return the command that makes the records of a system again.
+
+    A record has a dataset's name only: of one in a folder that is not in `places` the reader has to say the path.
+    """
+    group = next((name for name in (BENCHMARK, DEMO) if set(groups()[name]) == set(datasets)), "")
+    known = {*cards(), *groups()[DEMO]}
+    typed = [places.get(name) or (name if name in known else f"path/to/{name}") for name in datasets]
+    words = ["r2med", "run", record.system, "--data", group or ",".join(typed)]
+    depth = record.settings.get("k")
+    expand = record.settings.get("expand") or {}
+    recorded = expand.get("source") == "recorded" and expand.get("llm") != "author"
+    return shlex.join([*words, *(["--k", str(depth)] if depth != 1000 else []), *(["--recorded"] if recorded else [])])
+
+
+def _record(record: Record, dataset: int) -> dict[str, Any]:
+    return {
+        "dataset": dataset,
+        "created": record.created,
+        "source": record.source,
+        "key": record.key,
+        "run": record.run.file if record.run else "",
+        "p50": record.latency(0.5),
+        "p95": record.latency(0.95),
+        "stages": [_stage(stage, record.cost_is_known) for stage in record.stages],
+    }
+
+
+def _stage(stage: StageFacts, cost_is_known: bool) -> dict[str, Any]:
+    cost = stage.cost
+    return {
+        "stage": stage.stage,
+        "name": stage.name,
+        "recorded": stage.stage == "expand" and not cost_is_known,
+        "seconds": cost.seconds,
+        "prepared": stage.prepared.seconds,
+        "calls": cost.calls,
+        "tokens": cost.llm_tokens,
+        "dollars": cost.dollars,
+        "unpriced": cost.unpriced,
+        "failures": stage.failures,
+        "kinds": list(stage.failure_kinds.items()),
+        "failed": list(stage.failed.items()),
+        "repairs": list(stage.repairs.items()),
+        "details": list(stage.details.items()),
+    }
+
+
+def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the settings as lines: where each stands, and its value."""
+    if isinstance(settings, Mapping) and settings:
+        for name, value in settings.items():
+            yield from _flat(value, f"{path}.{name}" if path else str(name))
+    elif isinstance(settings, list) and settings:
+        for number, value in enumerate(settings, 1):
+            yield from _flat(value, f"{path} {number}")
+    elif settings not in (None, "", [], {}):
+        yield path, settings if isinstance(settings, str) else json.dumps(settings)
+
+
+def _slices(collection: Collection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+    """Yield every slice: its kind, label, number of queries, and a figure for each system that has all of them."""
+    for kind in KINDS if collection.cells else ():
+        cut = list(slice_figures(collection, kind))
+        for each, figures in cut if len(cut) > 1 else ():
+            by_system = zip(collection.systems, map(triple, figures), strict=True)
+            yield kind, each.label, len(each), {name: figure for name, figure in by_system if figure}

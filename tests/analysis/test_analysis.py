@@ -1,0 +1,29 @@
+"""Analyses by name: one page, and a CSV file for every table of it."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from r2med.analysis import analyse
+from r2med.core.errors import UserError
+
+
+def test_overlap_of_the_demo_is_a_page_and_tables(tmp_path: Path) -> None:
+    done = analyse("overlap", data=["demo/MedQA-Diag", "demo/Biology"], out=tmp_path / "out")
+    page, *tables = done.files
+    assert page.name == "index.html"
+    assert {table.name for table in tables} == {"overlap-terms.csv", "overlap-bm25.csv"}
+    rows = list(csv.DictReader((tmp_path / "out/overlap-terms.csv").open()))
+    assert len(rows) == 6
+    assert all(float(row["Jaccard low"]) <= float(row["Jaccard"]) <= float(row["Jaccard high"]) for row in rows)
+
+
+def test_the_same_material_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = (analyse("overlap", data=["demo/Biology"], out=tmp_path / name) for name in "ab")
+    assert [file.read_bytes() for file in first.files] == [file.read_bytes() for file in second.files]
+
+
+def test_an_unknown_analysis_is_an_error_with_the_nearest_name() -> None:
+    with pytest.raises(UserError, match="overlap"):
+        analyse("overlaps")

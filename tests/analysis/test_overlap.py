@@ -1,0 +1,75 @@
+"""What queries share with their gold documents."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from r2med.analysis.overlap import GOLD, HARDEST, RANDOM, cosines, dataset_overlap
+from r2med.data import Dataset, load
+from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.retriever import SearchQuery
+from r2med.runtime.setup import Setup
+from r2med.store import Store
+
+MINE = Dataset.of(
+    {"q1": "the bread that tires", "q2": "pale skin", "q3": "nobody judged this"},
+    {"d1": "Breads tire the bowel.", "d2": "Iron and skin.", "d3": "Pale skin, pale bread.", "d4": "Nothing."},
+    {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 2}},
+)
+
+
+def test_stems_are_compared_and_stop_words_do_not_count(store: Store) -> None:
+    _, overlap = dataset_overlap(MINE, store)[GOLD]
+    assert overlap.coverage.tolist() == [1.0, 0.5]
+    assert overlap.jaccard == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_rare_terms_weigh_more(store: Store) -> None:
+    idf = np.log((4 + 1) / (np.array([1, 2]) + 0.5))  # pale is in one document, skin in two
+    _, overlap = dataset_overlap(MINE, store)[GOLD]
+    assert overlap.weighted[1] == pytest.approx(idf[1] / idf.sum())
+
+
+def test_the_hardest_negative_is_the_best_that_is_not_gold(store: Store) -> None:
+    pairs, _ = dataset_overlap(MINE, store)[HARDEST]
+    assert MINE.corpus.ids(pairs.rows) == ["d3", "d3"]
+
+
+def test_random_documents_are_never_gold(store: Store) -> None:
+    pairs, _ = dataset_overlap(MINE, store)[RANDOM]
+    assert {(int(q), int(r)) for q, r in zip(pairs.queries, pairs.rows, strict=True)}.isdisjoint({(0, 0), (1, 1)})
+
+
+def test_bm25_scores_of_pairs_are_those_of_a_search(store: Store) -> None:
+    dataset = load("demo/MedQA-Diag")
+    run = BM25().index(dataset, store).search([SearchQuery(query) for query in dataset.queries], 100).run
+    for pairs, overlap in dataset_overlap(dataset, store).values():
+        for query, row, score in zip(pairs.queries, pairs.rows, overlap.bm25, strict=True):
+            searched = dict(zip(run.rows[query].tolist(), run.scores[query].tolist(), strict=True))
+            assert score == pytest.approx(searched.get(int(row), 0.0), rel=1e-6)
+
+
+def test_a_dataset_without_judgements_has_no_pairs(store: Store) -> None:
+    unjudged = Dataset.of({"q": "x"}, {"d": "x"})
+    assert [len(overlap.jaccard) for _, overlap in dataset_overlap(unjudged, store).values()] == [0, 0, 0]
+
+
+MODEL = """
+import numpy as np
+
+class Model:
+    def encode(self, texts):
+        return np.array([["bread" in text.lower(), "skin" in text] for text in texts], dtype=np.float32)
+"""
+
+
+def test_the_hardest_negative_of_a_model_is_its_nearest_and_a_vector_of_zeros_is_like_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "two_words.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    scored = cosines(MINE, "py:two_words:Model", Setup(store=store))
+    assert scored[GOLD][1].tolist() == [1.0, 1.0]
+    assert scored[HARDEST][1] == pytest.approx([0.5**0.5] * 2)
+    assert set(scored[RANDOM][1].round(3).tolist()) <= {0.0, 0.707}

@@ -1,0 +1,147 @@
+"""`compare`: figures with intervals, pairs with verdicts, classes of a leaderboard, slices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import r2med
+from r2med.comparison.comparison import comparison, intervals
+from r2med.comparison.verdicts import detectable
+from r2med.core.errors import UserError
+from r2med.measure.significance import benjamini_hochberg
+from support.records import collection, record, records, write_records
+
+DATASETS = {"Biology": 40, "PMC-Clinical": 25}
+MADE = records({"weak": 0.3, "twin": 0.3, "strong": 0.5}, DATASETS)
+
+
+def test_a_real_difference_is_told_from_noise() -> None:
+    compared = comparison(collection(MADE), resamples=1000)
+    assert [standing.system for standing in compared.systems] == ["weak", "twin", "strong"]
+    verdicts = {(pair.a, pair.b): pair.significant for pair in compared.pairs}
+    assert verdicts == {("weak", "twin"): False, ("weak", "strong"): True, ("twin", "strong"): True}
+    pair = compared.pairs[1]
+    assert pair.low is not None and pair.high is not None
+    assert pair.low < pair.difference < pair.high < 0
+    assert pair.wins + pair.ties + pair.losses == 65
+    assert pair.difference == pytest.approx(np.mean([gap.difference for gap in pair.datasets.values()]))
+    means = {(each.system, each.dataset.name): 100 * each.mean["nDCG@10"] for each in MADE}
+    assert pair.datasets["Biology"].difference == pytest.approx(means["weak", "Biology"] - means["strong", "Biology"])
+    assert compared.detectable_gap is not None and 1 < compared.detectable_gap < 10
+
+
+def test_json_has_the_promised_shape_in_points() -> None:
+    compared = comparison(collection(MADE), resamples=200)
+    content = json.loads(json.dumps(compared.as_json(), allow_nan=False))
+    assert content["systems"] == ["weak", "twin", "strong"]
+    assert isinstance(content["detectable_gap"], float)
+    for pair in content["pairs"]:
+        assert {"a", "b", "difference", "low", "high", "p", "p_adjusted", "wins", "ties", "losses"} <= set(pair)
+        assert set(pair["datasets"]) == set(DATASETS)
+        for gap in pair["datasets"].values():
+            assert {"difference", "low", "high", "p"} <= set(gap)
+    assert content["pairs"][1]["difference"] < -10
+
+
+def test_a_baseline_is_compared_with_each_other_system_by_holm() -> None:
+    compared = comparison(collection(MADE), baseline="weak", resamples=999)
+    assert [(pair.a, pair.b) for pair in compared.pairs] == [("twin", "weak"), ("strong", "weak")]
+    assert compared.pairs[1].p == 0.001
+    assert compared.pairs[1].p_adjusted == 0.002
+    with pytest.raises(UserError, match="did you mean weak"):
+        comparison(collection(MADE), baseline="weka")
+
+
+def test_the_same_inputs_give_the_same_bytes() -> None:
+    once, again = (comparison(collection(MADE), slice_by=["length"], resamples=300).as_json() for _ in range(2))
+    assert json.dumps(once) == json.dumps(again)
+    assert once != comparison(collection(MADE), slice_by=["length"], resamples=300, seed=1).as_json()
+
+
+def test_the_queries_that_moved_most_come_first() -> None:
+    made = [record("a", "d", [0.9, 0.5, 0.5, 0.1]), record("b", "d", [0.8, 0.5, 0.1, 0.9])]
+    compared = comparison(collection(made), resamples=10)
+    moved = compared.movers(compared.pairs[0])
+    assert [(each.query, round(each.difference)) for each in moved] == [("q3", -80), ("q2", 40), ("q0", 10)]
+
+
+def test_slices_are_adjusted_together() -> None:
+    compared = comparison(collection(MADE), baseline="weak", slice_by=["task", "body-system"], resamples=999)
+    labels = list(dict.fromkeys(each.label for each in compared.slices))
+    assert labels == ["Q&A reference", "clinical case", "Cardiovascular", "Digestive", "Nervous"]
+    strong = [each for each in compared.slices if each.a == "strong"]
+    assert all(each.significant and each.difference > 10 for each in strong)
+    assert not any(each.significant for each in compared.slices if each.a == "twin")
+    assert strong[0].difference == pytest.approx(compared.pairs[1].datasets["Biology"].difference)
+
+
+def test_a_dataset_that_a_system_lacks_is_left_out_and_told() -> None:
+    compared = comparison(collection(MADE[:-1]), resamples=50)
+    assert compared.datasets == ["Biology"]
+    assert compared.notices == ("PMC-Clinical is left out: strong was not run on it",)
+    with pytest.raises(UserError, match="no dataset that both"):
+        comparison(collection([record("a", "x", [1, 0]), record("b", "y", [1, 0])]))
+
+
+def test_one_system_is_too_few_and_equal_ones_have_nothing_to_detect() -> None:
+    with pytest.raises(UserError, match="two systems are needed"):
+        comparison(collection([record("a", "x", [1, 0])]))
+    equal = comparison(collection([record("a", "x", [1, 0]), record("b", "x", [1, 0])]), resamples=10)
+    assert equal.detectable_gap is None
+    assert equal.pairs[0].p == 1
+    assert equal.pairs[0].carried is None
+
+
+def test_a_dataset_of_one_query_has_no_t_test() -> None:
+    compared = comparison(collection([record("a", "x", [1]), record("b", "x", [0])]), resamples=10)
+    assert compared.pairs[0].p_t is None
+    assert compared.detectable_gap is None
+
+
+def test_intervals_hold_the_means_and_a_system_that_lacks_a_dataset_has_no_average() -> None:
+    standings = intervals(collection(MADE[:-1]))
+    assert standings["strong"].mean is None
+    assert list(standings["strong"].datasets) == ["Biology"]
+    mean = standings["weak"].mean
+    assert mean is not None and mean.bounds[0] < mean.value < mean.bounds[1]
+    assert mean.value == pytest.approx(50 * sum(e.mean["nDCG@10"] for e in MADE if e.system == "weak"))
+
+
+def test_the_sentence_on_the_detectable_gap_names_its_pair() -> None:
+    compared = comparison(collection(MADE), resamples=99)
+    assert compared.detectable_pair is not None
+    line = detectable(compared)
+    assert " and ".join(compared.detectable_pair) in line and "3 pairs" in line
+    two = comparison(collection([each for each in MADE if each.system != "twin"]), resamples=99)
+    assert two.detectable_pair == ("weak", "strong")
+    assert f"{two.detectable_gap:.1f} points between weak and strong cannot" in detectable(two)
+
+
+def test_the_demo_is_never_mixed_with_other_data_unless_it_is_named() -> None:
+    made = records({"weak": 0.3, "strong": 0.5}, {"demo/Biology": 8, "Biology": 40})
+    compared = comparison(collection(made), resamples=50)
+    assert compared.datasets == ["Biology"]
+    assert "the demo is left out" in compared.notices[0] and "--data demo" in compared.notices[0]
+    assert comparison(collection(made), resamples=50, data=["demo"]).datasets == ["demo/Biology"]
+    both = comparison(collection(made), resamples=50, data=["demo", "Biology"])
+    assert sorted(both.datasets) == ["Biology", "demo/Biology"] and not both.notices
+    with pytest.raises(UserError, match="did you mean Biology"):
+        comparison(collection(made), data=["Biolgy"])
+
+
+def test_p_values_on_single_datasets_are_adjusted_for_all_pairs_and_datasets() -> None:
+    compared = comparison(collection(MADE), resamples=999)
+    gaps = [gap for pair in compared.pairs for gap in pair.datasets.values()]
+    expected = benjamini_hochberg(np.array([gap.p for gap in gaps]))
+    assert [gap.p_adjusted for gap in gaps] == pytest.approx(expected.tolist())
+
+
+def test_python_compares_names_of_systems_in_a_folder(tmp_path: Path) -> None:
+    out = write_records(MADE, tmp_path / "results")
+    compared = r2med.compare("strong", "weak", results=out, measure="ndcg@10", resamples=99)
+    assert [(pair.a, pair.b) for pair in compared.pairs] == [("strong", "weak")]
+    assert compared.pairs[0].difference > 10

@@ -1,0 +1,161 @@
+"""What a build leaves: a dataset that is evaluated, metadata that validate, and nothing half-written."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from r2med.construction.publish.outcome import origin
+from r2med.construction.publish.output import write_output
+from r2med.core.errors import UserError
+from r2med.data import load
+from r2med.data.check import check
+from r2med.data.layouts.hub_clone import config_files
+from r2med.data.loading import name_of
+from r2med.evaluation.evaluation import evaluate
+from r2med.runtime.setup import Setup
+from r2med.store import Store
+from r2med.store.files import sha256
+from support.written_builds import given, small_build
+
+HOSTILE = "<script>window.harmed = 1</script> | `a` \u202e [x](javascript:alert(1))"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = small_build(tmp_path_factory.mktemp("build"), hostile=HOSTILE, licence="CC-BY-4.0", task="clinical evidence")
+    written = write_output(made, Setup(store=Store(tmp_path_factory.mktemp("store"))))
+    assert written
+    return written
+
+
+def rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_the_folder_has_no_flaw_and_is_evaluated_under_its_own_name(folder, store, tmp_path):
+    assert name_of(folder) == "small"
+    problems = check(folder, store)
+    assert (problems.flaws, problems.notices) == ([], [])
+    record = evaluate("bm25", folder, tmp_path / "results", store=store)
+    assert record.dataset.name == "small"
+    assert record.dataset.judges == ("qwen",)
+    assert record.dataset.judged_queries == 11
+    assert record.mean["nDCG@10"] > 0.5
+
+
+def test_positives_are_the_qrels_and_controls_are_not(folder, store):
+    qrels = load(folder, store).qrels
+    assert {query: list(grades) for query, grades in qrels.items()} == {f"q{n}": [f"gold-{n}"] for n in range(1, 12)}
+
+
+def test_individual_labels_and_what_was_left_out_are_published(folder):
+    labels = rows(folder / "labels.jsonl")
+    assert len(labels) == 47
+    assert sum(row["control"] == "stuffed" and row["text"] == "words" for row in labels) == 12
+    reasons = {row["key"]: row["reason"] for row in rows(folder / "rejected.jsonl")}
+    assert reasons == {"q99": "Too Simple", "q0": "no positive"}
+    label = next(row for row in rows(folder / "candidates.jsonl") if row["p_id"] == "near-3")
+    assert (label["label"], label["by"], label["relevance"]) == ("discarded", "judges", 3.0)
+    assert json.loads(label["proposed"])[0]["member"] == "bm25"
+
+
+def test_the_readme_is_a_card_of_the_hub(folder):
+    head = yaml.safe_load((folder / "README.md").read_text("utf-8").split("---\n")[1])
+    assert head["license"] == "cc-by-4.0"
+    assert head["size_categories"] == ["n<1K"]
+    for config in head["configs"]:
+        assert (folder / config["data_files"][0]["path"]).is_file()
+        assert config_files(folder, config["config_name"])
+    assert {"query", "corpus", "qrels", "labels"} <= {config["config_name"] for config in head["configs"]}
+
+
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph")
+def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tmp_path, store):
+    """Two cases may end in one question with different answers: they stay, and readers know of them."""
+    assert "Queries with the text of an earlier one: 0." in (folder / "README.md").read_text("utf-8")
+    made = small_build(tmp_path / "build", texts={3: "What causes it?", 5: "What causes it?"})
+    written = write_output(made, Setup(store=store))
+    assert written
+    for name in ("README.md", "datasheet.html"):
+        assert "Queries with the text of an earlier one: 1 (q5 as q3)." in (written / name).read_text("utf-8")
+
+
+def test_croissant_validates_and_its_rows_are_those_of_the_files(folder, monkeypatch, tmp_path):
+    import mlcroissant
+
+    monkeypatch.chdir(tmp_path)
+    dataset = mlcroissant.Dataset(jsonld=folder / "croissant.json")
+    issues = dataset.metadata.ctx.issues
+    assert (issues.errors, issues.warnings) == (set(), set())
+    for name in ("query", "corpus", "qrels", "labels", "candidates", "rejected", "provenance"):
+        records = list(dataset.records(name))
+        assert len(records) == len(rows(folder / f"{name}.jsonl"))
+    first = next(iter(dataset.records("corpus")))
+    assert first["corpus/id"] in (b"gold-0", "gold-0")
+
+
+def test_croissant_has_the_rai_fields_and_the_hash_of_every_file(folder):
+    described = json.loads((folder / "croissant.json").read_text("utf-8"))
+    wanted = "dataLimitations dataBiases personalSensitiveInformation dataUseCases dataSocialImpact"
+    wanted += " dataAnnotationProtocol dataAnnotationAnalysis"
+    for field in wanted.split():
+        assert described[f"rai:{field}"]
+    assert described["rai:hasSyntheticData"] is True
+    assert {each["name"] for each in described["prov:wasDerivedFrom"]} == {"forum.csv", "example.org"}
+    agents = described["prov:wasGeneratedBy"][-1]["prov:wasAssociatedWith"]
+    assert "Qwen/QwQ-32B" in [agent["name"] for agent in agents]
+    files = {each["name"]: each["sha256"] for each in described["distribution"]}
+    assert files == {p.name: sha256(p) for p in folder.iterdir() if p.name != "croissant.json"}
+
+
+def test_nothing_of_the_data_is_markup(folder):
+    page = (folder / "datasheet.html").read_text("utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;window.harmed" in page
+    assert re.search(r"default-src 'none'; style-src 'sha256-[\w+/=]+'; base-uri 'none'", page)
+    assert not re.search(r"""\s(?:on\w+=|style=|src=|href="(?!#))""", page.partition("</style>")[2])
+    sheet = (folder / "README.md").read_text("utf-8").split("---\n", 2)[2]
+    assert r"\<script\>" in sheet
+    assert "\n# A small set \\<script" in sheet
+
+
+def test_the_same_build_gives_the_same_bytes(folder):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = small_build(folder.parent.parent, hostile=HOSTILE, licence="CC-BY-4.0", task="clinical evidence")
+    write_output(again, Setup())
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert tomllib.loads(before["card.toml"].decode())["counts"]["documents"] == 36
+
+
+def test_a_folder_of_somebody_else_is_not_overwritten(tmp_path):
+    made = small_build(tmp_path)
+    made.dataset.mkdir()
+    (made.dataset / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="is not a dataset"):
+        write_output(made, Setup())
+
+
+def test_without_judgements_nothing_is_written(tmp_path, monkeypatch):
+    made = small_build(tmp_path)
+    steps = (*made.plan.steps[:3], given("judgements", []))
+    object.__setattr__(made.plan, "steps", steps)
+    made.run(Setup())
+    assert write_output(made, Setup()) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("forum.csv:12", "forum.csv"),
+        ("https://example.org:80/a/b?c", "example.org:80"),
+        ("notes/2024/a.txt", "notes"),
+        ("notes", "notes"),
+        ("", ""),
+    ],
+)
+def test_sources_are_counted_without_their_lines(source, told):
+    assert origin(source) == told

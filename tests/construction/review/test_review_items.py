@@ -1,0 +1,113 @@
+"""What is reviewed: candidates of a build or of a table; samples that hold some of each label and grow."""
+
+import json
+
+import pytest
+
+from r2med.construction.pipeline import Build, Plan
+from r2med.construction.publish.output import write_output
+from r2med.construction.review.review_book import add_reviews, read_reviews
+from r2med.construction.review.review_items import review_items
+from r2med.construction.review.reviews import Review
+from r2med.core.errors import UserError
+from r2med.core.stages import TABLE
+from r2med.runtime.setup import Setup
+from r2med.store import Store
+from support.building import asked_of
+
+PLAN = """
+name = "mine"
+llm = "gpt4"
+steps = ["given-questions", "given-chunks", "given-candidates", "plant-controls", "judge"]
+[labels]
+positive = 5
+"""
+
+
+def reply(request):
+    high = "Kawasaki disease inflames" in request.messages[-1].content
+    return json.dumps({"rationale": "x", "relevance": 5 * high, "support": 5 * high})
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    for stream in ("questions", "chunks", "candidates"):
+        monkeypatch.setitem(TABLE["build"], f"given-{stream}", f"support.building:Given{stream.title()}")
+    asked_of(reply, monkeypatch)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    build = Build(Plan.read(tmp_path / "plan.toml"), tmp_path / "out")
+    build.run(Setup(llm="gpt4", store=Store(tmp_path / "store")))
+    return build
+
+
+def test_the_candidates_of_a_build_are_reviewed_but_for_controls_that_have_no_source(built):
+    items = review_items(built.out)
+    assert {item.stratum for item in items} == {"positive", "negative", "control"}
+    assert len(items) == 9  # three real ones, and a near miss and a random one each
+    first = next(item for item in items if item.stratum == "positive")
+    assert (first.question.text, first.question.answer, first.chunk.title) == (
+        "A child with fever and a strawberry tongue?",
+        "Kawasaki disease",
+        "Vessels",
+    )
+
+
+def test_a_sample_holds_some_of_each_label_and_a_larger_one_holds_the_smaller(built):
+    small, large = review_items(built.out, 3), review_items(built.out, 5)
+    assert {item.stratum for item in small} == {"positive", "negative", "control"}
+    assert large[:3] == small
+
+
+def test_a_build_that_is_not_done_is_told(built):
+    (built.folder(5) / "step.json").unlink()
+    with pytest.raises(UserError, match=r"step 5 .* is not done yet"):
+        review_items(built.out)
+
+
+def test_what_people_say_is_in_the_dataset_that_is_written(built, tmp_path):
+    setup = Setup(store=Store(tmp_path / "store"))
+
+    def positives():
+        folder = write_output(built, setup)
+        rows = map(json.loads, (folder / "qrels.jsonl").read_text().splitlines())
+        return {(row["q_id"], row["p_id"]) for row in rows}
+
+    assert positives() == {("q1", "c1")}
+    said = {("q1", "c1"): "reject", ("q2", "c2"): "accept"}
+    add_reviews(
+        built.out,
+        [Review(question=q, chunk=c, annotator="Ann", verdict=verdict) for (q, c), verdict in said.items()],
+    )
+    assert positives() == {("q2", "c2")}
+
+
+def test_reviews_of_texts_that_changed_are_counted_in_one_line(tmp_path, caplog):
+    table = tmp_path / "candidates.csv"
+    table.write_text("question_id,id,question,passage\nq1,c1,Which?,This one.\nq1,c2,Which?,That one.\n")
+    pairs = [("q1", "c1"), ("q1", "c2")]
+    add_reviews(table, [Review(question=q, chunk=c, annotator="Ann", verdict="accept") for q, c in pairs])
+    assert len(read_reviews(table)) == 2
+    assert caplog.messages == []
+    table.write_text(table.read_text().replace("That one.", "Another one."))
+    assert [review.chunk for review in read_reviews(table)] == ["c1"]
+    (line,) = caplog.messages
+    assert "1 reviews do not count, their texts have changed or are gone: r2med review" in line
+
+
+def test_an_edited_step_file_is_not_reviewed(built):
+    file = built.folder(5) / "items.jsonl"
+    file.write_text(file.read_text() + "\n")
+    with pytest.raises(UserError, match=r"items\.jsonl is not as its step wrote it: r2med build PLAN\.toml -o"):
+        review_items(built.out)
+
+
+def test_a_table_needs_questions_and_passages(tmp_path):
+    table = tmp_path / "c.csv"
+    table.write_text("question,passage,title\nwhat?,this,T\nwhat?,that,\n")
+    first, second = review_items(table)
+    assert (first.question.text, first.chunk.text, first.chunk.title) == ("what?", "this", "T")
+    assert first.question == second.question
+    assert first.token != second.token
+    table.write_text("question,text\nwhat?,this\n")
+    with pytest.raises(UserError, match="no column 'passage'"):
+        review_items(table)

@@ -1,0 +1,93 @@
+"""Many systems on many datasets: what cannot run is told of, and the others go on without it."""
+
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med import System, UserError
+from r2med.data import load
+from r2med.evaluation.batch import plan_run
+from r2med.runtime.setup import Setup
+from r2med.store import Store
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    return Setup(store=Store(tmp_path / "store"))
+
+
+def test_one_that_cannot_run_does_not_stop_the_others(tmp_path: Path, setup: Setup) -> None:
+    systems = ["bm25", "hyde(nobody) → bm25", "nv"]
+    results = r2med.run(systems, ["demo/Biology", "no-such-set"], out=tmp_path / "out", setup=setup)
+    good, bad, untrusted = results.rows
+    assert good[0].record and good[0].record.mean["nDCG@10"] > 0
+    assert good[1].record is None and "no dataset or folder 'no-such-set'" in good[1].error
+    assert bad[0].record is None and "nobody" in bad[0].error
+    assert "--trust-remote-code" in untrusted[0].error
+    assert not results.complete and len(results.records) == 1
+    again = r2med.run("bm25", "demo/Biology", out=tmp_path / "out", setup=setup)
+    assert again.rows[0][0].reused and again.complete and not good[0].reused
+
+
+def test_python_has_the_cross_product_of_the_command_line(setup: Setup) -> None:
+    plan = plan_run(
+        ["bm25", "bm25(k1=2)"],
+        ["demo"],
+        expand=["rm3", "hyde"],
+        llms=["gpt4", "author"],
+        rerank=["listwise@5"],
+        setup=setup,
+    )
+    names = [system.name for system in plan.systems]
+    assert len(names) == 2 * 3 * 2 == len(set(names))
+    assert "hyde(author) → bm25(k1=2) → listwise(gpt4)@5" in names
+    assert "rm3 → bm25 → listwise(author)@5" in names
+    assert len(plan.data) == 8
+
+
+def test_a_suite_brings_its_data_and_reads_recorded_texts(setup: Setup) -> None:
+    plan = plan_run([], [], suite="paper", setup=setup)
+    assert len(plan.data) == 8 and "Biology" in plan.data
+    assert plan.setup.recorded
+    assert all(system.setup.recorded for system in plan.systems)
+
+
+def test_datasets_and_systems_may_be_objects(setup: Setup) -> None:
+    dataset = load("demo/Biology", setup.store)
+    results = r2med.run(System.parse("bm25", setup), dataset, out=None, setup=setup)
+    assert results.records[0].dataset.name == "demo/Biology"
+    assert repr(results) == "Results(1 systems × 1 datasets, 1 records)"
+
+
+def test_results_without_a_record_say_where_the_reason_is(setup: Setup, tmp_path: Path) -> None:
+    results = r2med.run("bm25", str(tmp_path / "absent"), out=None, setup=setup)
+    assert repr(results) == "Results(1 systems × 1 datasets, 0 records, 1 failed: .errors says why)"
+
+
+def test_systems_that_share_an_expansion_expand_once(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    expanded: list[str] = []
+    expand = System.expand
+    monkeypatch.setattr(System, "expand", lambda system, *given: expanded.append(system.name) or expand(system, *given))
+    r2med.run(["hyde(author) → bm25", "hyde(author) → bm25(k1=2)"], "demo/Biology", out=None, setup=setup)
+    assert len(expanded) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"systems": []}, "no system to run"),
+        ({"systems": ["bm25"], "llms": ["gpt4"]}, "--llm needs a method"),
+        ({"systems": ["bm25"], "samples": 2}, "--samples goes with --expand"),
+        ({"systems": ["bm25"], "expand": ["rm3"], "llms": ["gpt4"]}, "rm3 asks no LLM: leave one of the two out"),
+        ({"systems": ["bm25"], "expand": ["hide"]}, "did you mean hyde"),
+        ({"systems": ["bm25"], "expand": ["hyde"]}, "--expand hyde needs an LLM"),
+        ({"systems": ["bm25"], "expand": ["hyde(gpt4)+rm3"]}, "expansions are not fused"),
+        ({"systems": ["bm25"], "suite": "papers"}, "did you mean paper"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_before_anything_runs(
+    setup: Setup, given: dict[str, object], says: str
+) -> None:
+    with pytest.raises(UserError, match=says):
+        plan_run(data=["demo"], setup=setup, **given)  # type: ignore[arg-type]

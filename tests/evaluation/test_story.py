@@ -1,0 +1,40 @@
+"""The story of a query: what was asked and written, the gold passages, and their ranks by stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from r2med import UserError, load
+from r2med.evaluation.batch import plan_run
+from r2med.evaluation.story import explain
+from r2med.runtime.setup import Setup
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    plan_run(["hyde(author) → bm25"], ["demo/MedQA-Diag"], setup=Setup()).evaluate(tmp_path / "out", 100)
+    [path] = (tmp_path / "out").rglob("*-*.json")
+    return path
+
+
+def test_the_gold_is_ranked_with_the_question_alone_and_after_each_stage(record: Path) -> None:
+    query = load("demo/MedQA-Diag").queries[0]
+    story = explain(record, query.id)
+    assert story.query == query
+    assert story.generated
+    assert list(story.ranks) == ["bm25 (the question alone)", "hyde(author) → bm25"]
+    assert all(document.text and document.grade > 0 for document in story.gold)
+    assert set(story.ranks["hyde(author) → bm25"]) <= {document.id for document in story.gold}
+
+
+def test_bad_input_is_one_line(record: Path, tmp_path: Path) -> None:
+    for path, query, data, message in (
+        (tmp_path / "no.json", "1", None, "there is no such record"),
+        (record, "nobody", None, "no judged query 'nobody'"),
+        (record, next(iter(load("demo/MedQA-Diag").qrels)), "demo/Biology", "is not what the record was made on"),
+        (record, next(iter(load("demo/MedQA-Diag").qrels)), "nowhere", "no dataset or folder 'nowhere'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            explain(path, query, data)

@@ -1,0 +1,72 @@
+"""Published figures: all of them, as their sources print them, each with the system of ours that it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from r2med import System
+from r2med.leaderboard.published import PublishedRow, published
+from r2med.runtime.setup import Setup
+from r2med.system.suites import suite
+
+ODD_AVERAGES = {("RaDeR-gte-Qwen2-7B", 35.19): 35.215}
+"""Averages that their source prints otherwise than its own figures make them."""
+
+
+def row_of(name: str, average: float) -> PublishedRow:
+    [row] = [row for row in published() if (row.name, row.average) == (name, average)]
+    return row
+
+
+def test_every_average_is_the_mean_of_its_row_within_rounding() -> None:
+    for row in published():
+        # Eight rounded figures are off by half a unit at most, and so is their rounded mean.
+        unit = 0.1 if all(score == round(score, 1) for score in row.scores.values()) else 0.01
+        average = ODD_AVERAGES.get((row.name, row.average), row.average)
+        assert sum(row.scores.values()) / 8 == pytest.approx(average, abs=unit + 1e-9), row.name
+
+
+def test_all_165_rows_have_a_source_and_eight_figures() -> None:
+    assert len(published()) == 165
+    for row in published():
+        assert row.reported_by and row.source and len(row.scores) == 8
+        assert all(0 <= score <= 100 for score in row.scores.values())
+
+
+def test_the_benchmark_s_own_rows_are_the_systems_of_its_suites() -> None:
+    own = [row.system for row in published() if row.reported_by.startswith("R2MED")]
+    runs = {*suite("paper").specs, *suite("rerank").specs}
+    assert set(own) == runs
+    assert max(Counter(own).values()) == 1
+
+
+def test_every_system_of_a_row_can_be_built() -> None:
+    local = [row.system for row in published() if row.system and "hf:" not in row.system]
+    assert len(local) == 112
+    assert all(System.parse(spec, Setup(recorded=True)).name for spec in local)
+
+
+def test_one_model_published_twice_is_told_apart_by_its_maximum_length() -> None:
+    long, cut = row_of("Diver-Retriever-4B", 42.9), row_of("Diver-Retriever-4B", 32.23)
+    assert (long.system, long.max_length, long.differs) == ("diver", None, "its maximum length is not published")
+    assert (cut.system, cut.max_length, cut.differs) == ("diver:512", 512, "")
+    assert (row_of("nv", 31.43).max_length, row_of("bm25", 15.13).max_length) == (4096, None)
+
+
+def test_the_two_values_of_medcpt_are_two_systems() -> None:
+    assert (row_of("medcpt", 7.87).system, row_of("medcpt", 9.02).system) == ("medcpt:published", "medcpt")
+
+
+def test_a_row_is_named_as_one_would_type_it() -> None:
+    assert row_of("hyde(o3-mini) → nv", 41.35).system == "hyde(o3-mini) → nv:published"
+    assert row_of("nv → bge-reranker@100", 14.08).system == "nv:published → bge-reranker:published@100"
+    assert row_of("Diver-Retriever-4B → ERank-32B@100", 49.3).system == ""
+
+
+def test_without_biology_the_order_at_the_top_changes() -> None:
+    first = max(published(), key=lambda row: row.average)
+    other = max(published(), key=lambda row: row.average_without_biology)
+    assert (first.reranker, round(first.average_without_biology, 2)) == ("GroupRank-32B", 51.26)
+    assert (other.reranker, round(other.average_without_biology, 2)) == ("DeepSeek-V3.1 groupwise zero-shot", 51.76)

@@ -1,0 +1,400 @@
+"""The server as a person starts it: a real process, a real port, real signals, and clients that mean no good."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from r2med.core.errors import UserError
+from r2med.server.http_server import bind
+from support.datasets import r2med_folder
+from support.processes import PATIENCE, wait_for
+from support.serving import SearchR1Client, gated_model, limited, serving
+
+BODY = {"queries": ["iron"], "topk": 1, "return_scores": True}
+DEMO = "demo/IIYi-Clinical"
+HALF_A_HEAD = b"GET /hea"
+HEAD = b"POST /retrieve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+HALF_A_BODY = HEAD % 100 + b'{"queries'
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def demo(home):
+    with serving(DEMO, R2MED_HOME=home) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def impatient(home):
+    with serving(DEMO, "--max-seconds", "1", R2MED_HOME=home) as server:
+        yield server
+
+
+def connect(server, sent=b""):
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
+    connection.sendall(sent)
+    return connection
+
+
+def read_to_the_end(connection):
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def as_http(body, **headers):
+    encoded = json.dumps(body).encode()
+    lines = ["POST /retrieve HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    lines += [f"Content-Length: {len(encoded)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + encoded
+
+
+# --- the socket
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", ""])
+def test_an_address_that_others_can_reach_needs_a_token(host):
+    with pytest.raises(UserError, match="set R2MED_SERVE_TOKEN"):
+        bind(host, 0, None)
+    bind(host, 0, "token").socket.close()
+
+
+def test_a_free_port_is_chosen_and_stands_in_the_url():
+    listener = bind("localhost", 0, None)
+    port = listener.socket.getsockname()[1]
+    listener.socket.close()
+    assert listener.url == f"http://127.0.0.1:{port}"
+    assert port > 0
+
+
+def test_a_port_in_use_is_a_user_error_when_it_is_bound_or_when_it_listens():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(UserError, match=f"port {port} of 127.0.0.1 is in use"):
+            bind("127.0.0.1", port, None)
+    first = bind("127.0.0.1", 0, None)
+    port = first.socket.getsockname()[1]
+    second = bind("127.0.0.1", port, None)  # allowed, as long as neither listens
+    first.listen()
+    with pytest.raises(UserError, match=f"port {port} of 127.0.0.1 is in use"):
+        second.listen()
+    first.socket.close()
+    second.socket.close()
+
+
+@pytest.mark.parametrize("host", ["no such host", "192.0.2.1", "a" * 300])
+def test_an_address_of_another_machine_is_a_user_error(host):
+    with pytest.raises(UserError, match="of this machine"):
+        bind(host, 0, "token")
+
+
+# --- serving
+
+
+def test_the_ready_line_begins_with_the_page_and_has_the_dataset_and_the_retriever(demo):
+    url = f"http://127.0.0.1:{demo.port}"
+    about = f"{DEMO}, 68 documents, bm25 · agents: POST {url}/retrieve"
+    assert demo.ready == f"{url}/ searches with bm25 · {about} · Ctrl-C stops"
+
+
+def test_a_client_like_search_r1_s_is_served(demo):
+    with demo.client() as http:
+        agent = SearchR1Client(http, "/retrieve", topk=2)
+        bulbar, nothing = agent.batch_search(["slurred speech and choking on liquids", "zzzz"])
+        first, second = (line for line in bulbar.splitlines() if line.startswith("Doc "))
+        assert first.startswith("Doc 1(Title: Basic information: ")
+        assert second.startswith("Doc 2(Title: Basic information: ")
+        assert "Chief complaint: Slurred speech" in bulbar
+        assert nothing == ""
+        assert agent.batch_search([]) == []
+        assert len(agent.batch_search(["fever"] * 64)) == 64
+
+
+def test_simultaneous_clients_each_get_their_own_answer(demo):
+    words = ["fever", "cough", "headache", "rash", "seizure", "jaundice", "anemia", "pain"]
+    with demo.client() as http:
+        alone = {word: http.post("/retrieve", json={**BODY, "queries": [word]}).content for word in words}
+    wrong = []
+
+    def ask(word):
+        with demo.client() as http:
+            for _ in range(5):
+                if http.post("/retrieve", json={**BODY, "queries": [word]}).content != alone[word]:
+                    wrong.append(word)
+
+    threads = [threading.Thread(target=ask, args=(word,)) for word in words]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_ten_megabytes_are_refused_and_the_client_can_read_why(demo, chunked):
+    body = b" " * 10_000_000
+    with demo.client() as http:
+        content = (body[at : at + 65_536] for at in range(0, len(body), 65_536)) if chunked else body
+        answer = http.post("/retrieve", content=content, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 413
+        assert answer.json() == {"detail": "the request is larger than this server takes, 1,048,576 bytes"}
+        assert http.post("/retrieve", json=BODY).status_code == 200
+
+
+def test_a_wrong_content_length_harms_nobody(demo):
+    body = json.dumps(BODY).encode()
+
+    def answer_to(sent):
+        """Return the answer to bytes after which nothing more comes."""
+        with connect(demo, sent) as connection:
+            connection.shutdown(socket.SHUT_WR)
+            return read_to_the_end(connection)
+
+    assert answer_to(HEAD % 10 + body).startswith(b"HTTP/1.1 400")
+    answer_to(HEAD % (len(body) + 10) + body)  # the server waits for more, and nobody is left to read an answer
+    assert answer_to(b"\x16\x03\x01 this is not HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
+    with demo.client() as http:
+        assert http.get("/health").json()["status"] == "ok"
+
+
+# --- clients that keep the server waiting
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files", "count"), [(["--max-connections", "20"], None, 60), ([], 256, 400)], ids=["flag", "files"]
+)
+def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_log(home, arguments, files, count):
+    with serving(DEMO, "--grace", "1", *arguments, files=files, R2MED_HOME=home) as server, ExitStack() as stack:
+        for number in range(count):
+            sent = (b"", HALF_A_HEAD, HALF_A_BODY)[number % 3]
+            stack.enter_context(connect(server, sent))
+        for _ in range(5):
+            client = stack.enter_context(server.client())
+            assert client.post("/retrieve", json=BODY).status_code == 200
+        code, written = server.stop()
+    assert code == 0
+    assert "Traceback" not in written and len(written.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("command", ["review", "board"])
+def test_idle_connections_do_not_starve_the_pages_of_review_and_board(command, tmp_path, r2med):
+    if command == "review":
+        candidate = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
+        (tmp_path / "candidates.jsonl").write_text(json.dumps(candidate) + "\n")
+        words = ["review", tmp_path / "candidates.jsonl"]
+    else:
+        assert r2med("run", "bm25", "--data", "demo/Biology").returncode == 0
+        words = ["board", tmp_path / "results", "--out", tmp_path / "site", "--serve"]
+    with limited(256, *words) as server, ExitStack() as stack:
+        for number in range(400):
+            stack.enter_context(connect(server, (b"", HALF_A_HEAD)[number % 2]))
+        for _ in range(3):
+            assert stack.enter_context(server.client()).get("/").status_code == 200
+        code, written = server.stop()
+    assert code == 0
+    assert "Traceback" not in written and len(written.splitlines()) <= 4
+
+
+def test_a_request_is_refused_where_all_connections_are_at_work(tmp_path):
+    model = gated_model(tmp_path)
+    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated", "--max-connections", "1")
+    with serving(*command, R2MED_HOME=tmp_path / "home", **model) as server:
+        with connect(server, as_http({"queries": ["wait"]}, Connection="close")) as working:
+            wait_for((tmp_path / "gate.reached").exists)
+            with server.client() as http:
+                refused = http.post("/retrieve", json=BODY)
+            (tmp_path / "gate").touch()
+            assert read_to_the_end(working).startswith(b"HTTP/1.1 200")
+        with server.client() as http:
+            assert http.post("/retrieve", json=BODY).status_code == 200
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert refused.json() == {"detail": "too many connections: try again in a moment"}
+
+
+def test_a_connection_on_which_nothing_comes_is_closed(impatient):
+    with connect(impatient) as connection:
+        assert read_to_the_end(connection) == b""
+
+
+def test_a_head_that_is_not_completed_is_a_408(impatient):
+    with connect(impatient, HALF_A_HEAD) as connection:
+        head, _, body = read_to_the_end(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+    assert json.loads(body) == {"detail": "the request did not arrive within 1 seconds"}
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET /health HTTP/1.1\r\nX-Slow: ",  # a head
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health HTTP/1.1\r\nX-Slow: ",  # the head after an answer
+        b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999\r\n\r\n",  # a body that was refused
+        HEAD % 9999,  # a body that is read
+    ],
+)
+def test_a_client_that_sends_a_byte_now_and_then_is_cut_off(impatient, begun):
+    with connect(impatient, begun) as connection:
+        connection.settimeout(0.05)
+        wait_for(lambda: is_closed_after_one_more_byte(connection))
+
+
+def is_closed_after_one_more_byte(connection):
+    try:
+        connection.sendall(b"a")
+        return connection.recv(65_536) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def ask_for_ten_thousand_documents(server):
+    """Return a connection on which the answer has begun: some 16 MB, more than the system buffers."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    connection.settimeout(PATIENCE)
+    connection.connect(("127.0.0.1", server.port))
+    connection.sendall(as_http({"queries": ["basic information"] * 147, "topk": 68}, Connection="close"))
+    assert connection.recv(12) == b"HTTP/1.1 200"
+    return connection
+
+
+def content_length(answer):
+    head = answer.partition(b"\r\n\r\n")[0].lower()
+    return int(next(line for line in head.split(b"\r\n") if line.startswith(b"content-length:")).split(b":")[1])
+
+
+def sockets(server):
+    """Return the open sockets of the server."""
+    files = [os.path.realpath(file) for file in Path(f"/proc/{server.process.pid}/fd").iterdir()]
+    return {file for file in files if "socket:" in file}
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at the sockets of another process")
+
+
+@on_linux
+def test_an_answer_that_is_not_read_is_dropped(impatient):
+    before = sockets(impatient)
+    with ask_for_ten_thousand_documents(impatient) as connection:
+        opened = sockets(impatient) - before
+        wait_for(lambda: not opened & sockets(impatient))
+        answer = read_to_the_end(connection)
+    assert opened
+    assert 0 < len(answer) < content_length(answer)
+
+
+@on_linux
+def test_answers_that_are_not_read_count_as_connections(home):
+    limits = ("--max-connections", "3", "--max-seconds", "3600", "--grace", "0")
+    with serving(DEMO, *limits, R2MED_HOME=home) as server, ExitStack() as stack:
+        before = sockets(server)
+        for _ in range(6):
+            stack.enter_context(ask_for_ten_thousand_documents(server))
+        with server.client() as http:
+            assert http.post("/retrieve", json=BODY).status_code == 200
+            wait_for(lambda: len(sockets(server) - before) <= 3)
+
+
+def test_an_answer_that_is_read_slowly_arrives_whole(home):
+    with (
+        serving(DEMO, "--max-seconds", "3", R2MED_HOME=home) as server,
+        ask_for_ten_thousand_documents(server) as connection,
+    ):
+        answer = bytearray()
+        for _ in range(24):  # longer than a client has that does not read at all
+            answer += connection.recv(1_000_000)
+            time.sleep(0.2)
+        answer += read_to_the_end(connection)
+    assert len(answer.partition(b"\r\n\r\n")[2]) == content_length(answer)
+
+
+# --- stopping
+
+
+def test_a_stopped_server_exits_with_0_and_without_a_word(home):
+    with serving(DEMO, "--access-log", R2MED_HOME=home) as server, server.client() as http:
+        http.get("/health", params={"token": "s3cret"})
+        code, written = server.stop(signal.SIGINT)  # with a connection open
+    assert code == 0
+    assert "Traceback" not in written
+    assert '"GET /health HTTP/1.1" 200' in written  # what --access-log is for
+    assert "s3cret" not in written
+
+
+def test_a_busy_server_refuses_what_it_cannot_serve_and_finishes_the_running_search_when_stopped(tmp_path):
+    secret = "s3cret-token"
+    gate = tmp_path / "gate"
+    arguments = "--retriever py:gated_model:Gated --max-waiting 1 --host 0.0.0.0 --grace 60".split()
+    changes = {"R2MED_HOME": tmp_path / "home", "R2MED_SERVE_TOKEN": secret, **gated_model(tmp_path)}
+    with serving(r2med_folder(tmp_path / "set"), *arguments, **changes) as server:
+        headers = {"Authorization": f"Bearer {secret}"}
+        answers = {}
+        with server.client() as stranger, server.client(headers=headers) as known:
+            assert stranger.post("/retrieve", json=BODY).status_code == 401
+            failed = known.post("/retrieve", json={"queries": ["fail"]})
+            assert (failed.status_code, "secret internals" in failed.text) == (500, False)
+
+            def ask(text):
+                with server.client(headers=headers) as http:
+                    answers[text] = http.post("/retrieve", json={"queries": [text]})
+
+            running = threading.Thread(target=ask, args=("wait",))
+            behind = threading.Thread(target=ask, args=("behind",))
+            running.start()
+            wait_for(gate.with_suffix(".reached").exists)
+            with connect(server, as_http({"queries": ["leaving"]}, **headers)):
+                wait_for(lambda: waiting(known) == 1)
+            wait_for(lambda: waiting(known) == 0)  # a client that leaves makes room
+            behind.start()
+            wait_for(lambda: waiting(known) == 1)  # and a busy server still answers
+            full = known.post("/retrieve", json=BODY)
+            assert (full.status_code, full.headers["Retry-After"]) == (503, "1")
+            assert list(full.json()) == ["detail"]
+            server.process.send_signal(signal.SIGTERM)
+            behind.join()
+            gate.touch()
+            running.join()
+        out, err = server.process.communicate()
+    assert answers["wait"].status_code == 200
+    assert answers["behind"].status_code == 503
+    assert "stopping" in answers["behind"].json()["detail"]
+    assert server.process.returncode == 0
+    assert "Traceback" not in err and secret not in out + err
+    assert "a search failed" in err
+
+
+def waiting(client):
+    return client.get("/health").json()["waiting"]
+
+
+def test_a_stopped_server_waits_neither_for_a_search_that_hangs_nor_for_a_request_that_does_not_come(tmp_path):
+    model = gated_model(tmp_path)  # and nobody opens the gate
+    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated", "--grace", "1")
+    with serving(*command, R2MED_HOME=tmp_path / "home", **model) as server:
+        answers = []
+
+        def ask():
+            with server.client() as http:
+                answers.append(http.post("/retrieve", json={"queries": ["wait"]}))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        wait_for((tmp_path / "gate.reached").exists)
+        with connect(server, HALF_A_BODY):
+            code, written = server.stop(signal.SIGTERM)
+        thread.join()
+    assert code == 0
+    assert "Traceback" not in written
+    assert (answers[0].status_code, answers[0].json()) == (503, {"detail": "the server is stopping"})

@@ -1,0 +1,84 @@
+"""`r2med board --serve`: the site on loopback, made again when records change."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from r2med.evaluation.evaluation import evaluate
+from r2med.server.http_server import GuardedServer, bind
+from r2med.server.preview_app import create_preview_app, serve_preview
+from r2med.server.request_limits import Limits
+from r2med.site import make_board
+from r2med.site.live_preview import Preview
+from r2med.store import Store
+
+
+def fetch(url: str, method: str = "GET", **headers: str) -> str:
+    asked = urllib.request.Request(url, headers=headers, method=method)
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+@dataclass
+class Shown:
+    """A preview, and where it is served."""
+
+    preview: Preview
+    url: str
+
+
+@pytest.fixture
+def preview(tmp_path: Path) -> Iterator[Shown]:
+    store = Store(tmp_path / "store")
+    for system in ("bm25", "bm25(k1=2)"):
+        evaluate(system, "demo/Biology", tmp_path / "results", store=store)
+    make = partial(make_board, [tmp_path / "results"], tmp_path / "board")
+    shown = Preview(make, tmp_path / "board", [tmp_path / "results"])
+    listener = bind("127.0.0.1", 0, None)
+    listener.listen()
+    server = GuardedServer(create_preview_app(shown), Limits(), lambda: None)
+    thread = threading.Thread(target=serve_preview, args=(shown, listener, server))
+    thread.start()
+    yield Shown(shown, f"{listener.url}/")
+    server.should_exit = True
+    thread.join()
+
+
+def test_the_page_asks_for_changes_and_gets_them(preview: Shown, tmp_path: Path) -> None:
+    assert "assets/live.js" in fetch(preview.url)
+    assert "assets/live.js" not in (tmp_path / "board" / "index.html").read_text()
+    before = fetch(f"{preview.url}version.js?1")
+    assert "k1=2" in fetch(f"{preview.url}data/site.js")
+    next((tmp_path / "results").rglob("*k1=2*.json")).unlink()
+    preview.preview.refresh()
+    assert fetch(f"{preview.url}version.js?2") != before
+    assert "k1=2" not in fetch(f"{preview.url}data/site.js")
+
+
+def test_records_that_cannot_be_shown_leave_the_board_as_it_was(preview: Shown, tmp_path: Path) -> None:
+    before = fetch(f"{preview.url}data/site.js")
+    next((tmp_path / "results").rglob("*k1=2*.json")).write_text("cut off")
+    preview.preview.refresh()
+    assert fetch(f"{preview.url}data/site.js") == before
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "code"),
+    [("", "elsewhere.example:80", 403), ("data/", "", 404), ("../results/", "", 404), ("notes.txt", "", 404)],
+)
+def test_only_files_of_the_board_are_served_and_only_to_this_machine(
+    preview: Shown, path: str, host: str, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "board/notes.txt").write_text("stays, and is not served")
+    for method in ("GET", "HEAD"):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            fetch(preview.url + path, method, **({"Host": host} if host else {}))
+        assert refused.value.code == code
