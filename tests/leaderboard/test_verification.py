@@ -192,13 +192,17 @@ def test_a_bad_entry_is_named_and_the_others_are_checked(entry: Path, results: P
     assert lines[3].endswith("bm25 on demo/Biology: matches")
 
 
-def test_demo_runs_renamed_to_the_benchmark_are_refused(entry: Path, results: Path, tmp_path: Path) -> None:
-    """The blocker of version 0.2: only the fingerprint was compared, and any name went with it."""
+@pytest.mark.parametrize("data", [(), ("demo/Biology",)])
+def test_demo_runs_renamed_to_the_benchmark_are_refused(
+    entry: Path, results: Path, tmp_path: Path, data: tuple[str, ...]
+) -> None:
+    """The blocker of version 0.2: data with the record's fingerprint were taken, whatever they were called."""
     forged(entry, lambda record: record["dataset"].update(name="Biology", source=source_of("Biology")))
     fetched = random_folder(tmp_path / "hub", documents=30)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("r2med.data.hub.snapshot", lambda *_: fetched)
-        assert "it was made on other data than Biology is here" in fault(entry, results, store=Store(tmp_path / "s"))
+        found = fault(entry, results, data=data, store=Store(tmp_path / "store"))
+    assert "it was made on other data than Biology is here" in found
 
 
 def test_a_folder_called_like_a_dataset_of_the_benchmark_does_not_vouch_for_it(
