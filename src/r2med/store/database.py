@@ -190,7 +190,7 @@ class Database:
             fresh.replace(self.path)
             log.warning(
                 "%s: this %s was damaged: %s rows could be read and are kept, what is missing is made again; "
-                "the damaged file is %s",
+                "the damaged file is %s (sqlite3's command .recover may read more of it)",
                 self.path, self._noun, f"{rows:,}", damaged,
             )  # fmt: skip
         for suffix in _BESIDE:

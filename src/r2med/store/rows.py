@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from r2med.store.damaged_rows import readable_rows
 from r2med.store.database import Database, chunks
 from r2med.store.dataset_labels import current_datasets
-from r2med.store.salvage import blob_rows
 
 
 class Rows:
@@ -120,11 +120,12 @@ class Rows:
         sql.executemany(statement, ((key, name, _label_checksum(key, name)) for key, name in pairs))
 
     def _rescue(self, sql: sqlite3.Connection, damaged: Path) -> int:
-        for columns in blob_rows(damaged):
-            if len(columns) == 3 and _is_sound(*columns):
-                self._insert(sql, [(columns[0], columns[1])])
-            elif len(columns) == 3 and _label_checksum(*columns[:2]) == columns[2]:
-                self._label(sql, [(columns[0], columns[1])])
+        for key, value, checksum in readable_rows(damaged, self._table):
+            if _is_sound(key, value, checksum):
+                self._insert(sql, [(key, value)])
+        for key, dataset, checksum in readable_rows(damaged, f"{self._table}_labels"):
+            if _is_sound_label(key, dataset, checksum):
+                self._label(sql, [(key, dataset)])
         (count,) = sql.execute(f"SELECT count(*) FROM {self._table}").fetchone()
         return int(count)
 
@@ -152,3 +153,7 @@ def _label_checksum(key: bytes, dataset: bytes) -> bytes:
 def _is_sound(key: object, value: object, checksum: object) -> bool:
     # SQLite's columns hold values of any type: rot may have changed that too.
     return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value) == checksum
+
+
+def _is_sound_label(key: object, dataset: object, checksum: object) -> bool:
+    return isinstance(key, bytes) and isinstance(dataset, bytes) and _label_checksum(key, dataset) == checksum
