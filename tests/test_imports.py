@@ -75,6 +75,14 @@ def test_every_public_name_is_there():
         _ = r2med.no_such_name
 
 
+def test_reading_a_record_loads_a_few_small_modules():
+    code = "import sys; from r2med.records.record import Record; print(*(m for m in sys.modules if m[:5] == 'r2med'))"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "r2med.records.record" in modules
+    assert len(modules) <= 15
+    assert {name.split(".")[1] for name in modules if "." in name} == {"core", "records", "store"}
+
+
 def module_name(path):
     parts = ("r2med", *path.relative_to(SOURCE).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -135,7 +135,7 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
     for name in LIBRARIES:
         importlib.import_module(name)
-    for kept in (r2med.cli.app.command, r2med.records.record.installed_versions, r2med.core.version.source_digest):
+    for kept in (r2med.cli.app.command, r2med.core.version.installed_versions, r2med.core.version.source_digest):
         kept()
     for kept in _installed_plugins():
         kept()

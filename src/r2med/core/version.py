@@ -1,12 +1,22 @@
-"""The version of this package, and a digest of its own source."""
+"""The version of this package, a digest of its own source, and the versions of the packages that it uses."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import platform
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 __version__ = "0.3.0"
+
+PACKAGES = (
+    *("numpy", "scipy", "pyarrow", "httpx"),
+    *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
+    "faiss-cpu",
+)
+"""Packages whose version can affect a score."""
 
 
 @cache
@@ -19,3 +29,13 @@ def source_digest() -> str:
             digest.update(f"{file.relative_to(package).as_posix()}\0".encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """Return the versions of this package, of Python, and of every installed package that can affect a score."""
+    versions = {"r2med": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

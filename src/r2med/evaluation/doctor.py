@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from r2med.core.errors import UserError
+from r2med.core.version import installed_versions
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.encoders.devices import devices
 from r2med.engine.threads import cores
@@ -19,7 +20,6 @@ from r2med.llm.llm_cards import LLMS
 from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.retry import RequestFailed
-from r2med.records.record import installed_versions
 from r2med.store import Store, default_store
 
 PATIENCE = 5.0

@@ -10,6 +10,7 @@ from pathlib import Path
 from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.evaluation.ir_metadata import metadata_path, write_run_metadata
+from r2med.evaluation.new_record import new_record
 from r2med.expand.expansion import Expansion
 from r2med.net.offline import is_offline
 from r2med.records.record import FORMAT, FileFacts, Record, RunFacts
@@ -94,7 +95,7 @@ def _evaluated(
         texts = [{"id": query.query.id, "texts": query.generated} for query in expansion.queries if query.generated]
         files["generated"] = _write_text("\n".join(map(_json, texts)), generated_path(path)) if texts else None
     approximate = system.approximations(dataset, store, k, expansion)
-    record = Record.of(key, system, dataset, outcome, settings, approximate, **files)
+    record = new_record(key, system, dataset, outcome, settings, approximate, **files)
     if path is not None:
         record.write(path)
         _remove_failed_tries(path, record)

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from r2med.core.stages import Stage
-from r2med.core.version import source_digest
+from r2med.core.version import installed_versions, source_digest
 from r2med.data.dataset import Dataset
 from r2med.measure import HEADLINE
-from r2med.records.record import installed_versions
 from r2med.records.without_places import without_places
 from r2med.retrieve.fusion import Fusion
 from r2med.store.files import write_atomically

@@ -11,9 +11,10 @@ from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
+from r2med.evaluation.new_record import dataset_facts, query_facts
 from r2med.leaderboard.submission import read_entry
 from r2med.measure import Measure, gold_ranks, score
-from r2med.records.record import Record, dataset_facts, query_facts
+from r2med.records.record import Record
 from r2med.retrieve.run import Run
 from r2med.store import Store, default_store
 from r2med.store.files import sha256

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from r2med.core.approximation import Approximation
 from r2med.records.record import Record, declared_stages
-from r2med.retrieve.retriever import Approximation
 
 
 def approximate_searches(records: Iterable[Record]) -> list[str]:

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
 import json
-import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost, total
 from r2med.core.errors import UserError
-from r2med.core.version import __version__, source_digest
-from r2med.data.dataset import Dataset
-from r2med.measure import gold_ranks, score
-from r2med.net.offline import is_offline
-from r2med.retrieve.retriever import Approximation
 from r2med.store import digest
 from r2med.store.files import sha256, write_atomically
-from r2med.system import Outcome, System
 
 FORMAT = 2
-
-PACKAGES = (
-    *("numpy", "scipy", "pyarrow", "httpx"),
-    *("torch", "transformers", "sentence-transformers", "openvino", "xllamacpp"),
-    "faiss-cpu",
-)
-"""What may have had a part in a number, where it is installed."""
 
 
 class _Part(BaseModel):
@@ -133,39 +115,6 @@ class Record(_Part):
     created: str
     offline: bool = False
     """Whether every address but this machine's own was refused while it was made: no text left this machine."""
-
-    @classmethod
-    def of(
-        cls,
-        key: str,
-        system: System,
-        dataset: Dataset,
-        outcome: Outcome,
-        settings: dict[str, Any],
-        approximate: Mapping[str, tuple[Approximation, ...]],
-        **files: FileFacts | None,
-    ) -> Record:
-        """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
-        scores = score(dataset.qrels, outcome.run)
-        return cls(
-            key=key,
-            system=system.name,
-            settings=settings,
-            dataset=dataset_facts(dataset),
-            mean={str(measure): value for measure, value in scores.mean.items()},
-            per_query={
-                query: {str(measure): value for measure, value in values.items()}
-                for query, values in scores.per_query.items()
-            },
-            queries=query_facts(dataset),
-            stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
-            seeds=dict(_seeds(settings)),
-            versions=installed_versions(),
-            source=source_digest(),
-            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            offline=is_offline(),
-            **files,
-        )
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
@@ -267,93 +216,6 @@ class Record(_Part):
         return ""
 
 
-def dataset_facts(dataset: Dataset) -> DatasetFacts:
-    """Return what a record says of its data."""
-    return DatasetFacts(
-        name=dataset.name,
-        fingerprint=dataset.fingerprint,
-        corpus_fingerprint=dataset.corpus.fingerprint,
-        queries=len(dataset.queries),
-        documents=len(dataset.corpus),
-        judged_queries=len(dataset.qrels),
-        task=dataset.card.task if dataset.card else "",
-        scenario=dataset.card.scenario if dataset.card else "",
-        source=dataset.source,
-        judges=dataset.card.judges if dataset.card else (),
-    )
-
-
-def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
-    """Return what a record says of its judged queries."""
-    return {
-        query.id: QueryFacts(
-            words=len(query.text.split()),
-            positives=sum(grade > 0 for grade in dataset.qrels[query.id].values()),
-            body_system=query.body_system,
-        )
-        for query in dataset.queries
-        if query.id in dataset.qrels
-    }
-
-
-def _stage_facts(
-    system: System, outcome: Outcome, dataset: Dataset, approximate: Mapping[str, tuple[Approximation, ...]]
-) -> Iterator[StageFacts]:
-    """Yield the facts of every stage, in the order in which they ran."""
-    expansion, searched = outcome.expansion, outcome.searched
-    if system.expander is not None:
-        yield StageFacts(
-            stage="expand",
-            name=str(system.expander),
-            **_costs(expansion.cost),
-            failures=expansion.failures,
-            failure_kinds=dict(expansion.failure_kinds),
-            failed=dict(expansion.failed),
-            details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
-            approximate=approximate["expand"],
-        )
-    yield StageFacts(
-        stage="retrieve",
-        name=str(system.retriever),
-        **_costs(searched.cost),
-        prepared=_bare(searched.prepared),
-        approximate=approximate["retrieve"],
-        gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
-    )
-    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
-        yield StageFacts(
-            stage="rerank",
-            name=str(stage),
-            **_costs(reranked.cost),
-            failures=reranked.failures,
-            failure_kinds=reranked.failure_kinds,
-            failed=reranked.failed,
-            repairs=reranked.repairs,
-            gold=gold_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
-        )
-
-
-def _costs(cost: Cost) -> dict[str, Any]:
-    return {"cost": _bare(cost), "latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
-
-
-def _bare(cost: Cost) -> Cost:
-    """Return a cost without the seconds of single calls, of which there are thousands."""
-    return replace(cost, latencies=())
-
-
-def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield every seed that a system's settings name, by where it stands in them."""
-    stages = {"expand": settings.get("expand") or {}}
-    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
-    for name, stage in stages.items():
-        sampling = stage.get("sampling") or {}
-        if sampling.get("seed") is not None:
-            yield f"{name} llm", sampling["seed"]
-        if isinstance(stage.get("seed"), int):
-            yield name, stage["seed"]
-
-
 def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
     """Yield every stage in the settings of a system, those within others too."""
     if isinstance(settings, Mapping):
@@ -363,13 +225,3 @@ def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(settings, list | tuple):
         for part in settings:
             yield from declared_stages(part)
-
-
-@cache
-def installed_versions() -> dict[str, str]:
-    """Return the versions of this package, of Python, and of all that may have had a part in a number."""
-    versions = {"r2med": __version__, "python": platform.python_version()}
-    for name in PACKAGES:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost, total
 from r2med.core.errors import nearest
 from r2med.core.foreign_code import described
@@ -20,7 +21,6 @@ from r2med.data import Dataset
 from r2med.retrieve.retriever import (
     TEXTS_ALONE,
     Approximate,
-    Approximation,
     Retriever,
     Searched,
     Searcher,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.core.foreign_code import described
@@ -68,22 +69,6 @@ class Searched:
     """What searching these queries took."""
     prepared: Cost = NOTHING
     """What preparing the corpus took: done once, however often it is searched."""
-
-
-@dataclass(frozen=True)
-class Approximation:
-    """An approximate search, and its price."""
-
-    name: str
-    """The retriever, as one types it."""
-    index: str
-    parameters: dict[str, int]
-    recall: dict[str, float]
-    """Cutoff -> the share of the exact top documents that it has, as {"recall@10": 0.99}: a mean over queries."""
-    sample: int
-    """Queries that were searched both ways."""
-    seconds: float
-    """What measuring took."""
 
 
 @runtime_checkable

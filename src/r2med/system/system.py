@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from r2med.core import stages
+from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, nearest
 from r2med.core.foreign_code import described
@@ -22,7 +23,7 @@ from r2med.expand.expansion import Asking, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
-from r2med.retrieve.retriever import Approximation, Retriever, Search, Searched, SearchQuery, cached_search
+from r2med.retrieve.retriever import Retriever, Search, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
 from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, about

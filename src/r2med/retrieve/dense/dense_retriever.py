@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.core.stages import Stage
@@ -30,7 +31,7 @@ from r2med.retrieve.dense.exact.exact_search import search_exact
 from r2med.retrieve.dense.exact.kept import Kept
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
-from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Approximation, Searched, SearchQuery
+from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest

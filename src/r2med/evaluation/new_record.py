@@ -1,0 +1,136 @@
+"""Make the record of an evaluation: scores, costs, failures, versions and seeds."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from r2med.core.approximation import Approximation
+from r2med.core.cost import Cost
+from r2med.core.version import installed_versions, source_digest
+from r2med.data.dataset import Dataset
+from r2med.measure import gold_ranks, score
+from r2med.net.offline import is_offline
+from r2med.records.record import DatasetFacts, FileFacts, QueryFacts, Record, StageFacts
+from r2med.system import Outcome, System
+
+
+def new_record(
+    key: str,
+    system: System,
+    dataset: Dataset,
+    outcome: Outcome,
+    settings: dict[str, Any],
+    approximate: Mapping[str, tuple[Approximation, ...]],
+    **files: FileFacts | None,
+) -> Record:
+    """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
+    scores = score(dataset.qrels, outcome.run)
+    return Record(
+        key=key,
+        system=system.name,
+        settings=settings,
+        dataset=dataset_facts(dataset),
+        mean={str(measure): value for measure, value in scores.mean.items()},
+        per_query={
+            query: {str(measure): value for measure, value in values.items()}
+            for query, values in scores.per_query.items()
+        },
+        queries=query_facts(dataset),
+        stages=tuple(_stage_facts(system, outcome, dataset, approximate)),
+        seeds=dict(_seeds(settings)),
+        versions=installed_versions(),
+        source=source_digest(),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        offline=is_offline(),
+        **files,
+    )
+
+
+def dataset_facts(dataset: Dataset) -> DatasetFacts:
+    """Return what a record says of its data."""
+    return DatasetFacts(
+        name=dataset.name,
+        fingerprint=dataset.fingerprint,
+        corpus_fingerprint=dataset.corpus.fingerprint,
+        queries=len(dataset.queries),
+        documents=len(dataset.corpus),
+        judged_queries=len(dataset.qrels),
+        task=dataset.card.task if dataset.card else "",
+        scenario=dataset.card.scenario if dataset.card else "",
+        source=dataset.source,
+        judges=dataset.card.judges if dataset.card else (),
+    )
+
+
+def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
+    """Return what a record says of its judged queries."""
+    return {
+        query.id: QueryFacts(
+            words=len(query.text.split()),
+            positives=sum(grade > 0 for grade in dataset.qrels[query.id].values()),
+            body_system=query.body_system,
+        )
+        for query in dataset.queries
+        if query.id in dataset.qrels
+    }
+
+
+def _stage_facts(
+    system: System, outcome: Outcome, dataset: Dataset, approximate: Mapping[str, tuple[Approximation, ...]]
+) -> Iterator[StageFacts]:
+    """Yield the facts of every stage, in the order in which they ran."""
+    expansion, searched = outcome.expansion, outcome.searched
+    if system.expander is not None:
+        yield StageFacts(
+            stage="expand",
+            name=str(system.expander),
+            **_costs(expansion.cost),
+            failures=expansion.failures,
+            failure_kinds=dict(expansion.failure_kinds),
+            failed=dict(expansion.failed),
+            details={**expansion.counts, **({"cut_texts": expansion.cut_texts} if expansion.cut_texts else {})},
+            approximate=approximate["expand"],
+        )
+    yield StageFacts(
+        stage="retrieve",
+        name=str(system.retriever),
+        **_costs(searched.cost),
+        prepared=_bare(searched.prepared),
+        approximate=approximate["retrieve"],
+        gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
+    )
+    for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
+        yield StageFacts(
+            stage="rerank",
+            name=str(stage),
+            **_costs(reranked.cost),
+            failures=reranked.failures,
+            failure_kinds=reranked.failure_kinds,
+            failed=reranked.failed,
+            repairs=reranked.repairs,
+            gold=gold_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
+        )
+
+
+def _costs(cost: Cost) -> dict[str, Any]:
+    return {"cost": _bare(cost), "latency_p50": cost.latency(0.5), "latency_p95": cost.latency(0.95)}
+
+
+def _bare(cost: Cost) -> Cost:
+    """Return a cost without the seconds of single calls, of which there are thousands."""
+    return replace(cost, latencies=())
+
+
+def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield every seed that a system's settings name, by where it stands in them."""
+    stages = {"expand": settings.get("expand") or {}}
+    stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
+    for name, stage in stages.items():
+        sampling = stage.get("sampling") or {}
+        if sampling.get("seed") is not None:
+            yield f"{name} llm", sampling["seed"]
+        if isinstance(stage.get("seed"), int):
+            yield name, stage["seed"]
