@@ -1,0 +1,113 @@
+"""Runtime: the one owner of what a process holds while systems work. `Setup` declares it, a `Runtime` opens it.
+
+Everything is opened when it is first wanted, is shared by all systems and threads of the runtime, and ends with it. Two
+runtimes in one process share nothing but the network: while one of them is offline, the whole process is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from r2med.engine.work import Engine
+from r2med.net.budget import Budget
+from r2med.net.offline import offline
+from r2med.runtime.setup import Setup
+from r2med.runtime.shared_objects import Shared, SharedObjects
+from r2med.store import Store
+
+Value = TypeVar("Value")
+
+MODELS_OF_A_SERVER = 64
+"""Models that stay in memory where questions come one by one: no question waits for weights to be loaded again."""
+
+
+class Runtime:
+    """Owns the store, models, LLM clients, budget, engine and user objects of one `Setup`; use it in a `with` block."""
+
+    def __init__(self, setup: Setup | None = None, **settings: Any) -> None:
+        """Open nothing yet; `settings` are fields of `Setup`, in place of a setup."""
+        if setup is not None and settings:
+            raise TypeError("give a Setup or its fields, not both")
+        self.setup = setup if setup is not None else Setup(**settings)
+        self.models = SharedObjects(self.setup.models_kept)
+        """Models with weights in memory, each with its lock; the least recently used is given up first."""
+        self._objects = SharedObjects()
+        self._entered = ExitStack()
+        self._store: Store | None = None  # of a view with another policy
+
+    def __repr__(self) -> str:
+        return f"Runtime({self.setup!r})"
+
+    def __enter__(self) -> Self:
+        self._entered.enter_context(self.network())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        finally:
+            self._entered.close()
+
+    def close(self) -> None:
+        """Close what was opened, and give up all models."""
+        self._objects.clear()
+        self.models.clear()
+
+    def __reduce__(self) -> tuple[Callable[[Setup], Runtime], tuple[Setup]]:
+        return _arrived, (self.setup,)
+
+    def opened(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
+        """Return the shared object of a key with its lock, made by `make` at first and closed at the end."""
+        return self._objects.get(key, make)
+
+    def turn(self, key: Hashable) -> AbstractContextManager[object]:
+        """Return the lock of a key, for work that is better done once than twice at a time."""
+        return self._objects.turn(("turn", key))
+
+    def network(self) -> AbstractContextManager[None]:
+        """Return a block in which this runtime works: with `Setup.offline` the process sends nothing elsewhere."""
+        return offline() if self.setup.offline else nullcontext()
+
+    @property
+    def store(self) -> Store:
+        """The store, with its policy: what it keeps, and what of it is used again."""
+        return self._store or self.setup.store
+
+    @property
+    def budget(self) -> Budget:
+        """The dollars that everything may cost together."""
+        return self.setup.budget
+
+    @property
+    def engine(self) -> Engine:
+        """Where models and indexing run."""
+        return self.setup.engine
+
+    def with_store(self, store: Store) -> Runtime:
+        """Return this runtime over another store, or the same one with another policy; all else is shared with it."""
+        view = object.__new__(type(self))
+        view.__dict__.update(self.__dict__, _store=store)
+        return view
+
+
+@contextmanager
+def running(setup: Setup | Runtime | None = None) -> Iterator[Runtime]:
+    """Give a function its runtime: the caller's own, which stays open, or a new one that ends with the call."""
+    if isinstance(setup, Runtime):
+        with setup.network():
+            yield setup
+    else:
+        with Runtime(setup) as runtime:
+            yield runtime
+
+
+@lru_cache(maxsize=4)
+def _arrived(setup: Setup) -> Runtime:
+    """Return the runtime of work that was sent to this worker process: what it has loaded stays for the next work."""
+    return Runtime(setup)

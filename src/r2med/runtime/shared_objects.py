@@ -1,0 +1,70 @@
+"""Objects that are made once and shared by threads, each with a lock of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Shared(Generic[Value]):
+    """An object, and the lock for those who must not use it at the same time."""
+
+    value: Value
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class SharedObjects:
+    """Objects by key. Any thread may ask; with a `limit`, the least recently used object is given up first."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self._held: OrderedDict[Hashable, Shared[Any]] = OrderedDict()
+        self._turns: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # only the locks in use are kept
+        self._guard = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Shared[Value]:
+        """Return the object of a key, made by `make` if there is none; threads that want one key make it once."""
+        with self.turn(key):
+            with self._guard:
+                if key in self._held:
+                    self._held.move_to_end(key)
+                    return self._held[key]
+                self._make_room()
+            made = Shared(make())  # outside of the guard: no key waits for another's object
+            with self._guard:
+                self._held[key] = made
+            return made
+
+    def turn(self, key: Hashable) -> AbstractContextManager[object]:
+        """Return the lock of a key, for work that is better done once than twice at a time."""
+        with self._guard:
+            lock: threading.RLock | None = self._turns.get(key)
+            if lock is None:
+                lock = self._turns[key] = threading.RLock()
+            return lock
+
+    def clear(self) -> None:
+        """Give up all objects; those that have a method `close` are closed, the latest first."""
+        with self._guard:
+            held = list(self._held.values())
+            self._held.clear()
+        for each in reversed(held):
+            close = getattr(each.value, "close", None)
+            if callable(close):
+                close()
+
+    def _make_room(self) -> None:
+        # Not closed: a thread may still be working with it. It ends with its last user.
+        while self.limit is not None and self._held and len(self._held) >= self.limit:
+            self._held.popitem(last=False)
