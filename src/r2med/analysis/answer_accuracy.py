@@ -135,7 +135,7 @@ ByQuery = Mapping[tuple[str, str], tuple[float, float]]
 LLM_HEADS = ("expansion", "LLMs", "queries", "ρ of accuracy and gain")
 LLM_NOTE = (
     "Does the LLM whose answers are right more often gain more? Spearman's ρ over LLMs of the same expansion and "
-    "retriever, of which it takes three. Queries: decided for all of them; the interval draws them anew."
+    "retriever, of which it takes three. Queries: decided for all of them. No interval is given."
 )
 
 

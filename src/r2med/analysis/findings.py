@@ -97,23 +97,16 @@ def correlation_interval(first: Floats, second: Floats) -> Interval | None:
     return Interval(value, *np.tanh(np.arctanh(value) + np.array([-reach, reach])).tolist())
 
 
-def correlation_of_means(first: Floats, second: Floats, seed: int = 0) -> Interval | None:
-    """Return Spearman's correlation over rows of the means of two tables; its interval comes from drawing columns anew.
+def correlation_of_means(first: Floats, second: Floats) -> Interval | None:
+    """Return Spearman's correlation over rows of the means of two tables, without an interval.
 
-    Only columns without a gap count. None where there are fewer than three rows, or one of the means does not vary.
+    Drawing columns anew gives no usable one: simulated, it holds the truth in 39 % of samples of 10 columns. Only
+    columns without a gap count. None where there are fewer than three rows, or one of the means does not vary.
     """
     tables = np.array([first, second])
     tables = tables[:, :, ~np.isnan(tables).any(axis=(0, 1))]
-    count = tables.shape[2]
-    value = _spearman(tables.mean(axis=2)) if count else float("nan")
-    if np.isnan(value):
-        return None
-    if count < FEWEST_CORRELATED:
-        return Interval(value)
-    random = np.random.default_rng(seed)
-    draws = [_spearman(tables[:, :, random.integers(0, count, count)].mean(axis=2)) for _ in range(RESAMPLES)]
-    low, high = np.nanquantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    return Interval(value, float(low), float(high))
+    value = _spearman(tables.mean(axis=2)) if tables.shape[2] else float("nan")
+    return None if np.isnan(value) else Interval(value)
 
 
 def _spearman(pair: Floats) -> float:

@@ -1,7 +1,7 @@
-"""Agreement between raters beyond chance: Cohen's and Fleiss' κ, Krippendorff's α, each with a bootstrap interval.
+"""Agreement between raters beyond chance: Cohen's and Fleiss' κ, Krippendorff's α, each with a jackknife interval.
 
 Ratings are units × raters, NaN where a rater did not rate. Every coefficient is a formula over sums of what each unit
-adds, so that a bootstrap over units is one product of matrices.
+adds, so that leaving out each unit in turn is one subtraction.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Literal
 
 import numpy as np
 
-from r2med.measure.intervals import FEWEST
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA
+from r2med.measure.significance import ALPHA, SAME
 
 Level = Literal["nominal", "ordinal", "interval"]
 """How far two values are apart: equal or not; by the ratings that lie between them; by their difference."""
 
-RESAMPLES = 2000
+FEWEST_UNITS = 30
+"""Units below which no interval is given: it would not keep its level (`tests/measure/test_agreement_intervals.py`)."""
 
 
 @dataclass(frozen=True)
 class Agreement:
     """A coefficient with its interval at 95 %; NaN where it is not defined, as when all ratings are the same.
 
-    Fewer than five units have no interval.
+    Fewer than `FEWEST_UNITS` units have no interval.
     """
 
     value: float
@@ -36,7 +36,7 @@ class Agreement:
     """Units that count: those that at least two rated."""
 
 
-def cohen_kappa(ratings: Floats, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+def cohen_kappa(ratings: Floats) -> Agreement:
     """Return Cohen's κ of two raters over the units that both rated."""
     if ratings.shape[1] != 2:
         raise ValueError(f"Cohen's κ is of two raters, not {ratings.shape[1]}")
@@ -52,10 +52,10 @@ def cohen_kappa(ratings: Floats, resamples: int = RESAMPLES, seed: int = 0) -> A
         expected = (table.sum(axis=2) * table.sum(axis=1)).sum(axis=1)
         return _beyond_chance(1 - observed, 1 - expected)
 
-    return _with_interval(pairs, kappa, resamples, seed)
+    return _with_interval(pairs, kappa)
 
 
-def fleiss_kappa(ratings: Floats, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
+def fleiss_kappa(ratings: Floats) -> Agreement:
     """Return Fleiss' κ of any number of raters; where some are missing, each unit counts by its own pairs."""
     counts, _ = _counts(ratings)
     raters = counts.sum(axis=1, keepdims=True)
@@ -66,12 +66,10 @@ def fleiss_kappa(ratings: Floats, resamples: int = RESAMPLES, seed: int = 0) -> 
         shares = totals / totals.sum(axis=1, keepdims=True)
         return _beyond_chance(1 - observed / units, 1 - (shares**2).sum(axis=1))
 
-    return _with_interval(np.hstack([np.ones_like(raters), agreeing, counts]), kappa, resamples, seed)
+    return _with_interval(np.hstack([np.ones_like(raters), agreeing, counts]), kappa)
 
 
-def krippendorff_alpha(
-    ratings: Floats, level: Level = "nominal", resamples: int = RESAMPLES, seed: int = 0
-) -> Agreement:
+def krippendorff_alpha(ratings: Floats, level: Level = "nominal") -> Agreement:
     """Return Krippendorff's α of any number of raters, any of whose ratings may be missing."""
     counts, values = _counts(ratings)
     size = len(values)
@@ -87,7 +85,7 @@ def krippendorff_alpha(
         expected = np.einsum("bi,bj,bij->b", totals, totals, apart) / (totals.sum(axis=1) - 1)
         return _beyond_chance(observed, expected)
 
-    return _with_interval(pairs.reshape(len(counts), size * size), alpha, resamples, seed)
+    return _with_interval(pairs.reshape(len(counts), size * size), alpha)
 
 
 def _distances(values: Floats, totals: Floats, level: Level) -> Floats:
@@ -112,18 +110,19 @@ def _beyond_chance(observed: Floats, expected: Floats) -> Floats:
         return np.where(expected > 1e-12, 1 - observed / expected, np.nan)
 
 
-def _with_interval(parts: Floats, formula: Callable[[Floats], Floats], resamples: int, seed: int) -> Agreement:
-    """Return a coefficient of the sums of what units add, and how it spreads if units are drawn with replacement."""
+def _with_interval(parts: Floats, formula: Callable[[Floats], Floats]) -> Agreement:
+    """Return a coefficient of the sums of what units add, with Student's interval of its jackknife error."""
     units = len(parts)
     if units == 0:
         return Agreement(np.nan, np.nan, np.nan, 0)
-    value = float(formula(parts.sum(axis=0, keepdims=True))[0])
-    if units < FEWEST:
+    total = parts.sum(axis=0, keepdims=True)
+    value = float(formula(total)[0])
+    # Units that are all alike do not show how others would differ.
+    without = formula(total - parts) if units >= FEWEST_UNITS else np.full(units, np.nan)
+    spread = float(np.var(without))
+    if not spread > SAME**2:
         return Agreement(value, np.nan, np.nan, units)
-    draws = np.random.default_rng(seed).multinomial(units, np.full(units, 1 / units), size=resamples)
-    spread = formula(draws @ parts)
-    spread = spread[~np.isnan(spread)]
-    low, high = np.quantile(spread, [ALPHA / 2, 1 - ALPHA / 2]) if len(spread) else (np.nan, np.nan)
-    if low == high:  # units that are all alike do not show how others would differ
-        low = high = np.nan
-    return Agreement(value, float(low), float(high), units)
+    from scipy.stats import t as student
+
+    reach = float(student.ppf(1 - ALPHA / 2, units - 1)) * np.sqrt((units - 1) * spread)
+    return Agreement(value, float(max(-1.0, value - reach)), float(min(1.0, value + reach)), units)

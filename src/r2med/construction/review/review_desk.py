@@ -6,6 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from r2med.construction.review.review_book import Kept, ReviewBook, Slot
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.reviews import Review, Verdict, is_disputed, rating_table
@@ -75,7 +77,9 @@ class ReviewDesk:
             shown["reviews"] = [{"verdict": review.verdict, "comment": review.comment} for review in said]
         _, annotators, table = rating_table(reviews)
         alpha = krippendorff_alpha(table, "ordinal")
-        agreement = None if alpha.low != alpha.low else [alpha.value, alpha.low, alpha.high, alpha.units]
+        # JSON has no NaN: neither where α is not defined, nor for the interval of few passages.
+        figures = [None if np.isnan(each) else each for each in (alpha.value, alpha.low, alpha.high)]
+        agreement = None if figures[0] is None else [*figures, alpha.units]
         return {
             "item": shown,
             "open": len(disputed),

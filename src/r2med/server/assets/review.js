@@ -136,8 +136,9 @@
   function bar({ reviewed, open, settled, alpha, annotators, back, on }) {
     const turn = (by, sign, label, may) => h("button", { type: "button", class: "plain turn", "aria-label": label, title: label, disabled: !may, onclick: () => step(by) }, sign);
     const count = shown.disputes ? `${open} to settle · ${settled} settled` : `${reviewed} reviewed`;
-    const [value, low, high] = (alpha || []).map((figure) => figure.toFixed(2).replace("-", "−"));
-    const figure = alpha ? h("span", { class: "muted" }, `Agreement of ${annotators}: α ${value} [${low}, ${high}] over ${alpha[3]} passages`) : null;
+    const [value, low, high] = (alpha || []).map((figure) => figure?.toFixed(2).replace("-", "−"));
+    const interval = low ? ` [${low}, ${high}]` : "";
+    const figure = alpha ? h("span", { class: "muted" }, `Agreement of ${annotators}: α ${value}${interval} over ${alpha[3]} passages`) : null;
     const leave = h("button", { type: "button", class: "plain", onclick: () => { storage("tab", (kept) => kept.removeItem("r2med-review name")); location.hash = "#/review"; } }, "Change name");
     return h("div", { class: "desk-bar row spread" }, h("span", null, h("b", null, h("bdi", null, visible(shown.name))), ` · ${count}`), figure,
       h("span", { class: "row tools" }, leave, turn(-1, "‹", "Back (k)", back), turn(1, "›", "On (j)", on)));
