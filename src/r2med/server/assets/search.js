@@ -10,35 +10,117 @@
 
   /* --- what each stage took -------------------------------------------------------------------------------------- */
 
-  const seconds = (value) => value >= 10 ? `${value.toFixed(0)} s` : value >= 0.0995 ? `${value.toFixed(1)} s` : `${(1000 * value).toFixed(value < 0.00995 ? 1 : 0)} ms`;
-  const dollars = (value) => value === null ? "?" : value === 0 ? "–" : value < 0.01 ? `$${value.toFixed(5)}` : `$${value.toFixed(3)}`;
-  const number = (value) => value ? value.toLocaleString("en") : "–";
+  const seconds = (value) =>
+    value >= 10
+      ? `${value.toFixed(0)} s`
+      : value >= 0.0995
+        ? `${value.toFixed(1)} s`
+        : `${(1000 * value).toFixed(value < 0.00995 ? 1 : 0)} ms`;
+  const dollars = (value) =>
+    value === null ? "?" : value === 0 ? "–" : value < 0.01 ? `$${value.toFixed(5)}` : `$${value.toFixed(3)}`;
+  const number = (value) => (value ? value.toLocaleString("en") : "–");
 
   function stageTable(stages) {
     const asks = stages.some((stage) => stage.calls);
     const head = ["Stage", "Time", ...(asks ? ["Calls", "Tokens in", "out", "Cost"] : [])];
-    const rows = stages.map((stage) => h("tr", null,
-      h("td", null, named(stage.name), stage.status === "ok" ? null : [" ", h("span", { class: "chip bad" }, stage.status)]),
-      [seconds(stage.seconds), ...(asks ? [number(stage.calls), number(stage.prompt_tokens), number(stage.completion_tokens), dollars(stage.dollars)] : [])]
-        .map((text) => h("td", { class: "num", title: text === "?" ? "the price of this LLM is not known" : null }, text))));
-    return h("div", { class: "table-wrap", role: "region", tabindex: 0, "aria-label": "Stages" }, h("table", null,
-      h("caption", { class: "visually-hidden" }, "What each stage took"),
-      h("thead", null, h("tr", null, head.map((text, index) => h("th", { scope: "col", class: index ? "num" : null }, text)))),
-      h("tbody", null, rows)));
+    const rows = stages.map((stage) =>
+      h(
+        "tr",
+        null,
+        h(
+          "td",
+          null,
+          named(stage.name),
+          stage.status === "ok" ? null : [" ", h("span", { class: "chip bad" }, stage.status)],
+        ),
+        [
+          seconds(stage.seconds),
+          ...(asks
+            ? [
+                number(stage.calls),
+                number(stage.prompt_tokens),
+                number(stage.completion_tokens),
+                dollars(stage.dollars),
+              ]
+            : []),
+        ].map((text) =>
+          h("td", { class: "num", title: text === "?" ? "the price of this LLM is not known" : null }, text),
+        ),
+      ),
+    );
+    return h(
+      "div",
+      { class: "table-wrap", role: "region", tabindex: 0, "aria-label": "Stages" },
+      h(
+        "table",
+        null,
+        h("caption", { class: "visually-hidden" }, "What each stage took"),
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            head.map((text, index) => h("th", { scope: "col", class: index ? "num" : null }, text)),
+          ),
+        ),
+        h("tbody", null, rows),
+      ),
+    );
   }
 
   /* --- what the LLM wrote ---------------------------------------------------------------------------------------- */
 
   function wrote(answer) {
     const texts = answer.generated.map((text) => h("p", null, text));
-    const turns = answer.turns.map((turn) => h("p", null, turn.text.trim(),
-      turn.query ? h("span", { class: "searched" }, "\n→ searched: ", visible(turn.query), turn.documents.length ? ` (${plural(turn.documents.length, "document")})` : "") : null,
-      turn.notice ? h("span", { class: "searched" }, `\n→ was told: ${visible(turn.notice)}`) : null));
-    const terms = answer.terms.length ? h("p", { class: "searched" }, answer.terms.map(([term, weight]) => `${visible(term)} ${weight.toFixed(3)}`).join(" · ")) : null;
+    const turns = answer.turns.map((turn) =>
+      h(
+        "p",
+        null,
+        turn.text.trim(),
+        turn.query
+          ? h(
+              "span",
+              { class: "searched" },
+              "\n→ searched: ",
+              visible(turn.query),
+              turn.documents.length ? ` (${plural(turn.documents.length, "document")})` : "",
+            )
+          : null,
+        turn.notice ? h("span", { class: "searched" }, `\n→ was told: ${visible(turn.notice)}`) : null,
+      ),
+    );
+    const terms = answer.terms.length
+      ? h(
+          "p",
+          { class: "searched" },
+          answer.terms.map(([term, weight]) => `${visible(term)} ${weight.toFixed(3)}`).join(" · "),
+        )
+      : null;
     return [
-      turns.length ? h("details", { class: "wrote" }, h("summary", null, `What the agent did, in ${plural(turns.length, "turn")}`), turns) : null,
-      texts.length ? h("details", { class: "wrote", open: true }, h("summary", null, texts.length > 1 ? `What the LLM wrote, ${texts.length} texts` : "What was written to search with"), texts) : null,
-      terms ? h("details", { class: "wrote" }, h("summary", null, "Words that are searched, with their weights"), terms) : null,
+      turns.length
+        ? h(
+            "details",
+            { class: "wrote" },
+            h("summary", null, `What the agent did, in ${plural(turns.length, "turn")}`),
+            turns,
+          )
+        : null,
+      texts.length
+        ? h(
+            "details",
+            { class: "wrote", open: true },
+            h(
+              "summary",
+              null,
+              texts.length > 1 ? `What the LLM wrote, ${texts.length} texts` : "What was written to search with",
+            ),
+            texts,
+          )
+        : null,
+      terms
+        ? h("details", { class: "wrote" }, h("summary", null, "Words that are searched, with their weights"), terms)
+        : null,
     ];
   }
 
@@ -63,17 +145,48 @@
     const all = start === 0 && stop >= letters.length;
     const text = h("div", { class: "text" });
     let whole = false;
-    const more = h("button", { type: "button", class: "more", onclick: () => { whole = !whole; draw(); } });
+    const more = h("button", {
+      type: "button",
+      class: "more",
+      onclick: () => {
+        whole = !whole;
+        draw();
+      },
+    });
     function draw() {
       const [from, to] = whole ? [0, letters.length] : [start, stop];
-      text.replaceChildren(from ? "… " : "", ...marked(letters, document.marks, from, to), to < letters.length || document.cut ? " …" : "");
+      text.replaceChildren(
+        from ? "… " : "",
+        ...marked(letters, document.marks, from, to),
+        to < letters.length || document.cut ? " …" : "",
+      );
       more.textContent = whole ? "less" : "whole passage";
       more.setAttribute("aria-expanded", String(whole));
     }
     draw();
-    const moved = document.before && document.before !== index + 1 ? h("span", { class: "chip", title: "rank before the rerankers" }, `was ${document.before}`) : null;
-    return h("li", { "data-id": document.id }, h("span", { class: "rank" }, index + 1), h("div", null,
-      h("div", { class: "facts-line" }, named(document.id), `score ${Number(document.score.toPrecision(4))}`, moved, h("span", { class: "chip other", hidden: true }), all ? null : more), text));
+    const moved =
+      document.before && document.before !== index + 1
+        ? h("span", { class: "chip", title: "rank before the rerankers" }, `was ${document.before}`)
+        : null;
+    return h(
+      "li",
+      { "data-id": document.id },
+      h("span", { class: "rank" }, index + 1),
+      h(
+        "div",
+        null,
+        h(
+          "div",
+          { class: "facts-line" },
+          named(document.id),
+          `score ${Number(document.score.toPrecision(4))}`,
+          moved,
+          h("span", { class: "chip other", hidden: true }),
+          all ? null : more,
+        ),
+        text,
+      ),
+    );
   }
 
   /* Tell at each passage of one answer where the other has it. */
@@ -95,14 +208,24 @@
   let asking = null; // what stops the questions under way
 
   async function post(body, signal) {
-    const response = await fetch("search", { method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const response = await fetch("search", {
+      method: "POST",
+      signal,
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    });
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.detail || `the server answered ${response.status}`);
     return answer;
   }
 
   function panel(system, side) {
-    return h("section", { class: `answer ${side ? "two" : "one"}`, "aria-busy": "true" }, h("header", null, h("h2", null, named(system))), h("p", { class: "waiting" }, "Searching …"));
+    return h(
+      "section",
+      { class: `answer ${side ? "two" : "one"}`, "aria-busy": "true" },
+      h("header", null, h("h2", null, named(system))),
+      h("p", { class: "waiting" }, "Searching …"),
+    );
   }
 
   function fill(section, content) {
@@ -113,17 +236,26 @@
   const problem = (text) => h("p", { class: "note problem", role: "alert" }, visible(text));
 
   function answered(section, answer, tookSeconds) {
-    section.firstElementChild.append(h("span", { class: "muted" }, `${plural(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`));
+    section.firstElementChild.append(
+      h("span", { class: "muted" }, `${plural(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`),
+    );
     const failed = answer.stages.filter((stage) => stage.status !== "ok");
     const bare = (stage) => stage.stage === "expand" && stage.status === "failed";
-    const told = failed.map((stage) => problem(`${stage.name}: ${(bare(stage) ? ["nothing was written, so your question is searched as it is", ...stage.notices.slice(1)] : stage.notices).join("; ")}`));
+    const told = failed.map((stage) =>
+      problem(
+        `${stage.name}: ${(bare(stage) ? ["nothing was written, so your question is searched as it is", ...stage.notices.slice(1)] : stage.notices).join("; ")}`,
+      ),
+    );
     fill(section, [
       answer.problem ? problem(answer.problem) : null,
       told,
       answer.stages.length ? stageTable(answer.stages) : null,
       wrote(answer),
-      answer.passages.length ? h("ol", { class: "passages" }, answer.passages.map(passage))
-        : answer.status === "failed" ? null : h("p", { class: "empty" }, "Nothing matches."),
+      answer.passages.length
+        ? h("ol", { class: "passages" }, answer.passages.map(passage))
+        : answer.status === "failed"
+          ? null
+          : h("p", { class: "empty" }, "Nothing matches."),
     ]);
     if (answer.budget !== null) $("foot").textContent = `${dollars(answer.spent)} of $${answer.budget} spent.`;
   }
@@ -133,22 +265,24 @@
     const question = $("question").value;
     if (!question.trim()) return;
     asking?.abort();
-    const mine = asking = new AbortController();
+    const mine = (asking = new AbortController());
     const systems = [$("first").value, $("second").value].filter(Boolean);
     const sections = systems.map(panel);
     const shown = systems.map(() => null);
     $("answers").className = systems.length > 1 ? "answers two-up" : "answers";
     $("answers").replaceChildren(...sections);
     $("legend").hidden = false;
-    await Promise.all(systems.map(async (system, side) => {
-      const started = performance.now();
-      try {
-        shown[side] = await post({ question, system, k: Number($("count").value) }, mine.signal);
-        answered(sections[side], shown[side], (performance.now() - started) / 1000);
-      } catch (error) {
-        if (!mine.signal.aborted) fill(sections[side], [problem(error.message)]);
-      }
-    }));
+    await Promise.all(
+      systems.map(async (system, side) => {
+        const started = performance.now();
+        try {
+          shown[side] = await post({ question, system, k: Number($("count").value) }, mine.signal);
+          answered(sections[side], shown[side], (performance.now() - started) / 1000);
+        } catch (error) {
+          if (!mine.signal.aborted) fill(sections[side], [problem(error.message)]);
+        }
+      }),
+    );
     if (!mine.signal.aborted) compare(shown);
   }
 
@@ -156,12 +290,20 @@
 
   async function start() {
     const here = await (await fetch("systems")).json();
-    $("nav").replaceWith(h("span", { class: "eyebrow" }, named(here.dataset), ` · ${plural(here.documents, "document")}`));
+    $("nav").replaceWith(
+      h("span", { class: "eyebrow" }, named(here.dataset), ` · ${plural(here.documents, "document")}`),
+    );
     document.title = `${visible(here.dataset)} · r2med search`;
-    const options = here.systems.map((system) => [system.name, `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`]);
+    const options = here.systems.map((system) => [
+      system.name,
+      `${visible(system.name)}${system.asks ? " (asks an LLM)" : ""}`,
+    ]);
     const option = ([value, text], selected) => h("option", { value, selected }, text);
     $("first").append(...options.map((each, index) => option(each, index === 0)));
-    $("second").append(option(["", "nothing"], options.length < 2), ...options.map((each, index) => option(each, index === 1)));
+    $("second").append(
+      option(["", "nothing"], options.length < 2),
+      ...options.map((each, index) => option(each, index === 1)),
+    );
     if (!here.questions.length) return;
     $("example").hidden = false;
     let next = 0;
@@ -175,15 +317,31 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.target === $("question")) {
-      if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); $("ask").requestSubmit(); }
+      if (event.key === "Enter" && !event.shiftKey) {
+        event.preventDefault();
+        $("ask").requestSubmit();
+      }
       if (event.key === "Escape") event.target.blur();
     } else if (!event.target.closest("input, select, textarea")) {
-      if (event.key === "/") { event.preventDefault(); $("question").focus(); }
+      if (event.key === "/") {
+        event.preventDefault();
+        $("question").focus();
+      }
       if (event.key === "t") shell.switchTheme();
     }
   });
   document.addEventListener("DOMContentLoaded", () => {
-    $("foot").append("Keys: ", h("kbd", null, "/"), " question, ", h("kbd", null, "↵"), " search, ", h("kbd", null, "t"), " light or dark.");
-    start().catch((error) => { $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`)); });
+    $("foot").append(
+      "Keys: ",
+      h("kbd", null, "/"),
+      " question, ",
+      h("kbd", null, "↵"),
+      " search, ",
+      h("kbd", null, "t"),
+      " light or dark.",
+    );
+    start().catch((error) => {
+      $("answers").replaceChildren(problem(`The server cannot be reached: ${error.message}`));
+    });
   });
 })();

@@ -3,9 +3,20 @@
 
 (() => {
   const { h, named, points, seconds, visible } = board;
-  const GROUPS = new Map([["words", "Words"], ["feedback", "Feedback"], ["dense", "Dense models"], ["fusion", "Fusion"], ["expansion", "Expansion by an LLM"], ["reranking", "Reranking"]]);
+  const GROUPS = new Map([
+    ["words", "Words"],
+    ["feedback", "Feedback"],
+    ["dense", "Dense models"],
+    ["fusion", "Fusion"],
+    ["expansion", "Expansion by an LLM"],
+    ["reranking", "Reranking"],
+  ]);
   const HEADS = ["Behind", "Chance", "Latency", "95 % within", "$ / 1,000"];
-  const CHOICES = [["best", "gold"], ["recommended", "solid"], ["fastest", ""]];
+  const CHOICES = [
+    ["best", "gold"],
+    ["recommended", "solid"],
+    ["fastest", ""],
+  ];
 
   const price = ({ dollars }) => (dollars === null ? "unknown" : dollars ? `$${dollars.toFixed(2)}` : "free");
   const latency = (value) => (value === null ? "unknown" : seconds(value));
@@ -15,53 +26,163 @@
   async function show(main, params) {
     const all = await board.load("advice");
     const advice = all.find((each) => each.dataset === params.get("data")) || all[0];
-    main.append(lede(all, advice), choices(advice), h("div", { class: "section" }, board.command(advice.command)),
-      section("The ladder", h("p", { class: "wide" }, "In the order in which it was climbed, the cheap rungs first. Dots are means, bars their 95 % intervals; the dashed line is the best. Settings were chosen on other questions than those they are judged on."), ladder(advice)),
-      advice.left_out.length ? section("Left out", advice.left_out.map((line) => h("p", { class: "note" }, named(line)))) : "");
+    main.append(
+      lede(all, advice),
+      choices(advice),
+      h("div", { class: "section" }, board.command(advice.command)),
+      section(
+        "The ladder",
+        h(
+          "p",
+          { class: "wide" },
+          "In the order in which it was climbed, the cheap rungs first. Dots are means, bars their 95 % intervals; the dashed line is the best. Settings were chosen on other questions than those they are judged on.",
+        ),
+        ladder(advice),
+      ),
+      advice.left_out.length
+        ? section(
+            "Left out",
+            advice.left_out.map((line) => h("p", { class: "note" }, named(line))),
+          )
+        : "",
+    );
   }
 
   const section = (title, ...content) => h("section", { class: "section" }, h("h2", null, title), content);
 
   function lede(all, advice) {
-    return h("div", { class: "lede" },
-      h("p", { class: "eyebrow" }, named(advice.dataset), ` · ${board.count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`),
+    return h(
+      "div",
+      { class: "lede" },
+      h(
+        "p",
+        { class: "eyebrow" },
+        named(advice.dataset),
+        ` · ${board.count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`,
+      ),
       h("h1", null, "Which pipeline to use"),
-      all.length > 1 ? board.segmented("Dataset", all.map((each) => [each.dataset, visible(each.dataset)]), advice.dataset, (data) => board.go("advice", { data })) : null,
+      all.length > 1
+        ? board.segmented(
+            "Dataset",
+            all.map((each) => [each.dataset, visible(each.dataset)]),
+            advice.dataset,
+            (data) => board.go("advice", { data }),
+          )
+        : null,
       h("p", null, h("strong", null, named(advice.recommended)), `: ${advice.reason}.`),
-      advice.detectable_pair ? h("p", null, `A difference below ${advice.detectable_gap.toFixed(1)} points between `, named(advice.detectable_pair[0]), " and ", named(advice.detectable_pair[1]), ` cannot be told from noise with ${advice.questions} questions: more judged questions tell more.`) : null);
+      advice.detectable_pair
+        ? h(
+            "p",
+            null,
+            `A difference below ${advice.detectable_gap.toFixed(1)} points between `,
+            named(advice.detectable_pair[0]),
+            " and ",
+            named(advice.detectable_pair[1]),
+            ` cannot be told from noise with ${advice.questions} questions: more judged questions tell more.`,
+          )
+        : null,
+    );
   }
 
   function choices(advice) {
     const behind = (rung) => (rung.system === advice.best ? "the best" : `${points(rung.behind, 1)} points behind`);
-    const choice = (label, rung, figure, note) => h("div", { class: "figure" }, h("dt", null, label), h("dd", null, figure, h("small", null, note), h("small", null, named(rung.system))));
+    const choice = (label, rung, figure, note) =>
+      h(
+        "div",
+        { class: "figure" },
+        h("dt", null, label),
+        h("dd", null, figure, h("small", null, note), h("small", null, named(rung.system))),
+      );
     const [best, recommended, fastest] = CHOICES.map(([name]) => rungOf(advice, name));
-    return h("dl", { class: "figures choices" },
-      choice("Best", best, points(best.value, 1), best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`),
+    return h(
+      "dl",
+      { class: "figures choices" },
+      choice(
+        "Best",
+        best,
+        points(best.value, 1),
+        best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`,
+      ),
       choice("Recommended", recommended, price(recommended), behind(recommended)),
-      choice("Fastest", fastest, latency(fastest.p50), behind(fastest)));
+      choice("Fastest", fastest, latency(fastest.p50), behind(fastest)),
+    );
   }
 
   function ladder(advice) {
     const scale = board.chart.scale(advice.rungs, rungOf(advice, "best").value);
-    const groups = [...GROUPS].map(([group, title]) => [title, advice.rungs.filter((rung) => rung.group === group)]).filter(([, rungs]) => rungs.length);
-    return board.region("The ladder", h("table", { class: "ladder" },
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Pipeline"), h("th", { class: "plot" }, scale.head()), h("th", { scope: "col", class: "num" }, "nDCG@10"), HEADS.map((text) => h("th", { scope: "col", class: "num aside" }, text)))),
-      groups.map(([title, rungs]) => h("tbody", null,
-        h("tr", { class: "group" }, h("th", { scope: "rowgroup" }, title), h("td", { class: "plot" }, scale.cell(null)), h("td", { colspan: 1 + HEADS.length })),
-        rungs.map((rung) => line(rung, advice, scale))))));
+    const groups = [...GROUPS]
+      .map(([group, title]) => [title, advice.rungs.filter((rung) => rung.group === group)])
+      .filter(([, rungs]) => rungs.length);
+    return board.region(
+      "The ladder",
+      h(
+        "table",
+        { class: "ladder" },
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            h("th", { scope: "col" }, "Pipeline"),
+            h("th", { class: "plot" }, scale.head()),
+            h("th", { scope: "col", class: "num" }, "nDCG@10"),
+            HEADS.map((text) => h("th", { scope: "col", class: "num aside" }, text)),
+          ),
+        ),
+        groups.map(([title, rungs]) =>
+          h(
+            "tbody",
+            null,
+            h(
+              "tr",
+              { class: "group" },
+              h("th", { scope: "rowgroup" }, title),
+              h("td", { class: "plot" }, scale.cell(null)),
+              h("td", { colspan: 1 + HEADS.length }),
+            ),
+            rungs.map((rung) => line(rung, advice, scale)),
+          ),
+        ),
+      ),
+    );
   }
 
   function line(rung, advice, scale) {
     const best = rung.system === advice.best;
-    const note = rung.note ? `${rung.note}, after ${rung.questions} of ${advice.questions} questions` : rung.tuned > 1 ? `${rung.tuned} settings tried` : "";
-    const beside = [best ? "–" : points(rung.behind), best || rung.note ? "–" : `p ${chance(rung.p)}`, latency(rung.p50), latency(rung.p95), price(rung)];
-    return h("tr", { class: rung.note ? "stopped" : "rung" },
-      h("th", { scope: "row" }, h("div", { class: "row" }, named(rung.system), CHOICES.map(([name, kind]) => (advice[name] === rung.system ? h("span", { class: `chip ${kind}` }, name) : null))),
+    const note = rung.note
+      ? `${rung.note}, after ${rung.questions} of ${advice.questions} questions`
+      : rung.tuned > 1
+        ? `${rung.tuned} settings tried`
+        : "";
+    const beside = [
+      best ? "–" : points(rung.behind),
+      best || rung.note ? "–" : `p ${chance(rung.p)}`,
+      latency(rung.p50),
+      latency(rung.p95),
+      price(rung),
+    ];
+    return h(
+      "tr",
+      { class: rung.note ? "stopped" : "rung" },
+      h(
+        "th",
+        { scope: "row" },
+        h(
+          "div",
+          { class: "row" },
+          named(rung.system),
+          CHOICES.map(([name, kind]) =>
+            advice[name] === rung.system ? h("span", { class: `chip ${kind}` }, name) : null,
+          ),
+        ),
         note ? h("small", null, named(note)) : null,
-        h("small", { class: "beside" }, `${latency(rung.p50)} · ${price(rung)}`)),
+        h("small", { class: "beside" }, `${latency(rung.p50)} · ${price(rung)}`),
+      ),
       h("td", { class: "plot" }, scale.cell(rung)),
       h("td", { class: best ? "num best" : "num" }, points(rung.value)),
-      beside.map((text) => h("td", { class: "num aside" }, text)));
+      beside.map((text) => h("td", { class: "num aside" }, text)),
+    );
   }
 
   board.page("advice", { title: "Advice", label: "Advice", when: (site) => site.advice, show });

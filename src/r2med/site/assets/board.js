@@ -31,7 +31,9 @@ const board = (() => {
     const entry = file(name);
     if (!entry.script) {
       entry.script = h("script", { src: `data/${name}.js` });
-      entry.script.addEventListener("error", () => entry.reject(new Error(`data/${name}.js is missing: make the board again`)));
+      entry.script.addEventListener("error", () =>
+        entry.reject(new Error(`data/${name}.js is missing: make the board again`)),
+      );
       document.head.append(entry.script);
     }
     return entry.promise;
@@ -48,11 +50,14 @@ const board = (() => {
   /* Return the address of a page; what is null, undefined or "" is left out. */
   function link(page, params = {}) {
     const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(params)) if (value !== null && value !== undefined && value !== "") query.set(name, value);
+    for (const [name, value] of Object.entries(params))
+      if (value !== null && value !== undefined && value !== "") query.set(name, value);
     return `#/${page}${query.size ? `?${query}` : ""}`;
   }
 
-  const go = (page, params) => { location.hash = link(page, params); };
+  const go = (page, params) => {
+    location.hash = link(page, params);
+  };
 
   /* Change some parameters of this page's address in place: no entry in the history, nothing drawn again. */
   function set(changes) {
@@ -61,7 +66,9 @@ const board = (() => {
   }
 
   /* page("name", {title, label?, when?(site), keys?, show(main, params, site)}): label stands in the navigation. */
-  const page = (name, description) => { pages.set(name, description); };
+  const page = (name, description) => {
+    pages.set(name, description);
+  };
 
   async function show() {
     const site = await file("site").promise;
@@ -101,7 +108,8 @@ const board = (() => {
   };
 
   function press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]"))
+      return;
     const typing = event.target.closest("input, select, textarea");
     if (typing) {
       if (event.key === "Escape") typing.blur();
@@ -112,7 +120,10 @@ const board = (() => {
     if (bound[2](event) !== false) event.preventDefault();
   }
 
-  const HELP_ICON = [svg("rect", { x: 1.75, y: 4.75, width: 16.5, height: 10.5, rx: 2, fill: "none" }), svg("path", { d: "M5 8h1M8 8h1M11 8h1M14 8h1M6 12h8", "stroke-linecap": "round" })];
+  const HELP_ICON = [
+    svg("rect", { x: 1.75, y: 4.75, width: 16.5, height: 10.5, rx: 2, fill: "none" }),
+    svg("path", { d: "M5 8h1M8 8h1M11 8h1M14 8h1M6 12h8", "stroke-linecap": "round" }),
+  ];
 
   function help() {
     const dialog = document.getElementById("help");
@@ -136,7 +147,8 @@ const board = (() => {
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
-    } catch { // no clipboard on some file:// pages
+    } catch {
+      // no clipboard on some file:// pages
       const area = h("textarea", { class: "visually-hidden", value: text });
       document.body.append(area);
       area.select();
@@ -147,31 +159,63 @@ const board = (() => {
   }
 
   /* A command to be typed, with a button that copies it. */
-  const command = (text) => h("div", { class: "command" }, h("pre", null, h("code", null, visible(text))),
-    h("button", { type: "button", onclick: () => copy(text) }, "Copy"));
+  const command = (text) =>
+    h(
+      "div",
+      { class: "command" },
+      h("pre", null, h("code", null, visible(text))),
+      h("button", { type: "button", onclick: () => copy(text) }, "Copy"),
+    );
 
   /* A table that may be wider than the screen: with a name and in reach of the keyboard, so that it can be scrolled. */
-  const region = (label, table, kind = "") => h("div", { class: `table-wrap ${kind}`, role: "region", tabindex: 0, "aria-label": visible(label) }, table);
+  const region = (label, table, kind = "") =>
+    h("div", { class: `table-wrap ${kind}`, role: "region", tabindex: 0, "aria-label": visible(label) }, table);
 
   /* A row of buttons of which one is pressed: options are [value, label]. */
   function segmented(label, options, chosen, change) {
     const group = h("div", { class: "segmented", role: "group", "aria-label": label });
-    const draw = (now) => group.replaceChildren(...options.map(([value, text]) => h("button",
-      { type: "button", "aria-pressed": String(value === now), onclick: () => { draw(value); group.children[options.findIndex((o) => o[0] === value)].focus(); change(value); } }, text)));
+    const draw = (now) =>
+      group.replaceChildren(
+        ...options.map(([value, text]) =>
+          h(
+            "button",
+            {
+              type: "button",
+              "aria-pressed": String(value === now),
+              onclick: () => {
+                draw(value);
+                group.children[options.findIndex((o) => o[0] === value)].focus();
+                change(value);
+              },
+            },
+            text,
+          ),
+        ),
+      );
     draw(chosen);
     return group;
   }
 
   /* A select with its label: options are [value, text]. */
-  const select = (label, options, chosen, change) => h("label", { class: "field" }, h("span", null, label),
-    h("select", { onchange: (event) => change(event.target.value) },
-      options.map(([value, text]) => h("option", { value, selected: value === chosen }, visible(text)))));
+  const select = (label, options, chosen, change) =>
+    h(
+      "label",
+      { class: "field" },
+      h("span", null, label),
+      h(
+        "select",
+        { onchange: (event) => change(event.target.value) },
+        options.map(([value, text]) => h("option", { value, selected: value === chosen }, visible(text))),
+      ),
+    );
 
   /* Select the row after (1) or before (-1) row `now` of those marked data-position, and return its number. */
   function step(container, now, by) {
     const lines = [...container.querySelectorAll("tr[data-position]")];
     const next = Math.max(0, Math.min(lines.length - 1, now + by));
-    lines.forEach((line, i) => (i === next ? line.setAttribute("aria-selected", "true") : line.removeAttribute("aria-selected")));
+    lines.forEach((line, i) =>
+      i === next ? line.setAttribute("aria-selected", "true") : line.removeAttribute("aria-selected"),
+    );
     lines[next]?.scrollIntoView({ block: "nearest" });
     return lines.length ? next : -1;
   }
@@ -187,7 +231,10 @@ const board = (() => {
     const turn = (i) => {
       slice(i);
       element.setAttribute("aria-busy", String(i + 1 < count));
-      if (i + 1 < count) afterFrame(() => { if (element.isConnected && filling.get(element) === slice) turn(i + 1); });
+      if (i + 1 < count)
+        afterFrame(() => {
+          if (element.isConnected && filling.get(element) === slice) turn(i + 1);
+        });
     };
     turn(0);
     return element;
@@ -200,14 +247,24 @@ const board = (() => {
     const order = [...items.keys()];
     order.push(...order.splice(0, from));
     list.replaceChildren(...items);
-    return inTurn(list, Math.ceil(count / size), (i) => order.slice(i * size, (i + 1) * size).forEach((at) => items[at].replaceWith(make(at))));
+    return inTurn(list, Math.ceil(count / size), (i) =>
+      order.slice(i * size, (i + 1) * size).forEach((at) => items[at].replaceWith(make(at))),
+    );
   }
 
   const GROUP = 12; // rows of a table that are drawn and painted together
 
   /* Fill a table with the rows that `make(item, i)` makes, in groups: those of the first screen at once, the others in turn. */
-  const fillTable = (table, items, make) => inTurn(table, Math.ceil(items.length / GROUP), (i) =>
-    table.append(h("tbody", null, items.slice(i * GROUP, (i + 1) * GROUP).map((item, j) => make(item, i * GROUP + j)))));
+  const fillTable = (table, items, make) =>
+    inTurn(table, Math.ceil(items.length / GROUP), (i) =>
+      table.append(
+        h(
+          "tbody",
+          null,
+          items.slice(i * GROUP, (i + 1) * GROUP).map((item, j) => make(item, i * GROUP + j)),
+        ),
+      ),
+    );
 
   /* Put an element in the place of another. A large one is only hidden; what is returned is called when the new one is filled, and
      takes the old one apart as soon as that was shown. */
@@ -235,18 +292,33 @@ const board = (() => {
   const number = new Intl.NumberFormat("en");
   const count = (value) => number.format(value);
 
-  const seconds = (value) => (value === null ? "–" : value < 0.0005 ? "< 1 ms" : value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(value < 10 ? 2 : 0)} s`);
+  const seconds = (value) =>
+    value === null
+      ? "–"
+      : value < 0.0005
+        ? "< 1 ms"
+        : value < 1
+          ? `${Math.round(1000 * value)} ms`
+          : `${value.toFixed(value < 10 ? 2 : 0)} s`;
 
   /* --- the start ----------------------------------------------------------------------------------------------- */
 
   function start() {
     shell.tool("help-switch", "Keyboard help", HELP_ICON, help);
-    document.body.append(h("dialog", { id: "help", "aria-labelledby": "help-title" }), h("div", { id: "toast", role: "status", "aria-live": "polite" }));
+    document.body.append(
+      h("dialog", { id: "help", "aria-labelledby": "help-title" }),
+      h("div", { id: "toast", role: "status", "aria-live": "polite" }),
+    );
     document.addEventListener("keydown", press);
     file("site").promise.then((site) => {
       if (site.advice && !site.systems.length) home = "advice";
-      document.getElementById("nav").append(...[...pages].filter(([, made]) => made.label && (!made.when || made.when(site)))
-        .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)));
+      document
+        .getElementById("nav")
+        .append(
+          ...[...pages]
+            .filter(([, made]) => made.label && (!made.when || made.when(site)))
+            .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)),
+        );
       document.getElementById("foot").textContent = site.foot;
     });
     window.addEventListener("hashchange", show);
@@ -255,5 +327,31 @@ const board = (() => {
 
   document.addEventListener("DOMContentLoaded", start);
 
-  return { h, svg, visible, named, data, load, page, link, go, set, command, region, segmented, select, step, afterFrame, fillInTurn, fillTable, supplant, download, copy, toast, points, count, seconds };
+  return {
+    h,
+    svg,
+    visible,
+    named,
+    data,
+    load,
+    page,
+    link,
+    go,
+    set,
+    command,
+    region,
+    segmented,
+    select,
+    step,
+    afterFrame,
+    fillInTurn,
+    fillTable,
+    supplant,
+    download,
+    copy,
+    toast,
+    points,
+    count,
+    seconds,
+  };
 })();

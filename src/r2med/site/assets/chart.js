@@ -4,15 +4,26 @@
 board.chart = (() => {
   const { h, svg, points } = board;
 
-  const spoken = ({ value, low, high }) => (low === null || low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`);
+  const spoken = ({ value, low, high }) =>
+    low === null || low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`;
 
   /* A dot on a line from low to high, on a scale shared by its column: `span` is [least, most]. */
   function interval({ value, low, high }, span, width = 84) {
     const x = (at) => (4 + ((at - span[0]) / (span[1] - span[0] || 1)) * (width - 8)).toFixed(1);
-    return svg("svg", { class: "glyph", viewBox: `0 0 ${width} 14`, width, height: 14, role: "img", "aria-label": spoken({ value, low, high }) },
+    return svg(
+      "svg",
+      {
+        class: "glyph",
+        viewBox: `0 0 ${width} 14`,
+        width,
+        height: 14,
+        role: "img",
+        "aria-label": spoken({ value, low, high }),
+      },
       svg("line", { class: "glyph-rail", x1: 4, x2: width - 4, y1: 7, y2: 7 }),
       low === null ? null : svg("line", { class: "glyph-range", x1: x(low), x2: x(high), y1: 7, y2: 7 }),
-      svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 2.8 }));
+      svg("circle", { class: low === null ? "glyph-dot hollow" : "glyph-dot", cx: x(value), cy: 7, r: 2.8 }),
+    );
   }
 
   /* Draw a thin bar below the figure of a cell, as its background: `most` is the largest of its column. */
@@ -34,25 +45,63 @@ board.chart = (() => {
     const ticks = linearTicks(low, high);
     const x = (value) => `${((100 * (100 * value - ticks[0])) / (ticks.at(-1) - ticks[0])).toFixed(2)}%`;
     const rule = (value, kind) => svg("line", { class: kind, x1: x(value), x2: x(value), y1: -400, y2: 400 });
-    const frame = (attributes, ...content) => svg("svg", { class: "plot-row", height: 14, ...attributes }, ticks.map((tick) => rule(tick / 100, "grid")), rule(best, "plot-best"), content);
+    const frame = (attributes, ...content) =>
+      svg(
+        "svg",
+        { class: "plot-row", height: 14, ...attributes },
+        ticks.map((tick) => rule(tick / 100, "grid")),
+        rule(best, "plot-best"),
+        content,
+      );
     return {
-      head: () => svg("svg", { class: "plot-row", height: 14, "aria-hidden": "true" }, ticks.map((tick) => svg("text", { x: x(tick / 100), y: 11, "text-anchor": "middle" }, String(tick)))),
-      cell: (figures) => (figures === null ? frame({ "aria-hidden": "true" }) : frame({ role: "img", "aria-label": spoken(figures) },
-        figures.low === null ? null : svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
-        svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 3.6 }))),
+      head: () =>
+        svg(
+          "svg",
+          { class: "plot-row", height: 14, "aria-hidden": "true" },
+          ticks.map((tick) => svg("text", { x: x(tick / 100), y: 11, "text-anchor": "middle" }, String(tick))),
+        ),
+      cell: (figures) =>
+        figures === null
+          ? frame({ "aria-hidden": "true" })
+          : frame(
+              { role: "img", "aria-label": spoken(figures) },
+              figures.low === null
+                ? null
+                : svg("line", { class: "glyph-range", x1: x(figures.low), x2: x(figures.high), y1: 7, y2: 7 }),
+              svg("circle", { class: "glyph-dot", cx: x(figures.value), cy: 7, r: 3.6 }),
+            ),
     };
   }
 
   /* --- the scatter ------------------------------------------------------------------------------------------------- */
 
-  const KINDS = new Map([["retriever", 1], ["expansion", 2], ["reranking", 3], ["expansion and reranking", 4], ["agent", 5], ["fusion", 6]]);
-  const SHAPES = [null, "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "M0-6 5.5 4.5h-11z", "M-4.5-4.5h9v9h-9z", "M0-6 6 0 0 6-6 0z", "M0 6-5.5-4.5h11z", "M-5 0h10M0-5v10"];
+  const KINDS = new Map([
+    ["retriever", 1],
+    ["expansion", 2],
+    ["reranking", 3],
+    ["expansion and reranking", 4],
+    ["agent", 5],
+    ["fusion", 6],
+  ]);
+  const SHAPES = [
+    null,
+    "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
+    "M0-6 5.5 4.5h-11z",
+    "M-4.5-4.5h9v9h-9z",
+    "M0-6 6 0 0 6-6 0z",
+    "M0 6-5.5-4.5h11z",
+    "M-5 0h10M0-5v10",
+  ];
   const colour = (kind) => `k${KINDS.get(kind) || 6}`;
 
-  const mark = (kind, solid) => svg("path", {
-    class: `mark ${colour(kind)}`, d: SHAPES[KINDS.get(kind) || 6],
-    fill: solid ? "currentColor" : "var(--bg)", stroke: "currentColor", "stroke-width": 1.5,
-  });
+  const mark = (kind, solid) =>
+    svg("path", {
+      class: `mark ${colour(kind)}`,
+      d: SHAPES[KINDS.get(kind) || 6],
+      fill: solid ? "currentColor" : "var(--bg)",
+      stroke: "currentColor",
+      "stroke-width": 1.5,
+    });
 
   /* Points that no other beats in both: at least as good for less. Expects {x, y}; returns them from cheap to dear. */
   function pareto(items) {
@@ -68,7 +117,9 @@ board.chart = (() => {
     const positive = values.filter((value) => value > 0);
     const free = positive.length < values.length;
     const start = free ? from + 56 : from + 14;
-    const [low, high] = positive.length ? [Math.floor(Math.log10(Math.min(...positive))), Math.ceil(Math.log10(Math.max(...positive)))] : [0, 1];
+    const [low, high] = positive.length
+      ? [Math.floor(Math.log10(Math.min(...positive))), Math.ceil(Math.log10(Math.max(...positive)))]
+      : [0, 1];
     const decades = Math.max(1, high - low);
     const at = (value) => (value > 0 ? start + ((Math.log10(value) - low) / decades) * (to - start) : from + 14);
     const ticks = Array.from({ length: decades + 1 }, (_, i) => 10 ** (low + i));
@@ -85,23 +136,42 @@ board.chart = (() => {
   function scatter(items, { width, xLabel, yLabel, tick }) {
     const height = width < 560 ? 380 : 480;
     const frame = { left: 44, right: width - 16, top: 16, bottom: height - 46 };
-    const axis = logAxis(items.map((item) => item.x), frame.left, frame.right);
-    const ys = linearTicks(Math.min(...items.map((item) => item.low ?? item.y)), Math.max(...items.map((item) => item.high ?? item.y)));
+    const axis = logAxis(
+      items.map((item) => item.x),
+      frame.left,
+      frame.right,
+    );
+    const ys = linearTicks(
+      Math.min(...items.map((item) => item.low ?? item.y)),
+      Math.max(...items.map((item) => item.high ?? item.y)),
+    );
     const y = (value) => frame.bottom - ((value - ys[0]) / (ys.at(-1) - ys[0] || 1)) * (frame.bottom - frame.top);
     const front = pareto(items.filter((item) => item.costed));
-    const steps = front.map((item, i) => `${i ? `H${axis.at(item.x)}V${y(item.y)}` : `M${axis.at(item.x)} ${y(item.y)}`}`).join("") + (front.length ? `H${frame.right}` : "");
+    const steps =
+      front
+        .map((item, i) => `${i ? `H${axis.at(item.x)}V${y(item.y)}` : `M${axis.at(item.x)} ${y(item.y)}`}`)
+        .join("") + (front.length ? `H${frame.right}` : "");
     const ticks = axis.ticks.filter((_, i) => axis.ticks.length <= 7 || width > 560 || i % 2 === 0);
     const tip = svg("text", { class: "pareto-name", "aria-hidden": "true" });
-    const drawn = svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${yLabel} against ${xLabel}` },
-      ys.map((value) => [svg("line", { class: "grid", x1: frame.left, x2: frame.right, y1: y(value), y2: y(value) }),
-        svg("text", { x: frame.left - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))]),
-      ticks.map((value) => svg("text", { x: axis.at(value), y: frame.bottom + 20, "text-anchor": "middle" }, tick(value))),
+    const drawn = svg(
+      "svg",
+      { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${yLabel} against ${xLabel}` },
+      ys.map((value) => [
+        svg("line", { class: "grid", x1: frame.left, x2: frame.right, y1: y(value), y2: y(value) }),
+        svg("text", { x: frame.left - 8, y: y(value) + 4, "text-anchor": "end" }, String(value)),
+      ]),
+      ticks.map((value) =>
+        svg("text", { x: axis.at(value), y: frame.bottom + 20, "text-anchor": "middle" }, tick(value)),
+      ),
       svg("line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom }),
       svg("text", { class: "axis-title", x: frame.right, y: height - 6, "text-anchor": "end" }, xLabel),
       svg("path", { class: "pareto", d: steps }),
       [...items].sort((a, b) => a.solid - b.solid).map((item) => point(item, axis.at(item.x), y)),
-      labels(front, items, axis.at, y, frame), tip);
-    for (const kind of ["pointerover", "focusin"]) drawn.addEventListener(kind, (event) => pointAt(event.target.closest("[data-name]"), tip, frame));
+      labels(front, items, axis.at, y, frame),
+      tip,
+    );
+    for (const kind of ["pointerover", "focusin"])
+      drawn.addEventListener(kind, (event) => pointAt(event.target.closest("[data-name]"), tip, frame));
     return drawn;
   }
 
@@ -111,14 +181,25 @@ board.chart = (() => {
     if (!marked) return;
     const [x, y] = [Number(marked.dataset.x), Number(marked.dataset.y)];
     const anchor = x < frame.left + 200 ? "start" : x > frame.right - 200 ? "end" : "middle";
-    for (const [name, value] of Object.entries({ x, y: Math.max(12, y - 12), "text-anchor": anchor })) tip.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ x, y: Math.max(12, y - 12), "text-anchor": anchor }))
+      tip.setAttribute(name, value);
   }
 
   function point(item, x, y) {
-    const marked = svg("g", { transform: `translate(${x} ${y(item.y)})` }, mark(item.kind, item.solid), svg("title", null, item.text));
-    const whiskers = item.low === null ? null : svg("line", { class: `whisker ${colour(item.kind)}`, x1: x, x2: x, y1: y(item.low), y2: y(item.high) });
+    const marked = svg(
+      "g",
+      { transform: `translate(${x} ${y(item.y)})` },
+      mark(item.kind, item.solid),
+      svg("title", null, item.text),
+    );
+    const whiskers =
+      item.low === null
+        ? null
+        : svg("line", { class: `whisker ${colour(item.kind)}`, x1: x, x2: x, y1: y(item.low), y2: y(item.high) });
     const facts = { "data-name": item.text, "data-x": x, "data-y": y(item.y) };
-    return item.href ? svg("a", { href: item.href, "aria-label": item.text, ...facts }, whiskers, marked) : svg("g", facts, whiskers, marked);
+    return item.href
+      ? svg("a", { href: item.href, "aria-label": item.text, ...facts }, whiskers, marked)
+      : svg("g", facts, whiskers, marked);
   }
 
   const HEIGHT = 14; // of a label
@@ -128,24 +209,54 @@ board.chart = (() => {
   /* Names beside the Pareto points. One that would cover a point or another name is left out: pointing at the point shows it. */
   function labels(front, items, x, y, frame) {
     const taken = items.map((item) => [x(item.x) - RADIUS, y(item.y) - RADIUS, 2 * RADIUS, 2 * RADIUS]);
-    const free = ([left, top, wide, high]) => left >= frame.left && left + wide <= frame.right && top >= 0
-      && taken.every(([l, t, w, h]) => left + wide <= l || l + w <= left || top + high <= t || t + h <= top);
+    const free = ([left, top, wide, high]) =>
+      left >= frame.left &&
+      left + wide <= frame.right &&
+      top >= 0 &&
+      taken.every(([l, t, w, h]) => left + wide <= l || l + w <= left || top + high <= t || t + h <= top);
     return [...front].reverse().map((item) => {
       const name = item.name.length > 34 ? `${item.name.slice(0, 33)}…` : item.name;
       const [wide, at, level] = [name.length * SIGN, x(item.x), y(item.y)];
-      const places = [[at + 10, level - 18], [at - 10 - wide, level - 18], [at + 10, level + 5], [at - 10 - wide, level + 5], [at - wide / 2, level - 24], [at - wide / 2, level + 12]];
+      const places = [
+        [at + 10, level - 18],
+        [at - 10 - wide, level - 18],
+        [at + 10, level + 5],
+        [at - 10 - wide, level + 5],
+        [at - wide / 2, level - 24],
+        [at - wide / 2, level + 12],
+      ];
       const box = places.map(([left, top]) => [left, top, wide, HEIGHT]).find(free);
       if (!box) return null;
       taken.push(box);
       const left = box[0] < at && box[0] + wide <= at;
       const middle = box[0] < at && !left;
-      return svg("text", { class: "pareto-name", x: left ? box[0] + wide : middle ? at : box[0], y: box[1] + 11, "text-anchor": left ? "end" : middle ? "middle" : "start" }, name);
+      return svg(
+        "text",
+        {
+          class: "pareto-name",
+          x: left ? box[0] + wide : middle ? at : box[0],
+          y: box[1] + 11,
+          "text-anchor": left ? "end" : middle ? "middle" : "start",
+        },
+        name,
+      );
     });
   }
 
-  const legend = (kinds) => h("div", { class: "row legend" }, kinds.map((kind) => h("span", { class: "row" },
-    svg("svg", { viewBox: "-8 -8 16 16", width: 14, height: 14, "aria-hidden": "true" }, mark(kind, true)), kind)),
-  h("span", { class: "muted" }, "filled: run here or submitted · hollow: published"));
+  const legend = (kinds) =>
+    h(
+      "div",
+      { class: "row legend" },
+      kinds.map((kind) =>
+        h(
+          "span",
+          { class: "row" },
+          svg("svg", { viewBox: "-8 -8 16 16", width: 14, height: 14, "aria-hidden": "true" }, mark(kind, true)),
+          kind,
+        ),
+      ),
+      h("span", { class: "muted" }, "filled: run here or submitted · hollow: published"),
+    );
 
   return { interval, scale, bar, span, scatter, legend, pareto, KINDS };
 })();

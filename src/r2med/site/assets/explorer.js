@@ -69,10 +69,11 @@
   }
 
   /* The systems by their mean, best first. */
-  const standing = () => kept(`standing ${view.chosen.measure}`, () => {
-    const means = new Map(view.index.systems.map((system) => [system, mean(system)]));
-    return [...view.index.systems].sort((x, y) => means.get(y) - means.get(x));
-  });
+  const standing = () =>
+    kept(`standing ${view.chosen.measure}`, () => {
+      const means = new Map(view.index.systems.map((system) => [system, mean(system)]));
+      return [...view.index.systems].sort((x, y) => means.get(y) - means.get(x));
+    });
 
   /* Whom to compare with: the best system but A. */
   const rival = () => standing().find((system) => view.site.systems[system].name !== view.chosen.a);
@@ -84,12 +85,17 @@
     return all[system];
   };
 
-  const mean = (system) => { const all = values(system); return all?.length ? all.reduce((sum, value) => sum + value, 0) / all.length : -1; };
+  const mean = (system) => {
+    const all = values(system);
+    return all?.length ? all.reduce((sum, value) => sum + value, 0) / all.length : -1;
+  };
 
   /* The value of a query for a system; null where it is not judged. */
-  const valueOf = (system, query) => (view.judged.has(query) ? values(system)?.[view.judged.get(query)] ?? null : null);
+  const valueOf = (system, query) =>
+    view.judged.has(query) ? (values(system)?.[view.judged.get(query)] ?? null) : null;
 
-  const ranksOf = (system, query) => (view.judged.has(query) ? view.gold.ranks[system]?.[view.judged.get(query)] ?? [] : []);
+  const ranksOf = (system, query) =>
+    view.judged.has(query) ? (view.gold.ranks[system]?.[view.judged.get(query)] ?? []) : [];
 
   const finds = (system, query) => ranksOf(system, query).some((rank) => rank && rank <= FOUND);
 
@@ -103,18 +109,34 @@
     const has = (i) => !needle || view.index.queries[i].some((text) => text.toLowerCase().includes(needle));
     const all = view.index.queries.map((_, i) => i).filter(has);
     const judged = all.filter((i) => view.judged.has(i));
-    const by = (key) => judged.map((i) => [key(i), i]).sort((x, y) => x[0] - y[0] || x[1] - y[1]).map(([, i]) => i);
+    const by = (key) =>
+      judged
+        .map((i) => [key(i), i])
+        .sort((x, y) => x[0] - y[0] || x[1] - y[1])
+        .map(([, i]) => i);
     const difference = (i) => valueOf(b, i) - valueOf(a, i);
     switch (order) {
-      case "hard": return by((i) => view.index.systems.reduce((sum, system) => sum + valueOf(system, i), 0));
-      case "gain": return by((i) => -difference(i));
-      case "loss": return by(difference);
-      case "apart": return by((i) => -Math.abs(difference(i)));
-      case "tau": return all.map((i) => [tau(i), i]).sort((x, y) => x[0] - y[0] || x[1] - y[1]).map(([, i]) => i);
-      case "only-a": return judged.filter((i) => finds(a, i) && !finds(b, i));
-      case "only-b": return judged.filter((i) => finds(b, i) && !finds(a, i));
-      case "neither": return judged.filter((i) => !finds(a, i) && !finds(b, i));
-      default: return all;
+      case "hard":
+        return by((i) => view.index.systems.reduce((sum, system) => sum + valueOf(system, i), 0));
+      case "gain":
+        return by((i) => -difference(i));
+      case "loss":
+        return by(difference);
+      case "apart":
+        return by((i) => -Math.abs(difference(i)));
+      case "tau":
+        return all
+          .map((i) => [tau(i), i])
+          .sort((x, y) => x[0] - y[0] || x[1] - y[1])
+          .map(([, i]) => i);
+      case "only-a":
+        return judged.filter((i) => finds(a, i) && !finds(b, i));
+      case "only-b":
+        return judged.filter((i) => finds(b, i) && !finds(a, i));
+      case "neither":
+        return judged.filter((i) => !finds(a, i) && !finds(b, i));
+      default:
+        return all;
     }
   }
 
@@ -129,11 +151,29 @@
     const at = (value) => `${percent(value)}%`;
     const [a, b] = sides().map((system) => (system === undefined ? null : valueOf(system, query)));
     const s = board.svg;
-    return s("svg", { class: "values", height: 12, role: "img", "aria-label": `A ${points(a)}${b === null ? "" : `, B ${points(b)}`}` },
+    return s(
+      "svg",
+      {
+        class: "values",
+        height: 12,
+        role: "img",
+        "aria-label": `A ${points(a)}${b === null ? "" : `, B ${points(b)}`}`,
+      },
       s("line", { class: "rail", x1: at(0), x2: at(1), y1: 6, y2: 6 }),
-      ledger.ticks(view.index.systems.map((system) => percent(valueOf(system, query))), 12, 3),
+      ledger.ticks(
+        view.index.systems.map((system) => percent(valueOf(system, query))),
+        12,
+        3,
+      ),
       a === null ? null : s("circle", { class: "side-a", cx: at(a), cy: 6, r: 3.5 }),
-      b === null ? null : s("svg", { x: at(b), y: 6, overflow: "visible" }, s("rect", { class: "side-b", x: -3, y: -3, width: 6, height: 6 })));
+      b === null
+        ? null
+        : s(
+            "svg",
+            { x: at(b), y: 6, overflow: "visible" },
+            s("rect", { class: "side-b", x: -3, y: -3, width: 6, height: 6 }),
+          ),
+    );
   }
 
   /* Whether a stage of A or B failed for a query. */
@@ -141,8 +181,17 @@
 
   function entry(position) {
     const [id, text] = view.index.queries[position];
-    const link = h("a", { class: "entry", href: board.link("explorer", { ...view.chosen, q: id }), "aria-current": id === view.chosen.q ? "true" : null },
-      h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))), line(position), failed(position) ? h("span", { class: "chip bad" }, "failed") : null);
+    const link = h(
+      "a",
+      {
+        class: "entry",
+        href: board.link("explorer", { ...view.chosen, q: id }),
+        "aria-current": id === view.chosen.q ? "true" : null,
+      },
+      h("span", { class: "entry-text" }, h("bdi", null, marks.readable(text.slice(0, 160)))),
+      line(position),
+      failed(position) ? h("span", { class: "chip bad" }, "failed") : null,
+    );
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
@@ -165,54 +214,142 @@
   /* Mark the query that is open, and have it in view. */
   function markCurrent() {
     view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const current = view.list.children[view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q)]?.firstChild;
+    const current =
+      view.list.children[view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q)]
+        ?.firstChild;
     current?.setAttribute("aria-current", "true");
     if (current && view.list.clientHeight) {
       const top = current.offsetTop - view.list.offsetTop;
-      if (top < view.list.scrollTop || top + current.offsetHeight > view.list.scrollTop + view.list.clientHeight) view.list.scrollTop = top - 80;
+      if (top < view.list.scrollTop || top + current.offsetHeight > view.list.scrollTop + view.list.clientHeight)
+        view.list.scrollTop = top - 80;
     }
   }
 
   /* --- one query -------------------------------------------------------------------------------------------------- */
 
   /* Who A and B are, with the marks that they have in all drawings. */
-  const who = () => h("p", { class: "who" }, ["a", "b"].filter((side) => view.chosen[side]).map((side) => h("span", null, key(side, `${side.toUpperCase()} `), named(view.chosen[side]))));
+  const who = () =>
+    h(
+      "p",
+      { class: "who" },
+      ["a", "b"]
+        .filter((side) => view.chosen[side])
+        .map((side) => h("span", null, key(side, `${side.toUpperCase()} `), named(view.chosen[side]))),
+    );
 
   function heading(position) {
     const [, text, answer, body] = view.index.queries[position];
     const question = h("p", { class: "question text" }, marks.readable(text));
     const long = text.length > 900;
     if (long) question.classList.add("folded");
-    const unfold = long && h("button", { type: "button", class: "plain more", "aria-expanded": "false", onclick: (event) => {
-      const open = !question.classList.toggle("folded");
-      event.target.setAttribute("aria-expanded", String(open));
-      event.target.textContent = open ? "Less" : "The whole query";
-    } }, "The whole query");
+    const unfold =
+      long &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain more",
+          "aria-expanded": "false",
+          onclick: (event) => {
+            const open = !question.classList.toggle("folded");
+            event.target.setAttribute("aria-expanded", String(open));
+            event.target.textContent = open ? "Less" : "The whole query";
+          },
+        },
+        "The whole query",
+      );
     const at = view.shown.indexOf(position);
-    const turn = (by, label, sign) => h("button", { type: "button", class: "plain turn-query", "data-focus": label, "aria-label": label, disabled: view.shown[at + by] === undefined, onclick: () => step(by) }, sign);
-    return h("header", { class: "query-head" },
-      h("div", { class: "row spread query-bar" }, h("p", { class: "eyebrow" }, named(view.dataset.name), " · query ", named(view.index.queries[position][0]), body ? [" · ", h("bdi", null, marks.readable(body))] : null),
-        h("div", { class: "query-steps" }, turn(-1, "Previous query", "‹"), h("span", { class: "muted" }, at < 0 ? "" : `${at + 1} of ${view.shown.length}`), turn(1, "Next query", "›"))),
-      who(), question, unfold,
-      answer ? h("details", { class: "answer" }, h("summary", null, "Gold answer"), h("p", null, h("bdi", null, marks.readable(answer)))) : null);
+    const turn = (by, label, sign) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain turn-query",
+          "data-focus": label,
+          "aria-label": label,
+          disabled: view.shown[at + by] === undefined,
+          onclick: () => step(by),
+        },
+        sign,
+      );
+    return h(
+      "header",
+      { class: "query-head" },
+      h(
+        "div",
+        { class: "row spread query-bar" },
+        h(
+          "p",
+          { class: "eyebrow" },
+          named(view.dataset.name),
+          " · query ",
+          named(view.index.queries[position][0]),
+          body ? [" · ", h("bdi", null, marks.readable(body))] : null,
+        ),
+        h(
+          "div",
+          { class: "query-steps" },
+          turn(-1, "Previous query", "‹"),
+          h("span", { class: "muted" }, at < 0 ? "" : `${at + 1} of ${view.shown.length}`),
+          turn(1, "Next query", "›"),
+        ),
+      ),
+      who(),
+      question,
+      unfold,
+      answer
+        ? h(
+            "details",
+            { class: "answer" },
+            h("summary", null, "Gold answer"),
+            h("p", null, h("bdi", null, marks.readable(answer))),
+          )
+        : null,
+    );
   }
 
   function drawLedger(position) {
     const [a, b] = sides();
     const gold = view.query.documents.slice(0, view.query.gold);
     if (!gold.length) return h("p", { class: "note" }, "No document is judged relevant to this query.");
-    const of = (system, i) => (system === undefined ? null : ranksOf(system, position)[i] ?? 0);
+    const of = (system, i) => (system === undefined ? null : (ranksOf(system, position)[i] ?? 0));
     const rows = gold.map((document, i) => {
       const ranks = view.index.systems.map((system) => [view.site.systems[system].name, of(system, i)]);
       const wanted = wantedBy(b ?? a);
-      const open = () => [ledger.standings(ranks), ...(document[1] === null ? [h("p", { class: "muted" }, "This document is not in the corpus.")] : ranking.text(document[1], document[2], document[3], wanted))];
+      const open = () => [
+        ledger.standings(ranks),
+        ...(document[1] === null
+          ? [h("p", { class: "muted" }, "This document is not in the corpus.")]
+          : ranking.text(document[1], document[2], document[3], wanted)),
+      ];
       return { name: document[0], ranks, a: of(a, i), b: of(b, i), open };
     });
     const nobody = rows.filter((row) => row.ranks.every(([, rank]) => !rank)).length;
-    return h("section", { class: "section" }, h("div", { class: "row spread" }, h("h2", null, "Where the relevant documents are"),
-      h("p", { class: "legend" }, key("a", "A"), b === undefined ? null : key("b", "B"), h("span", { class: "key-tick" }), `each of ${ranking.counted(view.index.systems.length, "system")}`)),
-    nobody ? h("p", { class: "note" }, `${nobody} of ${ranking.counted(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`) : null,
-    ledger.ledger(rows));
+    return h(
+      "section",
+      { class: "section" },
+      h(
+        "div",
+        { class: "row spread" },
+        h("h2", null, "Where the relevant documents are"),
+        h(
+          "p",
+          { class: "legend" },
+          key("a", "A"),
+          b === undefined ? null : key("b", "B"),
+          h("span", { class: "key-tick" }),
+          `each of ${ranking.counted(view.index.systems.length, "system")}`,
+        ),
+      ),
+      nobody
+        ? h(
+            "p",
+            { class: "note" },
+            `${nobody} of ${ranking.counted(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`,
+          )
+        : null,
+      ledger.ledger(rows),
+    );
   }
 
   const key = (side, text) => h("span", { class: `key key-${side}` }, text);
@@ -228,23 +365,59 @@
     const wanted = wantedBy(-1);
     const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
     const text = own && folded(`What ${letter} searched with`);
-    if (text) board.afterFrame(() => text.append(...own[0].map((each) => h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length])))));
+    if (text)
+      board.afterFrame(() =>
+        text.append(
+          ...own[0].map((each) =>
+            h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length])),
+          ),
+        ),
+      );
     const trace = file.traces.includes(position) && folded(`What ${letter} did, turn by turn`);
-    if (trace) trace.addEventListener("toggle", async () => trace.append(...turns(await board.load(`explorer/${view.number}/t${system}-${position}`))), { once: true });
+    if (trace)
+      trace.addEventListener(
+        "toggle",
+        async () => trace.append(...turns(await board.load(`explorer/${view.number}/t${system}-${position}`))),
+        { once: true },
+      );
     return [text, trace];
   }
 
   /* An agent's trace: every turn with what it wrote, asked, was shown and made of it. */
   function turns(trace) {
-    const part = (label, text) => (text ? [h("dt", null, label), h("dd", { class: "text" }, marks.readable(text))] : []);
-    return [h("dl", { class: "facts turn" }, part("Prompt", trace.prompt)), ...trace.turns.map((turn, i) => h("dl", { class: "facts turn" },
-      part(`Turn ${i + 1}`, turn.text), part("Search", turn.query), part("Told", turn.notice),
-      turn.documents ? [h("dt", null, "Retrieved"), h("dd", null, turn.documents.map(({ id }) => [named(id), " "]))] : [],
-      part("Shown", turn.information), part("Made of it", turn.analysis)))];
+    const part = (label, text) =>
+      text ? [h("dt", null, label), h("dd", { class: "text" }, marks.readable(text))] : [];
+    return [
+      h("dl", { class: "facts turn" }, part("Prompt", trace.prompt)),
+      ...trace.turns.map((turn, i) =>
+        h(
+          "dl",
+          { class: "facts turn" },
+          part(`Turn ${i + 1}`, turn.text),
+          part("Search", turn.query),
+          part("Told", turn.notice),
+          turn.documents
+            ? [
+                h("dt", null, "Retrieved"),
+                h(
+                  "dd",
+                  null,
+                  turn.documents.map(({ id }) => [named(id), " "]),
+                ),
+              ]
+            : [],
+          part("Shown", turn.information),
+          part("Made of it", turn.analysis),
+        ),
+      ),
+    ];
   }
 
   function sidePicker(letter) {
-    const options = standing().map((each) => [view.site.systems[each].name, `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`]);
+    const options = standing().map((each) => [
+      view.site.systems[each].name,
+      `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`,
+    ]);
     const picker = board.select(letter, options, "", (name) => choose({ [letter.toLowerCase()]: name }));
     picker.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
     picker.querySelector("select").dataset.focus = letter;
@@ -259,52 +432,125 @@
     const grades = view.gold.grades[view.judged.get(position)];
     const picker = kept(`picker ${letter} ${view.chosen.measure}`, () => sidePicker(letter));
     picker.querySelector("select").value = view.site.systems[system].name;
-    return h("div", { class: "side-head" }, picker,
-      h("p", { class: "side-figures" }, value === null ? "not judged" : [h("b", null, points(value)), ` ${view.chosen.measure}`],
-        copied && value !== null ? h("span", { class: "muted", title: "Documents that have the text of a relevant one under another id, counted as that one" },
-          ` · ${points(board.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`) : null),
-      failure ? h("p", { class: "failure" }, h("span", { class: "chip bad" }, "failed"), " ", h("bdi", null, marks.readable(failure[1]))) : null,
-      generated(system, letter, position, file));
+    return h(
+      "div",
+      { class: "side-head" },
+      picker,
+      h(
+        "p",
+        { class: "side-figures" },
+        value === null ? "not judged" : [h("b", null, points(value)), ` ${view.chosen.measure}`],
+        copied && value !== null
+          ? h(
+              "span",
+              {
+                class: "muted",
+                title: "Documents that have the text of a relevant one under another id, counted as that one",
+              },
+              ` · ${points(board.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`,
+            )
+          : null,
+      ),
+      failure
+        ? h(
+            "p",
+            { class: "failure" },
+            h("span", { class: "chip bad" }, "failed"),
+            " ",
+            h("bdi", null, marks.readable(failure[1])),
+          )
+        : null,
+      generated(system, letter, position, file),
+    );
   }
 
   /* On a phone one side is in view at a time. */
   const sideSwitch = () => {
-    const group = board.segmented("Side", [["a", "A"], ["b", "B"]], view.side, (side) => {
-      view.side = side;
-      view.body.querySelector(".pair").dataset.side = side;
-    });
+    const group = board.segmented(
+      "Side",
+      [
+        ["a", "A"],
+        ["b", "B"],
+      ],
+      view.side,
+      (side) => {
+        view.side = side;
+        view.body.querySelector(".pair").dataset.side = side;
+      },
+    );
     group.classList.add("side-switch");
     return group;
   };
 
   function drawRankings(position) {
     const [a, b] = sides();
-    const both = [["A", a], ["B", b]].filter(([, system]) => system !== undefined);
+    const both = [
+      ["A", a],
+      ["B", b],
+    ].filter(([, system]) => system !== undefined);
     const made = both.map(([letter, system], i) => {
       const file = view.files[i];
-      return { letter, system, file, documents: view.query.documents, ranking: file.rankings[position], scores: file.scores[position], wanted: wantedBy(system) };
+      return {
+        letter,
+        system,
+        file,
+        documents: view.query.documents,
+        ranking: file.rankings[position],
+        scores: file.scores[position],
+        wanted: wantedBy(system),
+      };
     });
-    const rankIn = (other) => (document) => (document < view.query.gold ? ranksOf(other.system, position)[document] ?? 0 : other.ranking.indexOf(document) + 1);
-    const column = (side, other) => h("section", { class: "side", "aria-label": `Ranking of ${side.letter}` }, sideHead(side.letter, side.system, position, side.file),
-      side.ranking.length ? ranking.list(side, other && rankIn(other)) : h("p", { class: "empty" }, "Nothing was retrieved."));
+    const rankIn = (other) => (document) =>
+      document < view.query.gold
+        ? (ranksOf(other.system, position)[document] ?? 0)
+        : other.ranking.indexOf(document) + 1;
+    const column = (side, other) =>
+      h(
+        "section",
+        { class: "side", "aria-label": `Ranking of ${side.letter}` },
+        sideHead(side.letter, side.system, position, side.file),
+        side.ranking.length
+          ? ranking.list(side, other && rankIn(other))
+          : h("p", { class: "empty" }, "Nothing was retrieved."),
+      );
     const marked = view.query.generated.some(([, , systems]) => both.some(([, system]) => systems.includes(system)));
-    const head = h("div", { class: "row spread" }, h("h2", null, b === undefined ? "Ranking" : "Two rankings"),
-      h("button", { type: "button", "data-focus": "compare", onclick: compare }, b === undefined ? "Compare with another" : "Close the comparison"));
+    const head = h(
+      "div",
+      { class: "row spread" },
+      h("h2", null, b === undefined ? "Ranking" : "Two rankings"),
+      h(
+        "button",
+        { type: "button", "data-focus": "compare", onclick: compare },
+        b === undefined ? "Compare with another" : "Close the comparison",
+      ),
+    );
     if (b === undefined) return h("section", { class: "section" }, head, marks.legend(marked), column(made[0]));
-    const gold = view.query.documents.slice(0, view.query.gold).map(([id], i) => [id, ranksOf(a, position)[i] ?? 0, ranksOf(b, position)[i] ?? 0]);
+    const gold = view.query.documents
+      .slice(0, view.query.gold)
+      .map(([id], i) => [id, ranksOf(a, position)[i] ?? 0, ranksOf(b, position)[i] ?? 0]);
     const between = h("div", { class: "between" });
     const { gold: relevant } = view.query;
-    board.afterFrame(() => between.append(ledger.slope(made[0].ranking, made[1].ranking, (document) => document < relevant)));
-    return h("section", { class: "section" }, head,
-      ranking.summary(made[0].ranking, made[1].ranking, gold, view.chosen.measure, [valueOf(a, position), valueOf(b, position)]), marks.legend(marked),
-      sideSwitch(), h("div", { class: "pair", "data-side": view.side }, column(made[0], made[1]),
-        between, column(made[1], made[0])));
+    board.afterFrame(() =>
+      between.append(ledger.slope(made[0].ranking, made[1].ranking, (document) => document < relevant)),
+    );
+    return h(
+      "section",
+      { class: "section" },
+      head,
+      ranking.summary(made[0].ranking, made[1].ranking, gold, view.chosen.measure, [
+        valueOf(a, position),
+        valueOf(b, position),
+      ]),
+      marks.legend(marked),
+      sideSwitch(),
+      h("div", { class: "pair", "data-side": view.side }, column(made[0], made[1]), between, column(made[1], made[0])),
+    );
   }
 
   /* --- drawing ---------------------------------------------------------------------------------------------------- */
 
   async function draw() {
-    const turn = view.turn = {};
+    const turn = (view.turn = {});
     const { chosen } = view;
     const own = view;
     const [a, b] = sides();
@@ -327,10 +573,15 @@
     own.query = query;
     if (own.listDrawn === list) markCurrent();
     else if (reordered) drawList();
-    else board.afterFrame(() => { if (own === view && own.turn === turn) drawList(); }); // the same queries, with other values
+    else
+      board.afterFrame(() => {
+        if (own === view && own.turn === turn) drawList();
+      }); // the same queries, with other values
     if (position < 0) {
       own.drawn = "";
-      own.body.replaceChildren(h("p", { class: "empty" }, "No query is left. Choose another order, or search for other words."));
+      own.body.replaceChildren(
+        h("p", { class: "empty" }, "No query is left. Choose another order, or search for other words."),
+      );
       return;
     }
     const drawn = [position, a, b, chosen.measure, own.shown.length, own.shown.indexOf(position)].join(" ");
@@ -351,34 +602,87 @@
     const names = view.available.map((each) => site.datasets[each].name);
     const elsewhere = (data) => board.go("explorer", { ...chosen, data, q: "", find: "" });
     const order = board.select("Queries", ORDERS, chosen.order, (value) => choose({ order: value, q: "" }, true));
-    const search = h("input", { type: "search", placeholder: "Search queries and answers", "aria-label": "Search queries", value: chosen.find, oninput: () => choose({ find: search.value }) });
+    const search = h("input", {
+      type: "search",
+      placeholder: "Search queries and answers",
+      "aria-label": "Search queries",
+      value: chosen.find,
+      oninput: () => choose({ find: search.value }),
+    });
     view.order = order.querySelector("select");
     view.list = h("ol", { class: "entries" });
     view.count = h("p", { class: "muted entries-count", role: "status" });
     view.body = h("div", { class: "query-view" });
-    view.queries = h("details", { class: "queries", open: WIDE.matches }, h("summary", null, "Queries"),
-      h("div", { class: "explorer-controls" }, board.select("Dataset", names.map((name) => [name, name]), chosen.data, elsewhere), order,
-        board.select("Measure", measures.map((each) => [each, each]), chosen.measure, (measure) => choose({ measure }))),
-      search, view.count, view.list);
-    main.append(h("h1", { class: "visually-hidden" }, "Explorer"), h("div", { class: "explorer" }, h("nav", { "aria-label": "Queries" }, view.queries), view.body));
+    view.queries = h(
+      "details",
+      { class: "queries", open: WIDE.matches },
+      h("summary", null, "Queries"),
+      h(
+        "div",
+        { class: "explorer-controls" },
+        board.select(
+          "Dataset",
+          names.map((name) => [name, name]),
+          chosen.data,
+          elsewhere,
+        ),
+        order,
+        board.select(
+          "Measure",
+          measures.map((each) => [each, each]),
+          chosen.measure,
+          (measure) => choose({ measure }),
+        ),
+      ),
+      search,
+      view.count,
+      view.list,
+    );
+    main.append(
+      h("h1", { class: "visually-hidden" }, "Explorer"),
+      h("div", { class: "explorer" }, h("nav", { "aria-label": "Queries" }, view.queries), view.body),
+    );
   }
 
   async function show(main, params, site) {
     const { datasets } = await board.load("explorer/index");
     if (!datasets.length) {
       view = null;
-      main.append(h("h1", null, "Explorer"), h("p", { class: "empty" }, "This board holds no texts. It was made with --without-texts, or its runs and datasets were not on the machine that made it."));
+      main.append(
+        h("h1", null, "Explorer"),
+        h(
+          "p",
+          { class: "empty" },
+          "This board holds no texts. It was made with --without-texts, or its runs and datasets were not on the machine that made it.",
+        ),
+      );
       return;
     }
     const available = datasets.map(([each]) => each);
-    const asked = ["a", "b"].map((side) => site.systems.findIndex(({ name }) => name === params.get(side))).filter((system) => system >= 0);
-    const wanted = available.find((each) => site.datasets[each].name === params.get("data"))
-      ?? datasets.find(([, systems]) => asked.every((system) => systems.includes(system)))?.[0] ?? available[0];
+    const asked = ["a", "b"]
+      .map((side) => site.systems.findIndex(({ name }) => name === params.get(side)))
+      .filter((system) => system >= 0);
+    const wanted =
+      available.find((each) => site.datasets[each].name === params.get("data")) ??
+      datasets.find(([, systems]) => asked.every((system) => systems.includes(system)))?.[0] ??
+      available[0];
     const [index, gold] = await Promise.all([board.load(`explorer/${wanted}/index`), board.load(`gold/${wanted}`)]);
     const chosen = Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""]));
     const place = new Map(gold.queries.map((id, i) => [id, i]));
     const judged = new Map(index.queries.map(([id], i) => [i, place.get(id)]).filter(([, at]) => at !== undefined));
-    view = { site, available, number: wanted, dataset: site.datasets[wanted], index, gold, judged, chosen, kept: new Map(), side: "a", names: site.systems.map(({ name }) => name) };
+    view = {
+      site,
+      available,
+      number: wanted,
+      dataset: site.datasets[wanted],
+      index,
+      gold,
+      judged,
+      chosen,
+      kept: new Map(),
+      side: "a",
+      names: site.systems.map(({ name }) => name),
+    };
     chosen.data = view.dataset.name;
     if (!ORDERS.some(([name]) => name === chosen.order)) chosen.order = "";
     if (!board.measure.parse(chosen.measure)) chosen.measure = site.measure;
@@ -401,18 +705,28 @@
   function turnSystem(side, by) {
     if (!view?.chosen[side]) return;
     const other = view.chosen[side === "a" ? "b" : "a"];
-    const all = standing().map((system) => view.names[system]).filter((name) => name !== other);
+    const all = standing()
+      .map((system) => view.names[system])
+      .filter((name) => name !== other);
     const next = all[(all.indexOf(view.chosen[side]) + by + all.length) % all.length];
     choose({ [side]: next });
   }
 
   function compare() {
     if (!view) return;
-    choose({ b: view.chosen.b ? "" : view.names[rival()] ?? "", ...(view.chosen.b && NEEDS_PAIR.has(view.chosen.order) ? { order: "" } : {}) });
+    choose({
+      b: view.chosen.b ? "" : (view.names[rival()] ?? ""),
+      ...(view.chosen.b && NEEDS_PAIR.has(view.chosen.order) ? { order: "" } : {}),
+    });
   }
 
-  const swap = () => { if (view?.chosen.b) choose({ a: view.chosen.b, b: view.chosen.a }); };
-  const answer = () => { const details = view?.body.querySelector(".answer"); if (details) details.open = !details.open; };
+  const swap = () => {
+    if (view?.chosen.b) choose({ a: view.chosen.b, b: view.chosen.a });
+  };
+  const answer = () => {
+    const details = view?.body.querySelector(".answer");
+    if (details) details.open = !details.open;
+  };
 
   board.page("explorer", {
     title: "Explorer",

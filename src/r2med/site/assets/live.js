@@ -10,7 +10,11 @@
   };
 
   const ask = () => {
-    const script = board.h("script", { src: `version.js?${Date.now()}`, onload: () => script.remove(), onerror: () => script.remove() });
+    const script = board.h("script", {
+      src: `version.js?${Date.now()}`,
+      onload: () => script.remove(),
+      onerror: () => script.remove(),
+    });
     document.head.append(script);
   };
 

@@ -8,7 +8,12 @@ board.marks = (() => {
   const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
 
   // A page has hundreds of them: copies are quicker than new ones.
-  const MARKS = Object.fromEntries(Object.entries(KINDS).map(([kind, title]) => [kind, ["", " common"].map((common) => h("mark", { class: `word ${kind}${common}`, title }))]));
+  const MARKS = Object.fromEntries(
+    Object.entries(KINDS).map(([kind, title]) => [
+      kind,
+      ["", " common"].map((common) => h("mark", { class: `word ${kind}${common}`, title })),
+    ]),
+  );
 
   // In a running text white space stays; what would turn the reading order, or is no character to read, is written out.
   // eslint-disable-next-line no-control-regex
@@ -19,7 +24,14 @@ board.marks = (() => {
   function words(file, { edges, blanks }, generated) {
     file.chunk ??= new RegExp(`[^${blanks.replace(/[\]\\^-]/g, "\\$&")}]+`, "g");
     file.lookup ??= new Map(file.forms.map(([chunk, ...parts]) => [chunk, parts]));
-    return { chunk: file.chunk, lookup: file.lookup, edges, query: file.words, common: new Set(file.common), generated: new Set(generated) };
+    return {
+      chunk: file.chunk,
+      lookup: file.lookup,
+      edges,
+      query: file.words,
+      common: new Set(file.common),
+      generated: new Set(generated),
+    };
   }
 
   function kind(term, { query, generated }) {
@@ -31,14 +43,22 @@ board.marks = (() => {
   function matches(text, wanted) {
     const all = [];
     for (const { 0: chunk, index } of text.matchAll(wanted.chunk)) {
-      let first = 0, last = chunk.length;
+      let first = 0,
+        last = chunk.length;
       while (first < last && wanted.edges.includes(chunk[first])) first += 1;
       while (last > first && wanted.edges.includes(chunk[last - 1])) last -= 1;
       const bare = chunk.slice(first, last).replace(CAPITALS, (letters) => letters.toLowerCase());
       for (const part of wanted.lookup.get(bare) || []) {
         const [start, stop, term] = typeof part === "number" ? [0, last - first, part] : part;
         const of = kind(term, wanted);
-        if (of) all.push({ start: index + first + start, stop: index + first + stop, term, kind: of, common: wanted.common.has(term) });
+        if (of)
+          all.push({
+            start: index + first + start,
+            stop: index + first + stop,
+            term,
+            kind: of,
+            common: wanted.common.has(term),
+          });
       }
     }
     return all;
@@ -50,15 +70,21 @@ board.marks = (() => {
     const telling = all.filter((match) => !match.common);
     const times = new Map();
     for (const { term } of telling) times.set(term, (times.get(term) || 0) + 1);
-    let top = 0, from = 0, to = 0, total = 0, first = 0;
+    let top = 0,
+      from = 0,
+      to = 0,
+      total = 0,
+      first = 0;
     for (const match of telling) {
       total += 1 / times.get(match.term);
-      while (match.stop - telling[first].start > width && telling[first] !== match) total -= 1 / times.get(telling[first++].term);
+      while (match.stop - telling[first].start > width && telling[first] !== match)
+        total -= 1 / times.get(telling[first++].term);
       if (total > top + 1e-9) [top, from, to] = [total, telling[first].start, match.stop];
     }
     let start = Math.max(0, Math.min(from - Math.floor((width - (to - from)) / 3), text.length - width));
     let stop = Math.min(text.length, start + width);
-    const before = text.indexOf(" ", start), after = text.lastIndexOf(" ", stop - 1);
+    const before = text.indexOf(" ", start),
+      after = text.lastIndexOf(" ", stop - 1);
     if (start && before >= 0 && before < from) start = before + 1;
     if (stop < text.length && after >= to) stop = after;
     return [start, stop];
@@ -81,9 +107,21 @@ board.marks = (() => {
   }
 
   /* What the two colours mean. */
-  const legend = (generated) => h("p", { class: "legend" }, h("mark", { class: "word query" }, "query word"),
-    generated ? [" ", h("mark", { class: "word generated" }, "generated word"), " ", h("mark", { class: "word both" }, "both")] : null,
-    h("span", { class: "muted" }, " by index term: “wrinkled” matches “wrinkling”; common words are faint."));
+  const legend = (generated) =>
+    h(
+      "p",
+      { class: "legend" },
+      h("mark", { class: "word query" }, "query word"),
+      generated
+        ? [
+            " ",
+            h("mark", { class: "word generated" }, "generated word"),
+            " ",
+            h("mark", { class: "word both" }, "both"),
+          ]
+        : null,
+      h("span", { class: "muted" }, " by index term: “wrinkled” matches “wrinkling”; common words are faint."),
+    );
 
   return { readable, words, matches, best, draw, legend };
 })();

@@ -17,7 +17,8 @@ board.measure = (() => {
   // Loops that make no lists: of a hundred systems ninety thousand queries are computed between a click and its answer.
   function gained(ranks, grades, cutoff) {
     let gain = 0;
-    for (let i = 0; i < ranks.length; i += 1) if (ranks[i] > 0 && ranks[i] <= cutoff) gain += grades[i] * discount(ranks[i]);
+    for (let i = 0; i < ranks.length; i += 1)
+      if (ranks[i] > 0 && ranks[i] <= cutoff) gain += grades[i] * discount(ranks[i]);
     return gain;
   }
 
@@ -37,19 +38,35 @@ board.measure = (() => {
     nDCG: (ranks, grades, cutoff, ideal) => gained(ranks, grades, cutoff) / ideal,
     R: (ranks, grades, cutoff) => retrieved(ranks, cutoff) / grades.length,
     P: (ranks, grades, cutoff) => retrieved(ranks, cutoff) / cutoff,
-    MAP: (ranks, grades, cutoff) => sum(ranks.filter((rank) => rank > 0 && rank <= cutoff).sort((a, b) => a - b).map((rank, i) => (i + 1) / rank)) / grades.length,
+    MAP: (ranks, grades, cutoff) =>
+      sum(
+        ranks
+          .filter((rank) => rank > 0 && rank <= cutoff)
+          .sort((a, b) => a - b)
+          .map((rank, i) => (i + 1) / rank),
+      ) / grades.length,
     MRR: (ranks, grades, cutoff) => (first(ranks) <= cutoff ? 1 / first(ranks) : 0),
   };
 
   /* The gain of the best ranking of a query's gold documents. */
-  const ideal = (grades, cutoff) => sum([...grades].sort((a, b) => b - a).slice(0, cutoff).map((grade, i) => grade * discount(i + 1)));
+  const ideal = (grades, cutoff) =>
+    sum(
+      [...grades]
+        .sort((a, b) => b - a)
+        .slice(0, cutoff)
+        .map((grade, i) => grade * discount(i + 1)),
+    );
 
   const ideals = new WeakMap(); // gold file -> cutoff -> the ideal gain of each query, the same for all systems
 
   function idealsOf(gold, cutoff) {
     if (!ideals.has(gold)) ideals.set(gold, new Map());
     const known = ideals.get(gold);
-    if (!known.has(cutoff)) known.set(cutoff, gold.grades.map((grades) => ideal(grades, cutoff)));
+    if (!known.has(cutoff))
+      known.set(
+        cutoff,
+        gold.grades.map((grades) => ideal(grades, cutoff)),
+      );
     return known.get(cutoff);
   }
 
@@ -64,7 +81,10 @@ board.measure = (() => {
   function queries(measure, gold, system) {
     const [family, cutoff = Infinity] = parse(measure).filter(Boolean);
     const best = idealsOf(gold, cutoff);
-    return gold.ranks[system]?.map((ranks, i) => (best[i] ? COMPUTE[family](ranks, gold.grades[i], cutoff, best[i]) : 0)) ?? null;
+    return (
+      gold.ranks[system]?.map((ranks, i) => (best[i] ? COMPUTE[family](ranks, gold.grades[i], cutoff, best[i]) : 0)) ??
+      null
+    );
   }
 
   /* Return the mean over a dataset's judged queries; null where there is no ranking. */

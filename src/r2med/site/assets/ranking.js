@@ -14,17 +14,34 @@ board.ranking = (() => {
     const whole = window[0] === 0 && window[1] === content.length;
     const body = h("p", { class: "text" });
     const left = (size) => (size ? h("span", { class: "left-out" }, `⋯ ${count(size)} characters left out ⋯`) : null);
-    const fill = (open) => body.replaceChildren(...(open
-      ? [left(before), ...marks.draw(content, all, [0, content.length]), left(after)]
-      : [window[0] || before ? "… " : null, ...marks.draw(content, all, window), window[1] < content.length || after ? " …" : null]).filter(Boolean));
+    const fill = (open) =>
+      body.replaceChildren(
+        ...(open
+          ? [left(before), ...marks.draw(content, all, [0, content.length]), left(after)]
+          : [
+              window[0] || before ? "… " : null,
+              ...marks.draw(content, all, window),
+              window[1] < content.length || after ? " …" : null,
+            ]
+        ).filter(Boolean),
+      );
     fill(whole && !before && !after);
     if (whole && !before && !after) return [body];
-    const more = h("button", { type: "button", class: "plain more", "aria-expanded": "false", onclick: () => {
-      const open = more.getAttribute("aria-expanded") !== "true";
-      more.setAttribute("aria-expanded", String(open));
-      more.textContent = open ? "Less" : "More";
-      fill(open);
-    } }, "More");
+    const more = h(
+      "button",
+      {
+        type: "button",
+        class: "plain more",
+        "aria-expanded": "false",
+        onclick: () => {
+          const open = more.getAttribute("aria-expanded") !== "true";
+          more.setAttribute("aria-expanded", String(open));
+          more.textContent = open ? "Less" : "More";
+          fill(open);
+        },
+      },
+      "More",
+    );
     return [body, more];
   }
 
@@ -37,7 +54,8 @@ board.ranking = (() => {
 
   /* Where the other system has a document: an arrow and its rank. */
   function elsewhere(rank, other, letter, isGold) {
-    if (!other) return h("span", { class: "elsewhere out" }, isGold ? `beyond ${letter}’s depth` : `not in ${letter}’s top`);
+    if (!other)
+      return h("span", { class: "elsewhere out" }, isGold ? `beyond ${letter}’s depth` : `not in ${letter}’s top`);
     const turn = other === rank ? ["same", "="] : other < rank ? ["higher", "↑"] : ["lower", "↓"];
     return h("span", { class: `elsewhere ${turn[0]}` }, `${letter} `, h("b", null, `${turn[1]} ${count(other)}`));
   }
@@ -45,17 +63,37 @@ board.ranking = (() => {
   function hit({ letter, documents, ranking, scores, wanted }, i, other) {
     const document = documents[ranking[i]];
     const [id, content, before, after, grade] = document;
-    return h("li", { class: grade > 0 ? "hit gold" : "hit" },
+    return h(
+      "li",
+      { class: grade > 0 ? "hit gold" : "hit" },
       h("span", { class: "hit-rank" }, i + 1),
-      h("div", { class: "hit-body" },
-        h("p", { class: "hit-head" }, named(id), judgement(document, documents), h("span", { class: "grow" }),
+      h(
+        "div",
+        { class: "hit-body" },
+        h(
+          "p",
+          { class: "hit-head" },
+          named(id),
+          judgement(document, documents),
+          h("span", { class: "grow" }),
           other && elsewhere(i + 1, other(ranking[i]), letter === "A" ? "B" : "A", grade > 0),
-          h("span", { class: "score", title: "score" }, Number(scores[i].toPrecision(4)).toString())),
-        content === null ? h("p", { class: "muted" }, "This document is not in the corpus.") : text(content, before, after, wanted)));
+          h("span", { class: "score", title: "score" }, Number(scores[i].toPrecision(4)).toString()),
+        ),
+        content === null
+          ? h("p", { class: "muted" }, "This document is not in the corpus.")
+          : text(content, before, after, wanted),
+      ),
+    );
   }
 
   /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document. */
-  const list = (side, other) => board.fillInTurn(h("ol", { class: `ranking ${side.letter.toLowerCase()}` }), side.ranking.length, (i) => hit(side, i, other), AT_ONCE);
+  const list = (side, other) =>
+    board.fillInTurn(
+      h("ol", { class: `ranking ${side.letter.toLowerCase()}` }),
+      side.ranking.length,
+      (i) => hit(side, i, other),
+      AT_ONCE,
+    );
 
   const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
@@ -65,15 +103,27 @@ board.ranking = (() => {
     const lost = a.slice(0, COMPARED).filter((position) => !first.includes(position)).length;
     const size = Math.min(COMPARED, a.length);
     const of = (rank) => (rank ? count(rank) : "beyond the depth");
-    const moves = gold.filter(([, x, y]) => x !== y)
-      .sort((p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))));
-    const told = moves.slice(0, 3).flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
-    return h("p", { class: "summary" },
-      lost ? `${lost} of A’s top ${size} ${lost === 1 ? "is" : "are"} not in B’s. `
+    const moves = gold
+      .filter(([, x, y]) => x !== y)
+      .sort(
+        (p, q) => Math.abs(Math.log((q[1] || 1e5) / (q[2] || 1e5))) - Math.abs(Math.log((p[1] || 1e5) / (p[2] || 1e5))),
+      );
+    const told = moves
+      .slice(0, 3)
+      .flatMap(([id, x, y], i) => [i ? ", " : "", named(id), ` moves from ${of(x)} to ${of(y)}`]);
+    return h(
+      "p",
+      { class: "summary" },
+      lost
+        ? `${lost} of A’s top ${size} ${lost === 1 ? "is" : "are"} not in B’s. `
         : `A and B have the same top ${size}, in ${a.slice(0, size).every((position, i) => position === first[i]) ? "the same" : "another"} order. `,
-      moves.length ? ["Relevant ", ...told, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
-        : gold.some(([, x]) => x) ? "No relevant document moves. " : "Neither finds a relevant document. ",
-      values[0] === null ? null : `${measure} goes from ${points(values[0])} to ${points(values[1])}.`);
+      moves.length
+        ? ["Relevant ", ...told, moves.length > 3 ? `, and ${moves.length - 3} more move. ` : ". "]
+        : gold.some(([, x]) => x)
+          ? "No relevant document moves. "
+          : "Neither finds a relevant document. ",
+      values[0] === null ? null : `${measure} goes from ${points(values[0])} to ${points(values[1])}.`,
+    );
   }
 
   /* τ_AP of two top lists, the mean of both directions: 1 the same order, −1 the reverse; mistakes at the top count most.

@@ -2,7 +2,8 @@
 "use strict";
 
 board.rows = (() => {
-  const mean = (values) => (values.length && values.every((value) => value !== null) ? values.reduce((a, b) => a + b, 0) / values.length : null);
+  const mean = (values) =>
+    values.length && values.every((value) => value !== null) ? values.reduce((a, b) => a + b, 0) / values.length : null;
 
   /* Return the columns of a set of datasets: averages first, then each task's datasets behind the task's mean. */
   function columns(site, set) {
@@ -12,14 +13,23 @@ board.rows = (() => {
     if (numbers.length > 1) {
       made.push({ id: "average", title: "Average", label: "Average", group: "All", members: numbers, main: true });
       if (apart.length && apart.length < numbers.length) {
-        const [names, shorts] = ["name", "short"].map((field) => apart.map((number) => site.datasets[number][field]).join(", "));
-        made.push({ id: "without", title: `Without ${names}`, label: `w/o ${shorts}`, group: "All", members: numbers.filter((number) => !apart.includes(number)) });
+        const [names, shorts] = ["name", "short"].map((field) =>
+          apart.map((number) => site.datasets[number][field]).join(", "),
+        );
+        made.push({
+          id: "without",
+          title: `Without ${names}`,
+          label: `w/o ${shorts}`,
+          group: "All",
+          members: numbers.filter((number) => !apart.includes(number)),
+        });
       }
     }
     const tasks = [...new Set(numbers.map((number) => site.datasets[number].task))];
     for (const task of tasks) {
       const members = numbers.filter((number) => site.datasets[number].task === task);
-      if (tasks.length > 1 && members.length > 1) made.push({ id: `task ${task}`, title: task, label: "Mean", group: task, members });
+      if (tasks.length > 1 && members.length > 1)
+        made.push({ id: `task ${task}`, title: task, label: "Mean", group: task, members });
       for (const number of members) {
         const { name, short } = site.datasets[number];
         made.push({ id: name, title: name, label: short, group: task, members: [number], dataset: number });
@@ -37,12 +47,28 @@ board.rows = (() => {
     const ours = site.systems.map((system, number) => {
       const figures = headline ? system.figures : recomputed(number);
       const average = headline && set.datasets.length > 1 ? system.averages[setNumber] : null;
-      return { ...system, number, ours: true, from: system.entry ? "submitted" : "run here", level: headline ? system.classes[setNumber] : null, ...cells(made, figures, average) };
+      return {
+        ...system,
+        number,
+        ours: true,
+        from: system.entry ? "submitted" : "run here",
+        level: headline ? system.classes[setNumber] : null,
+        ...cells(made, figures, average),
+      };
     });
-    const published = headline ? site.published.map((row) => ({
-      ...row, ours: false, from: "published", level: null,
-      ...cells(made, row.values.map((value) => (value === null ? null : [value, null, null])), set.name === "R2MED" ? [row.average, null, null] : null),
-    })) : [];
+    const published = headline
+      ? site.published.map((row) => ({
+          ...row,
+          ours: false,
+          from: "published",
+          level: null,
+          ...cells(
+            made,
+            row.values.map((value) => (value === null ? null : [value, null, null])),
+            set.name === "R2MED" ? [row.average, null, null] : null,
+          ),
+        }))
+      : [];
     const rows = [...ours, ...published].filter((row) => row.cells.some((cell) => cell.value !== null));
     rank(rows.filter((row) => row.cells[0].value !== null).sort((a, b) => b.cells[0].value - a.cells[0].value));
     return rows;
@@ -52,20 +78,28 @@ board.rows = (() => {
   function rank(ordered) {
     ordered.forEach((row, position) => {
       const above = ordered[position - 1];
-      row.rank = above && board.points(above.cells[0].value) === board.points(row.cells[0].value) ? above.rank : position + 1;
+      row.rank =
+        above && board.points(above.cells[0].value) === board.points(row.cells[0].value) ? above.rank : position + 1;
     });
   }
 
   function cells(made, figures, average) {
-    return { cells: made.map((column) => {
-      const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
-      const value = figure ? figure[0] : mean(column.members.map((number) => figures[number]?.[0] ?? null));
-      return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
-    }) };
+    return {
+      cells: made.map((column) => {
+        const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
+        const value = figure ? figure[0] : mean(column.members.map((number) => figures[number]?.[0] ?? null));
+        return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
+      }),
+    };
   }
 
   /* The ranks of relevant documents of each dataset; null where no system was run, so that there is no such file. */
-  const goldFiles = (site, set) => Promise.all(set.datasets.map((number) => (site.systems.some((system) => system.figures[number]) ? board.load(`gold/${number}`) : null)));
+  const goldFiles = (site, set) =>
+    Promise.all(
+      set.datasets.map((number) =>
+        site.systems.some((system) => system.figures[number]) ? board.load(`gold/${number}`) : null,
+      ),
+    );
 
   /* Return system number -> figures by another measure, from the ranks of gold documents. */
   async function recompute(site, set, measure) {
@@ -82,27 +116,55 @@ board.rows = (() => {
 
   /* --- filters: a name in the address -> what it offers, and which rows pass -------------------------------------- */
 
-  const SIZES = new Map([["none", "no model"], ["1", "up to 1B"], ["8", "up to 8B"], ["40", "up to 40B"], ["more", "over 40B"]]);
-  const DOLLARS = new Map([["0", "free"], ["1", "up to $1"], ["10", "up to $10"], ["100", "up to $100"]]);
+  const SIZES = new Map([
+    ["none", "no model"],
+    ["1", "up to 1B"],
+    ["8", "up to 8B"],
+    ["40", "up to 40B"],
+    ["more", "over 40B"],
+  ]);
+  const DOLLARS = new Map([
+    ["0", "free"],
+    ["1", "up to $1"],
+    ["10", "up to $10"],
+    ["100", "up to $100"],
+  ]);
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
 
   const FILTERS = [
     ["from", "From", (rows) => distinct(rows, "from"), (row, wanted) => row.from === wanted],
     ["kind", "Kind", (rows) => distinct(rows, "kind"), (row, wanted) => row.kind === wanted],
     ["llm", "LLM", (rows) => distinct(rows, "llm"), (row, wanted) => row.llm === wanted],
-    ["size", "Largest model", () => [...SIZES], (row, wanted) => row.size !== null
-      && (wanted === "none" ? row.size === 0 : wanted === "more" ? row.size > 40 : row.size <= Number(wanted))],
-    ["cost", "$ per 1,000 queries", () => [...DOLLARS], (row, wanted) => perThousand(row) !== null && perThousand(row) <= Number(wanted)],
+    [
+      "size",
+      "Largest model",
+      () => [...SIZES],
+      (row, wanted) =>
+        row.size !== null &&
+        (wanted === "none" ? row.size === 0 : wanted === "more" ? row.size > 40 : row.size <= Number(wanted)),
+    ],
+    [
+      "cost",
+      "$ per 1,000 queries",
+      () => [...DOLLARS],
+      (row, wanted) => perThousand(row) !== null && perThousand(row) <= Number(wanted),
+    ],
   ];
 
-  const distinct = (rows, name) => [...new Set(rows.map((row) => row[name]))].filter(Boolean).sort().map((value) => [value, value]);
+  const distinct = (rows, name) =>
+    [...new Set(rows.map((row) => row[name]))]
+      .filter(Boolean)
+      .sort()
+      .map((value) => [value, value]);
 
   function passing(rows, params) {
     const words = (params.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
     const asked = FILTERS.filter(([name]) => params.get(name));
     return rows.filter((row) => {
       const text = `${row.name} ${row.kind} ${row.llm} ${row.reported_by || row.entry}`.toLowerCase();
-      return words.every((word) => text.includes(word)) && asked.every(([name, , , test]) => test(row, params.get(name)));
+      return (
+        words.every((word) => text.includes(word)) && asked.every(([name, , , test]) => test(row, params.get(name)))
+      );
     });
   }
 

@@ -16,7 +16,9 @@ const shell = (() => {
       else if (name === "href" && !SAFE_LINK.test(value)) continue;
       else element.setAttribute(name, value === true ? "" : value);
     }
-    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    element.append(
+      ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+    );
     return element;
   }
 
@@ -27,7 +29,8 @@ const shell = (() => {
   // What would turn the reading order, hide, or break a line of a name is written out instead.
   // eslint-disable-next-line no-control-regex
   const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-  const visible = (text) => String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const visible = (text) =>
+    String(text).replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
   /* A name or an id from data: isolated from the text around it, nothing hidden in it. */
   const named = (text) => h("bdi", { class: "name" }, visible(text));
@@ -37,10 +40,13 @@ const shell = (() => {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
   function remembered(value) {
-    try { // a browser may forbid storage, on file:// above all
+    try {
+      // a browser may forbid storage, on file:// above all
       if (value) localStorage.setItem("r2med-theme", value);
       return localStorage.getItem("r2med-theme");
-    } catch { return null; }
+    } catch {
+      return null;
+    }
   }
 
   function applyTheme(chosen = remembered()) {
@@ -55,24 +61,65 @@ const shell = (() => {
 
   /* --- the header ---------------------------------------------------------------------------------------------- */
 
-  const THEME_ICON = [svg("circle", { cx: 10, cy: 10, r: 7, fill: "none" }), svg("path", { d: "M10 3a7 7 0 0 1 0 14z", fill: "currentColor", stroke: "none" })];
+  const THEME_ICON = [
+    svg("circle", { cx: 10, cy: 10, r: 7, fill: "none" }),
+    svg("path", { d: "M10 3a7 7 0 0 1 0 14z", fill: "currentColor", stroke: "none" }),
+  ];
 
   /* Add a button to the header. */
   function tool(id, label, icon, action) {
-    const picture = svg("svg", { viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true", stroke: "currentColor", "stroke-width": 1.5 }, icon);
-    document.querySelector(".top-tools").append(h("button", { type: "button", class: "icon-button", id, "aria-label": label, onclick: action }, picture));
+    const picture = svg(
+      "svg",
+      {
+        viewBox: "0 0 20 20",
+        width: 18,
+        height: 18,
+        "aria-hidden": "true",
+        stroke: "currentColor",
+        "stroke-width": 1.5,
+      },
+      icon,
+    );
+    document
+      .querySelector(".top-tools")
+      .append(h("button", { type: "button", class: "icon-button", id, "aria-label": label, onclick: action }, picture));
   }
 
   /* <body data-word="board" data-home="#/leaderboard">: the word beside the wordmark, and where it leads. */
   function header() {
     const { word, home } = document.body.dataset;
-    const skip = h("a", { class: "skip", href: "#main", onclick: (event) => {
-      event.preventDefault(); // the address is the page's
-      document.getElementById("main").focus();
-    } }, "Skip to content");
-    document.body.prepend(skip, h("header", { class: "top" }, h("div", { class: "top-inner" },
-      h(home ? "a" : "span", { class: "wordmark", href: home }, h("span", { class: "wordmark-name" }, "r2med"), " ", h("span", { class: "wordmark-word" }, word)),
-      h("nav", { id: "nav", "aria-label": "Pages" }), h("div", { class: "top-tools" }))));
+    const skip = h(
+      "a",
+      {
+        class: "skip",
+        href: "#main",
+        onclick: (event) => {
+          event.preventDefault(); // the address is the page's
+          document.getElementById("main").focus();
+        },
+      },
+      "Skip to content",
+    );
+    document.body.prepend(
+      skip,
+      h(
+        "header",
+        { class: "top" },
+        h(
+          "div",
+          { class: "top-inner" },
+          h(
+            home ? "a" : "span",
+            { class: "wordmark", href: home },
+            h("span", { class: "wordmark-name" }, "r2med"),
+            " ",
+            h("span", { class: "wordmark-word" }, word),
+          ),
+          h("nav", { id: "nav", "aria-label": "Pages" }),
+          h("div", { class: "top-tools" }),
+        ),
+      ),
+    );
     document.getElementById("main").after(h("footer", { class: "foot" }, h("p", { id: "foot" })));
     tool("theme-switch", "Switch between light and dark", THEME_ICON, switchTheme);
   }

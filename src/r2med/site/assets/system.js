@@ -5,7 +5,8 @@
   const { h, named, points, count, seconds, visible } = board;
   let neighbours = []; // the addresses before and after this system's
 
-  const dollars = (value, unpriced) => (unpriced && !value ? "unknown" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
+  const dollars = (value, unpriced) =>
+    unpriced && !value ? "unknown" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`;
   const total = (items, name) => items.reduce((sum, item) => sum + item[name], 0);
 
   /* Pixels of a drawing in a cell: fewer on a phone. */
@@ -16,21 +17,34 @@
     const kinds = new Map();
     for (const stage of records.flatMap((record) => record.stages)) {
       const named = stage.kinds.length ? stage.kinds : stage.failures ? [["failed", stage.failures]] : [];
-      for (const [kind, times] of named) kinds.set(`${stage.name}: ${kind}`, (kinds.get(`${stage.name}: ${kind}`) || 0) + times);
+      for (const [kind, times] of named)
+        kinds.set(`${stage.name}: ${kind}`, (kinds.get(`${stage.name}: ${kind}`) || 0) + times);
     }
     return [...kinds];
   }
 
-  board.failures = (system) => failureKinds(system.records).map(([kind, times]) => `${kind} ${times}`).join(", ") || "none";
+  board.failures = (system) =>
+    failureKinds(system.records)
+      .map(([kind, times]) => `${kind} ${times}`)
+      .join(", ") || "none";
 
   async function show(main, params, site) {
     const number = site.systems.findIndex((system) => system.name === params.get("name"));
     if (number < 0) {
-      main.append(h("p", { class: "empty" }, "No system of that name was run here. ", h("a", { href: board.link("leaderboard") }, "All systems")));
+      main.append(
+        h(
+          "p",
+          { class: "empty" },
+          "No system of that name was run here. ",
+          h("a", { href: board.link("leaderboard") }, "All systems"),
+        ),
+      );
       return;
     }
     const system = site.systems[number];
-    const run = site.sets.map((_, i) => i).filter((i) => site.sets[i].datasets.some((dataset) => system.figures[dataset]));
+    const run = site.sets
+      .map((_, i) => i)
+      .filter((i) => site.sets[i].datasets.some((dataset) => system.figures[dataset]));
     const setNumber = run.find((i) => site.sets[i].name === params.get("set")) ?? run[0];
     const set = site.sets[setNumber];
     const data = await board.load(`system/${number}`);
@@ -40,104 +54,341 @@
     const records = data.records.filter((record) => set.datasets.includes(record.dataset));
     remember(rows, row, set);
     document.title = `${visible(system.name)} · r2med board`;
-    main.append(head(site, system, set, run), figures(row, columns, records, site, rows), actions(site, system, set),
+    main.append(
+      head(site, system, set, run),
+      figures(row, columns, records, site, rows),
+      actions(site, system, set),
       section("Scores", scoreTable(site, row, columns, records)),
       slices(data.slices[setNumber]),
-      section("Cost by stage", stageTable(records, site), system.approximate.map((line) => h("p", null, "≈ ", named(line), "."))),
+      section(
+        "Cost by stage",
+        stageTable(records, site),
+        system.approximate.map((line) => h("p", null, "≈ ", named(line), ".")),
+      ),
       section("Failures", failures(records, system, site)),
-      section("Run it again", board.command(data.command), h("p", null, "What was computed before is read back; the same command goes on where it was stopped.")),
-      section("Settings", h("div", { class: "columns" }, facts(data.settings), facts([...data.versions, ...origin(records)]))));
+      section(
+        "Run it again",
+        board.command(data.command),
+        h("p", null, "What was computed before is read back; the same command goes on where it was stopped."),
+      ),
+      section(
+        "Settings",
+        h("div", { class: "columns" }, facts(data.settings), facts([...data.versions, ...origin(records)])),
+      ),
+    );
   }
 
   const section = (title, ...content) => h("section", { class: "section" }, h("h2", null, title), content);
-  const facts = (pairs) => h("dl", { class: "facts" }, pairs.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]));
-  const origin = (records) => [["code", [...new Set(records.map((record) => record.source))].join(", ")], ["made", records.map((record) => record.created).sort().at(-1)]];
+  const facts = (pairs) =>
+    h(
+      "dl",
+      { class: "facts" },
+      pairs.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
+    );
+  const origin = (records) => [
+    ["code", [...new Set(records.map((record) => record.source))].join(", ")],
+    [
+      "made",
+      records
+        .map((record) => record.created)
+        .sort()
+        .at(-1),
+    ],
+  ];
 
-  const head = (site, system, set, run) => h("div", { class: "lede" },
-    h("p", { class: "eyebrow" }, h("a", { href: board.link("leaderboard", { set: set.name }) }, "Leaderboard"), ` · ${system.kind}${system.llm ? ` · ${visible(system.llm)}` : ""}`),
-    h("h1", null, named(system.name)),
-    run.length > 1 ? board.segmented("Datasets", run.map((i) => [site.sets[i].name, site.sets[i].name]), set.name, (name) => board.go("system", { name: system.name, set: name })) : null);
+  const head = (site, system, set, run) =>
+    h(
+      "div",
+      { class: "lede" },
+      h(
+        "p",
+        { class: "eyebrow" },
+        h("a", { href: board.link("leaderboard", { set: set.name }) }, "Leaderboard"),
+        ` · ${system.kind}${system.llm ? ` · ${visible(system.llm)}` : ""}`,
+      ),
+      h("h1", null, named(system.name)),
+      run.length > 1
+        ? board.segmented(
+            "Datasets",
+            run.map((i) => [site.sets[i].name, site.sets[i].name]),
+            set.name,
+            (name) => board.go("system", { name: system.name, set: name }),
+          )
+        : null,
+    );
 
   function figures(row, columns, records, site, rows) {
-    const figure = (label, value, note) => h("div", { class: "figure" }, h("dt", null, label), h("dd", null, value, note ? h("small", null, note) : null));
+    const figure = (label, value, note) =>
+      h("div", { class: "figure" }, h("dt", null, label), h("dd", null, value, note ? h("small", null, note) : null));
     const main = row.cells[0];
     const without = columns.findIndex((column) => column.id === "without");
     const ours = rows.filter((each) => each.ours && each.rank).length;
-    const p50 = records.map((record) => record.p50), p95 = records.map((record) => record.p95);
+    const p50 = records.map((record) => record.p50),
+      p95 = records.map((record) => record.p95);
     const price = board.rows.perThousand(row);
-    return h("dl", { class: "figures" },
-      figure(`${columns[0].title}, ${site.measure}`, points(main.value), main.low === null ? (main.value === null ? "not run on all datasets" : null) : `${points(main.low)} to ${points(main.high)}`),
+    return h(
+      "dl",
+      { class: "figures" },
+      figure(
+        `${columns[0].title}, ${site.measure}`,
+        points(main.value),
+        main.low === null
+          ? main.value === null
+            ? "not run on all datasets"
+            : null
+          : `${points(main.low)} to ${points(main.high)}`,
+      ),
       without > 0 ? figure(columns[without].title, points(row.cells[without].value)) : null,
       row.rank ? figure("Rank", `${row.rank}`, row.level ? `class ${row.level} of ${ours} run here` : null) : null,
-      figure("Latency", p50.includes(null) ? "unknown" : seconds(mean(p50)), p50.includes(null) ? "its texts were recorded" : `95 % within ${seconds(Math.max(...p95))}`),
+      figure(
+        "Latency",
+        p50.includes(null) ? "unknown" : seconds(mean(p50)),
+        p50.includes(null) ? "its texts were recorded" : `95 % within ${seconds(Math.max(...p95))}`,
+      ),
       figure("Price of 1,000 queries", price === null ? "unknown" : price ? `$${price.toFixed(2)}` : "free", null),
-      figure("Failures", count(total(records.flatMap((record) => record.stages), "failures")), null));
+      figure(
+        "Failures",
+        count(
+          total(
+            records.flatMap((record) => record.stages),
+            "failures",
+          ),
+        ),
+        null,
+      ),
+    );
   }
 
   const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 
   function actions(site, system, set) {
-    const others = site.systems.filter((other) => other.name !== system.name && set.datasets.some((dataset) => other.figures[dataset]));
-    return h("div", { class: "row actions" },
+    const others = site.systems.filter(
+      (other) => other.name !== system.name && set.datasets.some((dataset) => other.figures[dataset]),
+    );
+    return h(
+      "div",
+      { class: "row actions" },
       h("a", { class: "button", href: board.link("explorer", { a: system.name }) }, "Explore its queries"),
-      others.length ? board.select("Compare with", [["", "another system"], ...others.map((other) => [other.name, other.name])], "",
-        (name) => { if (name) board.go("explorer", { a: system.name, b: name }); }) : null);
+      others.length
+        ? board.select(
+            "Compare with",
+            [["", "another system"], ...others.map((other) => [other.name, other.name])],
+            "",
+            (name) => {
+              if (name) board.go("explorer", { a: system.name, b: name });
+            },
+          )
+        : null,
+    );
   }
 
   function scoreTable(site, row, columns, records) {
-    const shown = columns.map((column, i) => [column, row.cells[i]]).filter(([column, cell]) => cell.value !== null && column.dataset !== undefined);
+    const shown = columns
+      .map((column, i) => [column, row.cells[i]])
+      .filter(([column, cell]) => cell.value !== null && column.dataset !== undefined);
     const span = [0, Math.max(...shown.map(([, cell]) => cell.high ?? cell.value))];
-    return board.region("Scores by dataset", h("table", { class: "forest scores" },
-      h("thead", null, h("tr", null, ["Dataset", `0 to ${points(span[1], 0)}`, site.measure, "95 % interval", "Queries", "Latency", "Failures", ""].map((text, i) => h("th", { scope: "col", class: i > 2 ? "num aside" : i > 1 ? "num" : "" }, text)))),
-      h("tbody", null, shown.map(([column, cell]) => {
-        const record = records.find((each) => each.dataset === column.dataset);
-        const dataset = site.datasets[column.dataset];
-        return h("tr", null, h("th", { scope: "row" }, named(dataset.name), h("small", { class: "muted" }, dataset.task ? ` ${visible(dataset.task)}` : "")),
-          h("td", null, board.chart.interval(cell, span, room(480))),
-          h("td", { class: "num" }, points(cell.value)),
-          h("td", { class: "num aside muted" }, cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`),
-          h("td", { class: "num aside" }, dataset.queries === null ? "–" : count(dataset.queries)),
-          h("td", { class: "num aside" }, record ? (record.p50 === null ? "unknown" : seconds(record.p50)) : "–"),
-          h("td", { class: "num aside" }, record ? count(total(record.stages, "failures")) : "–"),
-          h("td", { class: "num aside" }, h("a", { href: board.link("explorer", { data: dataset.name, a: row.name }) }, "queries")));
-      }))));
+    return board.region(
+      "Scores by dataset",
+      h(
+        "table",
+        { class: "forest scores" },
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            [
+              "Dataset",
+              `0 to ${points(span[1], 0)}`,
+              site.measure,
+              "95 % interval",
+              "Queries",
+              "Latency",
+              "Failures",
+              "",
+            ].map((text, i) => h("th", { scope: "col", class: i > 2 ? "num aside" : i > 1 ? "num" : "" }, text)),
+          ),
+        ),
+        h(
+          "tbody",
+          null,
+          shown.map(([column, cell]) => {
+            const record = records.find((each) => each.dataset === column.dataset);
+            const dataset = site.datasets[column.dataset];
+            return h(
+              "tr",
+              null,
+              h(
+                "th",
+                { scope: "row" },
+                named(dataset.name),
+                h("small", { class: "muted" }, dataset.task ? ` ${visible(dataset.task)}` : ""),
+              ),
+              h("td", null, board.chart.interval(cell, span, room(480))),
+              h("td", { class: "num" }, points(cell.value)),
+              h(
+                "td",
+                { class: "num aside muted" },
+                cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`,
+              ),
+              h("td", { class: "num aside" }, dataset.queries === null ? "–" : count(dataset.queries)),
+              h("td", { class: "num aside" }, record ? (record.p50 === null ? "unknown" : seconds(record.p50)) : "–"),
+              h("td", { class: "num aside" }, record ? count(total(record.stages, "failures")) : "–"),
+              h(
+                "td",
+                { class: "num aside" },
+                h("a", { href: board.link("explorer", { data: dataset.name, a: row.name }) }, "queries"),
+              ),
+            );
+          }),
+        ),
+      ),
+    );
   }
 
-  const SLICES = new Map([["task", "By task"], ["scenario", "By scenario"], ["body-system", "By body system"], ["length", "By length of the query"], ["positives", "By number of relevant documents"]]);
+  const SLICES = new Map([
+    ["task", "By task"],
+    ["scenario", "By scenario"],
+    ["body-system", "By body system"],
+    ["length", "By length of the query"],
+    ["positives", "By number of relevant documents"],
+  ]);
 
   function slices(cut) {
     if (!cut.length) return null;
     const most = Math.max(...cut.map(([, , , figure]) => figure[2] ?? figure[0]));
     const kinds = [...SLICES].filter(([kind]) => cut.some((each) => each[0] === kind));
-    return section("Where it is strong and weak", h("div", { class: "columns" }, kinds.map(([kind, title]) => h("div", { class: "slice" }, h("h3", null, title),
-      h("table", { class: "forest" }, h("tbody", null, cut.filter((each) => each[0] === kind).map(([, label, size, [value, low, high]]) => h("tr", null,
-        h("th", { scope: "row" }, named(label), h("small", { class: "muted" }, ` ${count(size)}`)),
-        h("td", null, board.chart.interval({ value, low, high }, [0, most], room(220))),
-        h("td", { class: "num" }, points(value))))))))));
+    return section(
+      "Where it is strong and weak",
+      h(
+        "div",
+        { class: "columns" },
+        kinds.map(([kind, title]) =>
+          h(
+            "div",
+            { class: "slice" },
+            h("h3", null, title),
+            h(
+              "table",
+              { class: "forest" },
+              h(
+                "tbody",
+                null,
+                cut
+                  .filter((each) => each[0] === kind)
+                  .map(([, label, size, [value, low, high]]) =>
+                    h(
+                      "tr",
+                      null,
+                      h("th", { scope: "row" }, named(label), h("small", { class: "muted" }, ` ${count(size)}`)),
+                      h("td", null, board.chart.interval({ value, low, high }, [0, most], room(220))),
+                      h("td", { class: "num" }, points(value)),
+                    ),
+                  ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   function stageTable(records, site) {
-    const queries = Math.max(1, records.reduce((sum, record) => sum + (site.datasets[record.dataset].queries || 0), 0));
+    const queries = Math.max(
+      1,
+      records.reduce((sum, record) => sum + (site.datasets[record.dataset].queries || 0), 0),
+    );
     const stages = (records[0]?.stages || []).map((stage, i) => {
       const same = records.map((record) => record.stages[i]).filter(Boolean);
-      return { ...stage, ...Object.fromEntries(["seconds", "prepared", "calls", "tokens", "dollars", "unpriced"].map((name) => [name, total(same, name)])) };
+      return {
+        ...stage,
+        ...Object.fromEntries(
+          ["seconds", "prepared", "calls", "tokens", "dollars", "unpriced"].map((name) => [name, total(same, name)]),
+        ),
+      };
     });
     const most = Math.max(...stages.map((stage) => stage.seconds), 1e-12);
-    return board.region("Cost by stage", h("table", { class: "stages" },
-      h("thead", null, h("tr", null, ["Stage", "", "Time per query", "LLM calls", "LLM tokens", "Dollars", "Preparing the corpus"].map((text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text)))),
-      h("tbody", null, stages.map((stage) => h("tr", { class: "ours" },
-        h("th", { scope: "row" }, { expand: "Expand", retrieve: "Retrieve", rerank: "Rerank" }[stage.stage]), h("td", null, named(stage.name)),
-        stage.recorded ? ["unknown", "unknown", "unknown", "unknown"].map((text) => h("td", { class: "num muted" }, text)) : [
-          board.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
-          h("td", { class: "num" }, count(stage.calls)), h("td", { class: "num" }, count(stage.tokens)),
-          h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced))], h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"))))));
+    return board.region(
+      "Cost by stage",
+      h(
+        "table",
+        { class: "stages" },
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            ["Stage", "", "Time per query", "LLM calls", "LLM tokens", "Dollars", "Preparing the corpus"].map(
+              (text, i) => h("th", { scope: "col", class: i > 1 ? "num" : "" }, text),
+            ),
+          ),
+        ),
+        h(
+          "tbody",
+          null,
+          stages.map((stage) =>
+            h(
+              "tr",
+              { class: "ours" },
+              h("th", { scope: "row" }, { expand: "Expand", retrieve: "Retrieve", rerank: "Rerank" }[stage.stage]),
+              h("td", null, named(stage.name)),
+              stage.recorded
+                ? ["unknown", "unknown", "unknown", "unknown"].map((text) => h("td", { class: "num muted" }, text))
+                : [
+                    board.chart.bar(h("td", { class: "num" }, seconds(stage.seconds / queries)), stage.seconds, most),
+                    h("td", { class: "num" }, count(stage.calls)),
+                    h("td", { class: "num" }, count(stage.tokens)),
+                    h("td", { class: "num" }, dollars(stage.dollars, stage.unpriced)),
+                  ],
+              h("td", { class: "num" }, stage.prepared ? seconds(stage.prepared) : "–"),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   /* The queries that something failed for, each a way into the explorer. */
   function failedQueries(records, system, site) {
-    const failed = records.flatMap((record) => record.stages.flatMap((stage) => stage.failed.map(([query, kinds]) => [site.datasets[record.dataset].name, query, stage.name, kinds])));
-    return failed.length ? h("details", null, h("summary", null, "Which queries"), board.region("Queries that failed", h("table", { class: "stages" }, h("tbody", null, failed.map(([data, query, stage, kinds]) => h("tr", null,
-      h("th", { scope: "row" }, h("a", { href: board.link("explorer", { data, q: query, a: system.name }) }, named(query))), h("td", null, named(data)), h("td", null, named(stage)), h("td", null, visible(kinds)))))))) : null;
+    const failed = records.flatMap((record) =>
+      record.stages.flatMap((stage) =>
+        stage.failed.map(([query, kinds]) => [site.datasets[record.dataset].name, query, stage.name, kinds]),
+      ),
+    );
+    return failed.length
+      ? h(
+          "details",
+          null,
+          h("summary", null, "Which queries"),
+          board.region(
+            "Queries that failed",
+            h(
+              "table",
+              { class: "stages" },
+              h(
+                "tbody",
+                null,
+                failed.map(([data, query, stage, kinds]) =>
+                  h(
+                    "tr",
+                    null,
+                    h(
+                      "th",
+                      { scope: "row" },
+                      h("a", { href: board.link("explorer", { data, q: query, a: system.name }) }, named(query)),
+                    ),
+                    h("td", null, named(data)),
+                    h("td", null, named(stage)),
+                    h("td", null, visible(kinds)),
+                  ),
+                ),
+              ),
+            ),
+          ),
+        )
+      : null;
   }
 
   function failures(records, system, site) {
@@ -145,9 +396,15 @@
     const repairs = records.flatMap((record) => record.stages.flatMap((stage) => stage.repairs));
     const sums = new Map();
     for (const [kind, times] of repairs) sums.set(kind, (sums.get(kind) || 0) + times);
-    return [kinds.length ? facts(kinds.map(([kind, times]) => [kind, count(times)])) : h("p", null, "None: every query went through every stage."),
+    return [
+      kinds.length
+        ? facts(kinds.map(([kind, times]) => [kind, count(times)]))
+        : h("p", null, "None: every query went through every stage."),
       failedQueries(records, system, site),
-      sums.size ? [h("h3", null, "Answers that were repaired"), facts([...sums].map(([kind, times]) => [kind, count(times)]))] : null];
+      sums.size
+        ? [h("h3", null, "Answers that were repaired"), facts([...sums].map(([kind, times]) => [kind, count(times)]))]
+        : null,
+    ];
   }
 
   function remember(rows, row, set) {
@@ -156,7 +413,9 @@
     neighbours = [ours[at - 1], ours[at + 1]].map((each) => each && { name: each.name, set: set.name });
   }
 
-  const move = (side) => { if (neighbours[side]) board.go("system", neighbours[side]); };
+  const move = (side) => {
+    if (neighbours[side]) board.go("system", neighbours[side]);
+  };
 
   board.page("system", {
     title: "System",
