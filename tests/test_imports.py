@@ -18,6 +18,8 @@ HEAVY = {"numpy", "scipy", "pyarrow", "pydantic_core", "torch", "huggingface_hub
 FLOORS = [
     "core",
     "text",
+    "web",
+    "pages",
     "store",
     "engine",
     "net",
@@ -39,7 +41,6 @@ FLOORS = [
     "evaluation",
     "advice",
     "leaderboard",
-    "web",
     "site",
     "analysis",
     "construction",

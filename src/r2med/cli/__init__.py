@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from r2med.cli.terminal_text import printable, write_any_text
+from r2med.text.terminal_text import printable, write_any_text
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -68,7 +68,7 @@ def _root(
 ) -> None:
     if ctx.invoked_subcommand is None:
         from r2med import __version__
-        from r2med.cli.terminal_text import printable
+        from r2med.text.terminal_text import printable
 
         for line in GREETING.format(version=__version__).split("\n"):
             print(printable(line))

@@ -69,9 +69,9 @@ def make(
     import shlex
 
     from r2med.cli.progress import steps
-    from r2med.cli.terminal_text import printable
     from r2med.construction.benchmark import build as build_benchmark
     from r2med.construction.pipeline import Build, Plan
+    from r2med.text.terminal_text import printable
 
     read = Plan.read(plan)
     setup = flags.make_setup(
@@ -105,9 +105,9 @@ def status(folder: Folder, as_json: flags.AsJSON = False) -> None:
     from dataclasses import asdict
 
     from r2med.cli.console import print_json
-    from r2med.cli.terminal_text import printable
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.output import lacks_reviews
+    from r2med.text.terminal_text import printable
 
     made = Build.open(folder)
     if as_json:
@@ -158,8 +158,8 @@ def example(
     """Write a small plan with its sources and scripted answers, to be built offline."""
     import shlex
 
-    from r2med.cli.terminal_text import printable
     from r2med.construction.example_plans import write_example
+    from r2med.text.terminal_text import printable
 
     plan = write_example(name, out)
     built = shlex.quote(str(out / "built"))

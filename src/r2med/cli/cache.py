@@ -56,13 +56,13 @@ def clear(
 
     With --dataset alone no text of the dataset stays in the cache: the answers of LLMs about it go as well.
     """
-    from r2med.cli.terminal_text import printable
     from r2med.core.errors import UserError, unknown
     from r2med.data.loading import name_of
     from r2med.llm.journal import answers_by_model, forget_answers
     from r2med.store import default_store
     from r2med.store.holdings import clear as remove
     from r2med.store.holdings import clear_texts, clear_unfinished, holdings, rows_about, same_corpus, unfinished
+    from r2med.text.terminal_text import printable
 
     if not (dataset or model or llm or everything):
         raise UserError(
@@ -115,11 +115,11 @@ def verify(
 ) -> None:
     """Read every file of the store again, byte by byte, and name what is damaged."""
     from r2med.cli.progress import steps
-    from r2med.cli.terminal_text import printable
     from r2med.engine.reporting import Reporter
     from r2med.store import default_store
     from r2med.store.artefacts import MANIFEST
     from r2med.store.verify import verify_store
+    from r2med.text.terminal_text import printable
 
     store = default_store()
     total = sum(1 for pattern in (f"*/*/{MANIFEST}", "**/*.sqlite") for _ in store.root.glob(pattern))

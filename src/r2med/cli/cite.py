@@ -8,7 +8,7 @@ def cite() -> None:
     from importlib import resources
 
     from r2med import __version__
-    from r2med.cli.terminal_text import printable
+    from r2med.text.terminal_text import printable
 
     text = (resources.files("r2med") / "citation.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
     for line in text.splitlines():

@@ -99,8 +99,8 @@ def _print_ranking(output: Console, compared: Comparison) -> None:
     """Print the systems, the best first, with their classes where there are any."""
     from r2med.cli.console import plain
     from r2med.cli.figures import Figures, labelled
-    from r2med.cli.terminal_text import printable
     from r2med.data.dataset_cards import short_name
+    from r2med.text.terminal_text import printable
 
     numbers = compared.classes()
     rows = []

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from r2med.cli.terminal_text import printable
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod

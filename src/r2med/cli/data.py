@@ -51,8 +51,8 @@ def list_(as_json: flags.AsJSON = False) -> None:
 @data.command()
 def fetch(datasets: Words) -> None:
     """Download datasets and prepare their corpora, so that later runs need no network."""
-    from r2med.cli.terminal_text import printable
     from r2med.data import load
+    from r2med.text.terminal_text import printable
 
     for name in _names(datasets):
         dataset = load(name)
@@ -62,8 +62,8 @@ def fetch(datasets: Words) -> None:
 @data.command()
 def check(datasets: Words) -> None:
     """Report all problems of datasets at once, with file and line."""
-    from r2med.cli.terminal_text import printable
     from r2med.data.check import check as find
+    from r2med.text.terminal_text import printable
 
     total = 0
     for name in _names(datasets):
@@ -123,8 +123,8 @@ def export(
 ) -> None:
     """Write a dataset in the layout of another tool."""
     from r2med.bridges.data_export import export_data
-    from r2med.cli.terminal_text import printable
     from r2med.data import load
+    from r2med.text.terminal_text import printable
 
     export_data(load(dataset), form, out)
     print(printable(f"{out} is written: r2med data check {shlex.quote(str(out))}"))

@@ -26,8 +26,8 @@ def mteb(
 ) -> None:
     """Write records as MTEB's cache of results has them: results/ORG__MODEL/REVISION/TASK.json."""
     from r2med.bridges.mteb_results import export_results
-    from r2med.cli.terminal_text import printable
     from r2med.core.spec import joined_words
+    from r2med.text.terminal_text import printable
 
     flags.check_writable(out)
     for file in export_results(joined_words(records or []), out, results, max_failures):
@@ -45,9 +45,9 @@ def runs(
     max_failures: flags.MaxFailures = 0.1,
 ) -> None:
     """Write the runs of records as TREC files of six columns that trec_eval reads: DATASET/SYSTEM-KEY.trec."""
-    from r2med.cli.terminal_text import printable
     from r2med.core.spec import joined_words
     from r2med.evaluation.run_export import export_runs
+    from r2med.text.terminal_text import printable
 
     flags.check_writable(out)
     for file in export_runs(joined_words(records or []), out, results, header, max_failures):

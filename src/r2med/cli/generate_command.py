@@ -125,8 +125,8 @@ def _write_all(
     import sys
 
     from r2med.cli.progress import steps
-    from r2med.cli.terminal_text import printable
     from r2med.expand.generations import NotWrittenError, write_generations
+    from r2med.text.terminal_text import printable
 
     whole = True
     with steps(len(datasets)) as step:

@@ -99,12 +99,12 @@ def tables(
     """Make a dataset of tables of your own: documents, and if there are some, questions and judgements."""
     import shlex
 
-    from r2med.cli.terminal_text import printable
     from r2med.core.errors import UserError
     from r2med.data.check import check
     from r2med.data.imported_folder import require_imported
     from r2med.data.importing import UPDATE, plan_import, require_new
     from r2med.store import default_store
+    from r2med.text.terminal_text import printable
 
     if not (update and require_imported(out)):
         require_new(out, UPDATE)
@@ -151,7 +151,7 @@ def mteb(
 ) -> None:
     """Score predictions of MTEB, and keep them as a record with its run."""
     from r2med.bridges.mteb_predictions import import_predictions
-    from r2med.cli.terminal_text import printable
+    from r2med.text.terminal_text import printable
 
     record = import_predictions(file, data, out)
     print(printable(f"{record.system} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))

@@ -90,11 +90,11 @@ def _check_encoder(name: str, setup: Setup) -> None:
 
     import numpy as np
 
-    from r2med.cli.terminal_text import printable
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.encoders.encoder import open_encoder
     from r2med.encoders.model_cards import resolve_card
     from r2med.store import default_store
+    from r2med.text.terminal_text import printable
 
     started = time.perf_counter()
     encoder = open_encoder(resolve_card(name), ANY_DATASET, setup, default_store())
@@ -120,7 +120,7 @@ def _print_roles(described: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
-    from r2med.cli.terminal_text import printable
+    from r2med.text.terminal_text import printable
 
     if settings:
         print(f"{title}:")
@@ -131,10 +131,10 @@ def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
 def _check_reranker(name: str, setup: Setup) -> None:
     import time
 
-    from r2med.cli.terminal_text import printable
     from r2med.crossencoders.pair_scorer import open_scorer
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.data.dataset_cards import ANY_DATASET
+    from r2med.text.terminal_text import printable
 
     scorer = open_scorer(RERANKERS[name], ANY_DATASET, setup)
     started = time.perf_counter()

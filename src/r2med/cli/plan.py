@@ -22,8 +22,8 @@ SHOWN = 3
 
 def show_plan(plan: Plan) -> None:
     """Print the stages of each system, and what a run would ask of LLMs; nothing is asked or fetched."""
-    from r2med.cli.terminal_text import printable
     from r2med.evaluation.planning import stage_plans
+    from r2med.text.terminal_text import printable
 
     for system, stages in stage_plans(plan):
         print(f"{printable(system.name)}  ({len(plan.data)} datasets)")
@@ -78,8 +78,8 @@ def show_previews(previews: Mapping[str, Preview], setup: Setup) -> None:
 
 def _show(name: str, preview: Preview, setup: Setup) -> None:
     from r2med.cli.progress import clock_time
-    from r2med.cli.terminal_text import printable
     from r2med.evaluation.planning import asking_seconds
+    from r2med.text.terminal_text import printable
 
     card, about = preview.card, preview.estimate
     print(f"{printable(name)}: {about.calls:,} calls, {len(preview.requests) - about.calls:,} answered already")
@@ -98,7 +98,7 @@ def _show(name: str, preview: Preview, setup: Setup) -> None:
 
 
 def _show_prompts(requests: Iterable[ChatRequest]) -> None:
-    from r2med.cli.terminal_text import printable
+    from r2med.text.terminal_text import printable
 
     for number, request in enumerate(requests, 1):
         messages = "\n".join(f"[{message.role}]\n{message.content}" for message in request.messages)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from r2med.cli.terminal_text import printable
+from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars

@@ -54,9 +54,9 @@ def new(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder of the set.", show_default=False)],
 ) -> None:
     """Write the built-in templates of a method into a folder, to be changed there."""
-    from r2med.cli.terminal_text import printable
     from r2med.core.spec import encoded
     from r2med.prompts.prompt_sets import write_set
+    from r2med.text.terminal_text import printable
 
     for path in write_set(method, out):
         print(printable(str(path)))

@@ -29,13 +29,13 @@ def review(
     ] = None,
 ) -> None:
     """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""
-    from r2med.cli.terminal_text import printable
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.output import lacks_reviews
     from r2med.construction.review.review_book import ReviewBook, add_reviews, read_reviews
     from r2med.construction.review.review_desk import ReviewDesk
     from r2med.construction.review.review_files import export_reviews, import_reviews
     from r2med.construction.review.review_items import review_items, reviews_file
+    from r2med.text.terminal_text import printable
 
     if import_ is not None:
         print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))

@@ -90,13 +90,13 @@ def run(
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
     from r2med.cli.tables import failure_lines, run_report
-    from r2med.cli.terminal_text import printable
     from r2med.core.errors import UserError
     from r2med.core.spec import joined_words
     from r2med.evaluation.batch import plan_run
     from r2med.evaluation.results import check_order
     from r2med.measure.measures import recorded_measure
     from r2med.store import default_store
+    from r2med.text.terminal_text import printable
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")

@@ -66,9 +66,9 @@ def serve(
     from dataclasses import replace
 
     from r2med.cli.progress import steps
-    from r2med.cli.terminal_text import printable
     from r2med.data import load
     from r2med.store import LiveStore, default_store
+    from r2med.text.terminal_text import printable
 
     with flags.needing_server("r2med serve"):
         from r2med.server.http_app import create_app

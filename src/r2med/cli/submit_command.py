@@ -24,9 +24,9 @@ def submit(
     max_failures: flags.MaxFailures = 0.1,
 ) -> None:
     """Write records as one entry: systems, settings, scores and hashes of runs; no texts, no paths, no keys."""
-    from r2med.cli.terminal_text import printable
     from r2med.core.spec import joined_words
     from r2med.leaderboard.submission import submit as write
+    from r2med.text.terminal_text import printable
 
     flags.check_writable(out.parent)
     entry = write(joined_words(records or []), out, results, max_failures)

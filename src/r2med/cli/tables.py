@@ -11,7 +11,6 @@ from rich.text import Text
 
 from r2med.cli.console import console, plain
 from r2med.cli.figures import Figures, labelled
-from r2med.cli.terminal_text import printable
 from r2med.core.cost import Cost
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.results import (
@@ -27,6 +26,7 @@ from r2med.evaluation.results import (
 )
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.record import Record, declared_stages
+from r2med.text.terminal_text import printable
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, searched without one"),

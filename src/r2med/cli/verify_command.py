@@ -20,8 +20,8 @@ def verify(
 ) -> None:
     """Compute the scores of entries again from their runs, and refuse what does not match."""
     from r2med.cli.console import print_json
-    from r2med.cli.terminal_text import printable
     from r2med.leaderboard.verification import verify as check
+    from r2med.text.terminal_text import printable
 
     checked = check(entries, runs, data or [])
     if as_json:

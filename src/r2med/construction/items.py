@@ -49,7 +49,7 @@ class Question(Item):
         return self.id
 
 
-class Page(Item):
+class SourcePage(Item):
     """A text of a source, whole."""
 
     id: str
@@ -159,7 +159,7 @@ class Rejected(BaseModel):
 
 ITEMS: dict[Stream, type[Item]] = {
     "questions": Question,
-    "pages": Page,
+    "pages": SourcePage,
     "chunks": Chunk,
     "candidates": Candidate,
     "judgements": Judgement,

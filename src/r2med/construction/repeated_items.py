@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from r2med.construction.items import ITEMS, Item, Page, Question
+from r2med.construction.items import ITEMS, Item, Question, SourcePage
 from r2med.construction.step import Step, Streams
 from r2med.core.errors import UserError
 from r2med.store import digest
@@ -15,7 +15,7 @@ def key_mark(key: str) -> bytes:
 
 def content_mark(item: Item) -> bytes:
     """Return a hash of what a question or a page says; empty for items that only steps make."""
-    return key_mark(f"{item.text}\t{getattr(item, 'answer', '')}") if isinstance(item, Question | Page) else b""
+    return key_mark(f"{item.text}\t{getattr(item, 'answer', '')}") if isinstance(item, Question | SourcePage) else b""
 
 
 def question_mark(item: Question) -> bytes:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
 
-from r2med.construction.items import Candidate, Chunk, Item, Judgement, Page, Question, Rejected, Stream
+from r2med.construction.items import Candidate, Chunk, Item, Judgement, Question, Rejected, SourcePage, Stream
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.core.stages import Stage
-from r2med.llm.costs import NO_CALLS, Estimate
+from r2med.llm.costs import NO_CALLS, CallEstimate
 from r2med.runtime.setup import Setup
 
 AnyItem = TypeVar("AnyItem", bound=Item)
@@ -41,9 +41,9 @@ class Streams:
         """Yield the questions."""
         return self.read("questions", Question)
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[SourcePage]:
         """Yield the pages."""
-        return self.read("pages", Page)
+        return self.read("pages", SourcePage)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks."""
@@ -92,7 +92,7 @@ class Work:
     rehearsal: bool = False
     """Whether nothing may be asked: a step then passes its items on as they are, and leaves what it would ask."""
     cost: Cost = NOTHING
-    estimate: Estimate = NO_CALLS
+    estimate: CallEstimate = NO_CALLS
     """In a rehearsal: what would be asked that nobody has answered yet."""
     answered: int = 0
     """In a rehearsal: what would be asked and is answered already."""

@@ -28,7 +28,7 @@ from r2med.data.column_names import (
 from r2med.data.grade_words import grade_of, is_grade
 from r2med.data.id_matching import Ids
 from r2med.data.running_text import text_columns
-from r2med.data.table import Cell, Table, flat
+from r2med.data.table import Cell, SourceTable, flat
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]
@@ -53,7 +53,7 @@ _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?|\d{1,2}:\d\d(:\d\d
 class Part:
     """A table, what it holds, and its column for each role that it has; `texts` are all columns of its text."""
 
-    table: Table
+    table: SourceTable
     kind: Kind
     columns: Mapping[str, str]
     texts: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def _heading(column: str) -> str:
     return column if column[-1] in ":.?!" else f"{column}:"
 
 
-def guess_parts(tables: Sequence[Table], named: Named) -> list[Part]:
+def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
     """Return what each table holds; `named` are the columns that the user named, by role.
 
     Raises UserError if a named column does not exist, or if there are no documents.
@@ -100,7 +100,7 @@ def guess_parts(tables: Sequence[Table], named: Named) -> list[Part]:
     return [*documents, *others]
 
 
-def question_columns(table: Table, named: Mapping[str, str]) -> dict[str, str]:
+def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, str]:
     """Return role -> column of a table of questions with links; `named` are the columns that the user named, by role.
 
     Raises UserError if a named column does not exist.
@@ -154,7 +154,7 @@ def _name(named: Named, role: str) -> str:
     return column if isinstance(column, str) else next(iter(column), "")
 
 
-def _check_named(tables: Sequence[Table], named: Named) -> None:
+def _check_named(tables: Sequence[SourceTable], named: Named) -> None:
     columns = [column for table in tables for column in table.columns]
     for role, given in named.items():
         for column in (given,) if isinstance(given, str) else given:
@@ -164,7 +164,7 @@ def _check_named(tables: Sequence[Table], named: Named) -> None:
                 raise UserError(f"--{flag} {column}: no such column{nearest(column, columns)}: {shown}")
 
 
-def _kinds(tables: Sequence[Table], named: Named) -> list[Kind]:
+def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
     """Return what each table holds; one that names the ids of another, beside its own, asks for what is in it."""
     kinds = [_kind(table, named) for table in tables]
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
@@ -178,7 +178,7 @@ def _kinds(tables: Sequence[Table], named: Named) -> list[Kind]:
     return kinds
 
 
-def _kind(table: Table, named: Named) -> Kind:
+def _kind(table: SourceTable, named: Named) -> Kind:
     """Return what a table holds: by the columns that the user named, else by names and contents."""
     if _name(named, "query") in table.columns:
         return "questions"
@@ -197,7 +197,7 @@ def _kind(table: Table, named: Named) -> Kind:
     return "questions" if asked > _MOST else "documents"
 
 
-def _documents(table: Table, named: Named) -> Part:
+def _documents(table: SourceTable, named: Named) -> Part:
     columns = _columns(table, "documents", named, ())
     given = tuple(column for column in named_texts(named) if column in table.columns)
     if given:
@@ -206,7 +206,7 @@ def _documents(table: Table, named: Named) -> Part:
     return Part(table, "documents", columns, text_columns(table, free, columns["text"]))
 
 
-def _columns(table: Table, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:
+def _columns(table: SourceTable, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:
     """Return role -> column of a table: first the text, the longest of those with its name or of all; then the rest."""
     text_role = "text" if kind == "documents" else "query"
     chosen: dict[str, str] = {}
@@ -224,12 +224,12 @@ def _columns(table: Table, kind: Kind, named: Named, ids: Collection[str]) -> di
     return {role: chosen[role] for role in roles if role in chosen}
 
 
-def _longest(table: Table, free: Sequence[str], role: str) -> str:
+def _longest(table: SourceTable, free: Sequence[str], role: str) -> str:
     by_name = [column for column in free if plain_name(column) in NAMES[role]]
     return max(by_name or free, key=lambda column: _words(table, column))
 
 
-def _column(table: Table, free: Sequence[str], role: str, ids: Collection[str]) -> str | None:
+def _column(table: SourceTable, free: Sequence[str], role: str, ids: Collection[str]) -> str | None:
     """Return the column of a role that is not the text's, if there is one."""
     by_name = [column for column in free if plain_name(column) in NAMES[role]]
     holding = [column for column in free if _holds(table, column, ids)]
@@ -251,7 +251,7 @@ def _column(table: Table, free: Sequence[str], role: str, ids: Collection[str]) 
     return next(iter(by_name), None)
 
 
-def _id_column(table: Table, free: Sequence[str], text: str) -> str | None:
+def _id_column(table: SourceTable, free: Sequence[str], text: str) -> str | None:
     """Return the column of documents' ids: one that is called so, even if few values repeat, else the first of ids."""
     rows = [row for row in table.sample if flat(row.get(text, ""))]  # others are no documents, but sums and the like
     exact = [column for column in free if _is_id(rows, column)]
@@ -261,7 +261,7 @@ def _id_column(table: Table, free: Sequence[str], text: str) -> str | None:
     return next(iter([column for column in own if column in exact] or own or named or nearly or exact), None)
 
 
-def _relevant_column(table: Table, by_name: Sequence[str], holding: Sequence[str]) -> str | None:
+def _relevant_column(table: SourceTable, by_name: Sequence[str], holding: Sequence[str]) -> str | None:
     """Return the column that names relevant documents; verdicts that happen to be ids, such as 1, come last."""
     named = [column for column in by_name if not _holds_verdicts(table, column)]
     apart = [column for column in holding if not _holds_verdicts(table, column)]
@@ -269,7 +269,7 @@ def _relevant_column(table: Table, by_name: Sequence[str], holding: Sequence[str
     return next(iter(both or named or apart or holding), None)
 
 
-def _holds_verdicts(table: Table, column: str) -> bool:
+def _holds_verdicts(table: SourceTable, column: str) -> bool:
     """Return True if most cells say yes, no or a small number."""
     return _share(table, column, lambda cell: (grade := grade_of(cell)) is not None and -1 <= grade <= 4) > _MOST
 
@@ -290,7 +290,7 @@ def _check_judgements(part: Part) -> None:
             raise UserError(f"{part.table}: column {column!r} holds {shown}: grades are 0, 1, 2, … or yes and no")
 
 
-def _holds(table: Table, column: str, ids: Collection[str]) -> bool:
+def _holds(table: SourceTable, column: str, ids: Collection[str]) -> bool:
     """Return True if most cells of a column name an id."""
     return _share(table, column, lambda cell: any(part in ids for part, _ in graded_ids(cell, ids))) > _MOST
 
@@ -320,17 +320,17 @@ def _is_nearly_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
     return len(values) > _MOST * len(rows) and words <= 3 * len(values)
 
 
-def id_named(table: Table) -> str:
+def id_named(table: SourceTable) -> str:
     """Return the column that is called as ids are, whatever it holds; empty if there is none."""
     return next((column for column in table.columns if is_called_id(column)), "")
 
 
-def _words(table: Table, column: str, filled: bool = False) -> float:
+def _words(table: SourceTable, column: str, filled: bool = False) -> float:
     """Return how many words a cell has on average; those that are empty count unless only filled ones are asked for."""
     cells = [cell for row in table.sample if (cell := flat(row.get(column, ""))) or not filled]
     return sum(len(cell.split()) for cell in cells) / max(len(cells), 1)
 
 
-def _share(table: Table, column: str, is_so: Callable[[str], bool]) -> float:
+def _share(table: SourceTable, column: str, is_so: Callable[[str], bool]) -> float:
     cells = [cell for row in table.sample if (cell := flat(row.get(column, "")))]
     return sum(map(is_so, cells)) / max(len(cells), 1)

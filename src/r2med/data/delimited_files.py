@@ -12,7 +12,7 @@ from typing import TextIO
 
 from r2med.core.errors import UserError
 from r2med.data.column_names import ALL_NAMES, plain_name
-from r2med.data.table import MAX_CELL, MAX_COLUMNS, Reading, Table, check_width
+from r2med.data.table import MAX_CELL, MAX_COLUMNS, Reading, SourceTable, check_width
 from r2med.data.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
 
 SEPARATORS = ",;\t|"
@@ -25,7 +25,7 @@ _QRELS_LINE = re.compile(r"\S+ +\S+ +\S+ +-?\d{1,3}\s*")
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
-def read_delimited(path: Path, reading: Reading) -> list[Table]:
+def read_delimited(path: Path, reading: Reading) -> list[SourceTable]:
     """Return the table of a CSV file or of one like it."""
     encoding, notices = _encoding(path)
     csv.field_size_limit(MAX_CELL)  # Python's own limit, 131,072, is less than a long letter

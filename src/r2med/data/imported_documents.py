@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from r2med.core.errors import UserError
 from r2med.data.columns import Part, id_named
 from r2med.data.id_matching import ROUNDED, Ids
-from r2med.data.table import Cell, Table, flat
+from r2med.data.table import Cell, SourceTable, flat
 
 EXAMPLES = 3
 """Rows of one cause that are named; more are counted."""
@@ -130,7 +130,7 @@ def _first_clash(found: _DocumentRows) -> str:
     return f"{found.clashes[0]}{more}"
 
 
-def _why_numbered(table: Table) -> str:
+def _why_numbered(table: SourceTable) -> str:
     column = id_named(table)
     if not column:
         return "no column of ids"

@@ -38,7 +38,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Table:
+class SourceTable:
     """One table of a file, or of a sheet of a workbook. It is read anew each time it is iterated over."""
 
     path: Path

@@ -11,17 +11,17 @@ from r2med.core.errors import UserError
 from r2med.data.delimited_files import read_delimited
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
-from r2med.data.table import SAMPLE, Cell, Reading, Row, Table, check_width, text_of
+from r2med.data.table import SAMPLE, Cell, Reading, Row, SourceTable, check_width, text_of
 from r2med.data.workbooks import read_workbook
 from r2med.text.unicode import is_unicode
 
-__all__ = ["READERS", "Cell", "Row", "Table", "open_tables"]
+__all__ = ["READERS", "Cell", "Row", "SourceTable", "open_tables"]
 
 PARQUET_ROWS = 64
 """Rows of a Parquet file that are unpacked at a time; packed, a long text that repeats takes no room."""
 
 
-def open_tables(path: Path, reading: Reading = Reading()) -> list[Table]:  # noqa: B008 - it is frozen
+def open_tables(path: Path, reading: Reading = Reading()) -> list[SourceTable]:  # noqa: B008 - it is frozen
     """Return the tables of a file. Raises UserError if it cannot be read."""
     if not path.is_file():
         raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else 'there is no such file'}")
@@ -34,7 +34,7 @@ def open_tables(path: Path, reading: Reading = Reading()) -> list[Table]:  # noq
     return tables
 
 
-def _json_lines(path: Path, reading: Reading) -> list[Table]:
+def _json_lines(path: Path, reading: Reading) -> list[SourceTable]:
     def read() -> Iterator[Row]:
         problems = Problems()
         for line, row in read_jsonl(path, {}, problems):
@@ -45,7 +45,7 @@ def _json_lines(path: Path, reading: Reading) -> list[Table]:
     return [_of_objects(path, read)]
 
 
-def _json_array(path: Path, reading: Reading) -> list[Table]:
+def _json_array(path: Path, reading: Reading) -> list[SourceTable]:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -62,16 +62,16 @@ def _json_array(path: Path, reading: Reading) -> list[Table]:
     return [_of_objects(path, read)]
 
 
-def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> Table:
-    keys = (row.keys() for _, row in itertools.islice(Table(path, (), read), SAMPLE))
+def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> SourceTable:
+    keys = (row.keys() for _, row in itertools.islice(SourceTable(path, (), read), SAMPLE))
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(keys)))
     check_width(path, len(columns))
     if bad := next((column for column in columns if not is_unicode(column)), ""):
         raise UserError(f"{path}: the name {bad!r} holds half of a character (a lone surrogate): remove it")
-    return Table(path, columns, read)
+    return SourceTable(path, columns, read)
 
 
-def _parquet(path: Path, reading: Reading) -> list[Table]:
+def _parquet(path: Path, reading: Reading) -> list[SourceTable]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -86,10 +86,10 @@ def _parquet(path: Path, reading: Reading) -> list[Table]:
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: not a readable Parquet file ({error})") from None
     check_width(path, len(columns))
-    return [Table(path, columns, read)]
+    return [SourceTable(path, columns, read)]
 
 
-READERS: Mapping[str, Callable[[Path, Reading], list[Table]]] = {
+READERS: Mapping[str, Callable[[Path, Reading], list[SourceTable]]] = {
     ".csv": read_delimited,
     ".tsv": read_delimited,
     ".txt": read_delimited,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from r2med.core.errors import UserError
 from r2med.data.column_names import ALL_NAMES, plain_name
-from r2med.data.table import SAMPLE, Cell, Reading, Row, Table, check_width, column_names
+from r2med.data.table import SAMPLE, Cell, Reading, Row, SourceTable, check_width, column_names
 
 LONGEST_HEAD = 60
 """Letters that the name of a column may have; a longer first cell is a text, and the table has no head."""
@@ -28,7 +28,7 @@ GridRow = tuple[int, list[Cell]]
 
 def headed_table(
     path: Path, grid: Callable[[], Iterator[GridRow]], reading: Reading, sheet: str = "", separator: str = ""
-) -> Table:
+) -> SourceTable:
     """Return the table in a grid of cells whose blank rows are left out: titles are skipped, columns are named.
 
     With a separator between the cells, a row that is longer than the first is an error: a text holds the separator.
@@ -59,7 +59,7 @@ def headed_table(
                 raise UserError(f"{table.at(line)}: {_too_wide(cells, width, separator)}")
             yield line, dict(zip(columns, [*cells[:width], *[""] * (width - len(cells))], strict=True))
 
-    table = Table(path, columns, read, sheet)
+    table = SourceTable(path, columns, read, sheet)
     return replace(table, notices=tuple(_notices(table, start[:titles], has_header, reading)))
 
 
@@ -78,7 +78,7 @@ def _too_wide(cells: Sequence[Cell], width: int, separator: str) -> str:
     return f"{_width(cells)} cells where the first row has {width}: {hint}"
 
 
-def _notices(table: Table, titles: Sequence[GridRow], has_header: bool, reading: Reading) -> Iterator[str]:
+def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, reading: Reading) -> Iterator[str]:
     if titles:
         said = next(str(cell) for cell in titles[0][1] if _filled(cell))[:LONGEST_HEAD]
         lines = "1 row" if len(titles) == 1 else f"{len(titles)} rows"

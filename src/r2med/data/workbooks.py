@@ -14,7 +14,7 @@ from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.column_names import ALL_NAMES, COVER_SHEET, plain_name
-from r2med.data.table import MAX_COLUMNS, Cell, Reading, Table, text_of
+from r2med.data.table import MAX_COLUMNS, Cell, Reading, SourceTable, text_of
 from r2med.data.table_heads import GridRow, headed_table
 
 MAX_ROWS = 1_048_576
@@ -37,7 +37,7 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 """Characters that XML cannot hold, as Excel writes them; line ends from Windows are the commonest."""
 
 
-def read_workbook(path: Path, reading: Reading) -> list[Table]:
+def read_workbook(path: Path, reading: Reading) -> list[SourceTable]:
     """Return the tables of a workbook: the sheets that were named, else all but covers, legends and hidden ones."""
     _check_size(path)
     with warnings.catch_warnings():
@@ -108,7 +108,7 @@ def _sheets(path: Path) -> dict[str, bool]:
         book.close()
 
 
-def _table(path: Path, sheet: str, reading: Reading) -> Table:
+def _table(path: Path, sheet: str, reading: Reading) -> SourceTable:
     @cache
     def grid() -> tuple[GridRow, ...]:
         # The library keeps the texts of all cells in any case, and is slow: the rows are kept as well.
@@ -165,7 +165,7 @@ def _character(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
-def _without_covers(tables: Sequence[Table], hidden: Sequence[str]) -> list[Table]:
+def _without_covers(tables: Sequence[SourceTable], hidden: Sequence[str]) -> list[SourceTable]:
     """Return the tables without hidden sheets and those that explain the others; what is left out is a notice."""
     named = [table for table in tables if any(plain_name(column) in ALL_NAMES for column in table.columns)]
     explaining = [

@@ -131,7 +131,7 @@ def told_failures(what: str, answers: Sequence[Answer]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CallEstimate:
     """What calls would take, about."""
 
     calls: int
@@ -142,14 +142,14 @@ class Estimate:
     dollars_at_most: float
     """When every answer uses up its token limit."""
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: CallEstimate) -> CallEstimate:
+        return CallEstimate(*(mine + others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
 
-NO_CALLS = Estimate(0, 0, 0, 0.0, 0.0)
+NO_CALLS = CallEstimate(0, 0, 0, 0.0, 0.0)
 
 
-def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> Estimate:
+def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> CallEstimate:
     """Return what these requests would take; identical ones are asked once."""
     distinct = list(dict.fromkeys(requests))
     prompt = sum(request_tokens(request) for request in distinct)
@@ -157,7 +157,7 @@ def estimate(requests: Iterable[ChatRequest], card: LLMCard) -> Estimate:
     limits = [_most_answer_tokens(card, request) for request in distinct]
     completion = sum(min(_TYPICAL[reasons], limit) for limit in limits)
     about, most = dollars(card, prompt, completion), dollars(card, prompt, sum(limits))
-    return Estimate(len(distinct), prompt, completion, about, most)
+    return CallEstimate(len(distinct), prompt, completion, about, most)
 
 
 @dataclass(frozen=True)
@@ -202,6 +202,6 @@ class Preview:
         )
 
     @property
-    def estimate(self) -> Estimate:
+    def estimate(self) -> CallEstimate:
         """What asking would take, about."""
         return estimate(self.unanswered, self.card)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.construction.items import Page, Rejected
+from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.page_readers import ReadJats, ReadRows, ReadText
 from r2med.construction.step import Streams, Work
 from r2med.core.errors import UserError
@@ -23,7 +23,9 @@ ARTICLE = """<?xml version="1.0"?>
 
 def read(step, folder, store):
     items = list(step.run(Streams({}, folder), Work(Setup(store=store))))
-    return [each for each in items if isinstance(each, Page)], [each for each in items if isinstance(each, Rejected)]
+    return [each for each in items if isinstance(each, SourcePage)], [
+        each for each in items if isinstance(each, Rejected)
+    ]
 
 
 def test_wikipedia_has_its_addresses_and_licence(tmp_path, store):

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from r2med.construction.items import Page, Rejected
+from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceStep, fingerprint, source_files, unreadable
 from r2med.construction.step import Streams, Work
 from r2med.core.errors import UserError
@@ -26,12 +26,14 @@ class Lines(SourceStep, kind="build"):
             if isinstance(row, SourceError):
                 yield unreadable(f"{file.where}:{number}", str(row))
             else:
-                yield Page(id=f"{file.name}:{number}", text=row["text"])
+                yield SourcePage(id=f"{file.name}:{number}", text=row["text"])
 
 
 def outcome(path, store):
     items = list(Lines(path=path.name).run(Streams({}, path.parent), Work(Setup(store=store))))
-    return [each.id for each in items if isinstance(each, Page)], [each for each in items if isinstance(each, Rejected)]
+    return [each.id for each in items if isinstance(each, SourcePage)], [
+        each for each in items if isinstance(each, Rejected)
+    ]
 
 
 def test_folders_are_read_in_the_order_of_their_names(tmp_path, store):

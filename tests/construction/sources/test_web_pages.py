@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.construction.items import Page, Rejected
+from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources import web_pages
 from r2med.construction.sources.source_files import SourceError
 from r2med.construction.sources.web_pages import ReadWeb, decoded
@@ -24,7 +24,7 @@ def read(tmp_path, store):
             (tmp_path / "web" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "web" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         items = list(ReadWeb(path="web").run(Streams({}, tmp_path), Work(Setup(store=store))))
-        pages = {each.id: each for each in items if isinstance(each, Page)}
+        pages = {each.id: each for each in items if isinstance(each, SourcePage)}
         return pages, [each for each in items if isinstance(each, Rejected)]
 
     return run

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from r2med.construction.items import Page, Rejected
+from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.step import Streams, Work
 from r2med.construction.steps.chunking import ChunkPages, chunk_spans, count_tokens
 from r2med.core.errors import UserError
@@ -39,7 +39,7 @@ def test_chunks_are_as_long_as_whole_sentences_allow():
 
 
 def test_every_chunk_says_where_it_stands(tmp_path, store):
-    page = Page(id="p", text="  " + SENTENCE * 20, title="T", url="https://x/", licence="CC0")
+    page = SourcePage(id="p", text="  " + SENTENCE * 20, title="T", url="https://x/", licence="CC0")
     (tmp_path / "pages.jsonl").write_text(f"{page.model_dump_json()}\n" + '{"id": "empty", "text": " "}\n')
     streams = Streams({"pages": (tmp_path / "pages.jsonl",)}, tmp_path)
     *chunks, last = ChunkPages(characters=300).run(streams, Work(Setup(store=store)))

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Page, Question, Rejected
+from r2med.construction.items import Item, Question, Rejected, SourcePage
 from r2med.construction.sources.page_readers import ReadJats, paragraphs, words
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import (
@@ -128,7 +128,7 @@ class ReadCasePages(CaseStep, kind="build"):
         for case in self.cases(streams):
             if isinstance(case, CaseReport) and case.id not in queries:
                 facts = {"title": case.title, "source": case.where, "licence": self.licence}
-                yield Page(id=case.id, text=case.text, **facts)
+                yield SourcePage(id=case.id, text=case.text, **facts)
 
 
 def _of_lines(file: SourceFile) -> Iterator[CaseReport | Rejected]:

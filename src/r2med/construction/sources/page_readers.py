@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic import Field, field_validator
 
-from r2med.construction.items import Page, Rejected
+from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 
@@ -31,7 +31,7 @@ class ReadRows(SourceStep, kind="build"):
         """Return what is known of the sources that have a reader of their own."""
         return _KNOWN_ROWS.get(name, {})
 
-    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+    def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield a page for each line."""
         for line, row in file.rows():
             where = f"{file.where}:{line}"
@@ -44,7 +44,7 @@ class ReadRows(SourceStep, kind="build"):
                 continue
             title = str(row.get("title") or "")
             guessed = self.site + quote(title.replace(" ", "_")) if self.site and title else ""
-            yield Page(
+            yield SourcePage(
                 id=self.prefix + str(row.get("id") or f"{PurePosixPath(file.name).stem}-{line}"),
                 text=text,
                 title=title,
@@ -77,7 +77,7 @@ class ReadText(SourceStep, kind="build"):
         except LookupError:
             raise ValueError(f"{encoding} is no encoding: utf-8, windows-1252, gb18030, …") from None
 
-    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+    def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield the page of a file."""
         try:
             text = file.read().decode("utf-8-sig" if self.encoding == "utf-8" else self.encoding)
@@ -86,7 +86,7 @@ class ReadText(SourceStep, kind="build"):
             raise SourceError(fault) from None
         name = PurePosixPath(file.name)
         facts = {"title": name.stem, "source": file.where, "licence": self.licence}
-        page = Page(id=f"{self.prefix}{name.with_suffix('')}", text=text, **facts)
+        page = SourcePage(id=f"{self.prefix}{name.with_suffix('')}", text=text, **facts)
         yield page if text.strip() else Rejected.of(page, "no text")
 
 
@@ -98,19 +98,19 @@ class ReadJats(SourceStep, kind="build"):
 
     name: str = "read-jats"
 
-    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+    def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield a page for each article."""
         for line, article in xml_elements(file, "article"):
             page = self.page(article, f"{file.where}:{line}", PurePosixPath(file.name).stem)
             yield page if page.text else Rejected.of(page, "no text")
 
-    def page(self, article: Element, where: str, name: str) -> Page:
+    def page(self, article: Element, where: str, name: str) -> SourcePage:
         """Return the page of an article; `name` is its id if it has no other."""
         ids = {each.get("pub-id-type", ""): words(each) for each in article.iterfind("./front//article-id")}
         number, doi = (ids.get("pmc") or ids.get("pmcid", "")).removeprefix("PMC"), ids.get("doi", "")
         pmc = f"PMC{number}" if number else ""
         parts = [*article.iterfind("./front//abstract"), *article.iterfind("./body")]
-        return Page(
+        return SourcePage(
             id=self.prefix + (pmc or ids.get("pmid") or doi or name),
             text="\n\n".join(text for part in parts for text in paragraphs(part)),
             title=words(article.find("./front//article-title")),

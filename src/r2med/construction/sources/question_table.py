@@ -18,7 +18,7 @@ from r2med.construction.sources.source_files import SourceError, SourceFile, Sou
 from r2med.construction.step import Streams, Work
 from r2med.core.errors import UserError
 from r2med.data.columns import question_columns
-from r2med.data.table import SAMPLE, Cell, Row, Table, text_of
+from r2med.data.table import SAMPLE, Cell, Row, SourceTable, text_of
 from r2med.data.table_files import READERS, open_tables
 
 log = logging.getLogger("r2med")
@@ -71,7 +71,7 @@ class ReadTable(SourceStep, kind="build"):
                     yield made if made.text else Rejected.of(made, "no text")
 
 
-def _json_lines(path: Path) -> Table:
+def _json_lines(path: Path) -> SourceTable:
     """Return the table of the lines that are JSON objects. Raises UserError if none is."""
 
     def read() -> Iterator[Row]:
@@ -83,7 +83,7 @@ def _json_lines(path: Path) -> Table:
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(first)))
     if not columns:
         raise UserError(f'{path}: no line is a JSON object: one object a line, as in {{"question": "…"}}')
-    return Table(path, columns, read)
+    return SourceTable(path, columns, read)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, object] | SourceError]]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from r2med.construction.items import Page, Rejected
+from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
 from r2med.core.errors import MissingExtraError
 
@@ -32,7 +32,7 @@ class ReadWeb(SourceStep, kind="build"):
 
     name: str = "read-web"
 
-    def items(self, file: SourceFile) -> Iterator[Page | Rejected]:
+    def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield the page of a file."""
         try:
             import trafilatura
@@ -48,7 +48,7 @@ class ReadWeb(SourceStep, kind="build"):
         addresses = [*tree.xpath("//link[@rel='canonical']/@href"), *tree.xpath("//meta[@property='og:url']/@content")]
         addresses += _SAVED_FROM.findall(html[:_HEAD])
         name = PurePosixPath(file.name)
-        page = Page(
+        page = SourcePage(
             id=f"{self.prefix}{name.with_suffix('')}",
             title=" ".join((tree.findtext(".//title") or name.stem).split()),
             text=trafilatura.extract(tree, include_comments=False) or "",

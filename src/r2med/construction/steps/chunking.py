@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from r2med.construction.items import Chunk, Page, Rejected
+from r2med.construction.items import Chunk, Rejected, SourcePage
 from r2med.construction.step import Step, Streams, Work
 from r2med.text.sentences import sentence_spans
 
@@ -97,7 +97,7 @@ class ChunkPages(Step, kind="build"):
                 yield _chunk(page, number, start, end)
 
 
-def _chunk(page: Page, number: int, start: int, end: int) -> Chunk:
+def _chunk(page: SourcePage, number: int, start: int, end: int) -> Chunk:
     return Chunk(
         id=f"{page.id}-{number}",
         text=page.text[start:end],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from r2med.cli.terminal_text import printable
+from r2med.text.terminal_text import printable
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Pages as values: tables with typed columns, estimates and charts, and one renderer for each format."""

@@ -1,0 +1,24 @@
+"""An estimate: a number with its interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its 95 % interval: where it would be if other queries of the same kind had been asked."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    """Both are None where there are too few observations for an interval."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Low and high; the number itself where there is no interval."""
+        return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
+
+    def interval(self, form: str) -> str:
+        """Return the interval as text, each bound in a format such as `.2f` or `.0%`; a dash where there is none."""
+        return "–" if self.low is None else " to ".join(f"{bound:{form}}" for bound in self.bounds)

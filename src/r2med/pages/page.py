@@ -1,0 +1,244 @@
+"""Pages, their sections, and what sections hold: sentences, tables, charts, marked texts and verbatim texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from r2med.pages.cells import (
+    INTERVAL_HEAD,
+    Column,
+    Marked,
+    ShownColumn,
+    Tone,
+    Value,
+    shown,
+    shown_interval,
+    value_of,
+)
+from r2med.pages.estimate import Estimate
+from r2med.pages.in_python import aligned_text, element, notebook_table
+
+Row = Sequence[Value | Marked]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Counts by label, drawn as bars."""
+
+    title: str
+    rows: Sequence[tuple[str, int]]
+
+    @property
+    def table(self) -> Table:
+        """The same counts as a table, for formats without charts."""
+        return Table((Column(""), Column("count", "integer")), self.rows, self.title)
+
+
+@dataclass(frozen=True)
+class Dots:
+    """A row of dots with their intervals for each label: one dot for each series, on a common axis."""
+
+    rows: Sequence[tuple[str, Mapping[str, Estimate | None]]]
+    axis: str
+
+    @property
+    def table(self) -> Table:
+        """The same numbers as a table, for formats without charts."""
+        rows = [(label, name, value) for label, values in self.rows for name, value in values.items()]
+        return Table((Column(""), Column("series"), Column(self.axis, "number")), rows)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A line through (x, estimate) for each series; `log` spreads x by its logarithm."""
+
+    series: Mapping[str, Sequence[tuple[float, Estimate]]]
+    across: str
+    up: str
+    log: bool = False
+
+    @property
+    def table(self) -> Table:
+        """The same numbers as a table, for formats without charts."""
+        rows = [(name, x, value) for name, points in self.series.items() for x, value in points]
+        return Table((Column("series"), Column(self.across, "number"), Column(self.up, "number")), rows)
+
+
+Chart = Bars | Dots | Curves
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Rows under typed columns. It prints as aligned text, and as HTML in a notebook."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    title: str = ""
+    note: str = ""
+    """What a reader has to know, below the table."""
+    name: str = ""
+    """The name of its file, where it gets one."""
+    chart: Chart | None = None
+    """A drawing of its numbers, for formats with charts."""
+
+    @classmethod
+    def of(
+        cls,
+        heads: Sequence[str],
+        rows: Sequence[Row],
+        title: str = "",
+        note: str = "",
+        name: str = "",
+        digits: int = 2,
+        chart: Chart | None = None,
+    ) -> Table:
+        """Return a table whose columns are texts or numbers by what their cells hold."""
+        cells = [[value_of(row[number]) for row in rows] for number in range(len(heads))]
+        numeric = [bool(column) and not any(isinstance(value, str) for value in column) for column in cells]
+        columns = [
+            Column(head, "number" if number else "text", digits) for head, number in zip(heads, numeric, strict=True)
+        ]
+        return cls(columns, rows, title, note, name, chart)
+
+    @property
+    def heads(self) -> list[str]:
+        """The head of each column."""
+        return [column.head for column in self.columns]
+
+    def __repr__(self) -> str:
+        texts = (self.title, aligned_text(shown_columns(self)), self.note)
+        return "\n".join(filter(None, texts))
+
+    def _repr_html_(self) -> str:
+        return notebook_table(shown_columns(self), self.title)
+
+
+def shown_columns(table: Table) -> list[ShownColumn]:
+    """Return the columns of a table as texts."""
+    return [each for number, column in enumerate(table.columns) for each in _shown(column, _cells(table, number))]
+
+
+def _cells(table: Table, number: int) -> list[Value | Marked]:
+    return [row[number] for row in table.rows]
+
+
+def has_intervals(cells: Sequence[Value | Marked]) -> bool:
+    """Return True if a column holds an estimate with an interval."""
+    values = map(value_of, cells)
+    return any(isinstance(value, Estimate) and value.low is not None for value in values)
+
+
+def _shown(column: Column, cells: Sequence[Value | Marked]) -> Iterator[ShownColumn]:
+    texts = [_emphasised(cell, shown(value_of(cell), column)) for cell in cells]
+    yield ShownColumn(column.head, column.is_numeric, column.whole, texts)
+    if has_intervals(cells):
+        ranges = [Marked(shown_interval(value_of(cell), column)) for cell in cells]
+        yield ShownColumn(INTERVAL_HEAD, column.is_numeric, column.whole, ranges)
+
+
+def _emphasised(cell: Value | Marked, text: str) -> Marked:
+    return replace(cell, value=text) if isinstance(cell, Marked) else Marked(text)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence that is set off from the others by its tone."""
+
+    text: str
+    tone: Tone = ""
+    whole: bool = False
+    """True for a line that is copied, such as a command or a path: a terminal must not break it."""
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences."""
+
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """A text as it was used, such as a prompt."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text under a label, in pieces: a piece that matches a word has the word's source (query, generated, both)."""
+
+    label: str
+    pieces: Sequence[tuple[str, str]]
+    """Text and source; the source is empty where nothing matches."""
+
+
+Content = str | Note | Bullets | Verbatim | MarkedText | Table | Chart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under a title."""
+
+    title: str
+    parts: Sequence[Content] = ()
+    lead: str = ""
+    """What was found, in a sentence or two."""
+    notes: Sequence[str] = ()
+    """What was left out, failed, or has to be known to read the numbers."""
+    name: str = ""
+    """What a link to it is called."""
+    aside: str = ""
+    """What is said beside the title."""
+    aside_tone: Tone = "quiet"
+
+    @property
+    def tables(self) -> list[Table]:
+        """Its tables, those of charts that stand alone included."""
+        charts = (Bars, Dots, Curves)
+        known = [part.table if isinstance(part, charts) else part for part in self.parts]
+        return [part for part in known if isinstance(part, Table)]
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it says besides its title and tables."""
+        parts = [part.text if isinstance(part, Note) else part for part in self.parts]
+        return [text for text in (self.lead, *parts, *self.notes) if text and isinstance(text, str)]
+
+    def _repr_html_(self) -> str:
+        title = element("h4", self.title) if self.title else ""
+        tables = "".join(table._repr_html_() for table in self.tables)
+        return f"{title}{tables}{''.join(element('p', text) for text in self.sentences)}"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that a command shows, for any format."""
+
+    title: str
+    sections: Sequence[Section]
+    summary: str = ""
+    facts: Sequence[tuple[str, str, str]] = ()
+    """What is shown on top: label, fact, note."""
+    foot: str = ""
+    kind: str = ""
+    """One word beside the name of the toolkit on an HTML page, such as datasheet."""
+    about: str = ""
+    """What was looked at, above the title."""
+    has_files: bool = False
+    """True if each table is also a CSV file beside the page, under the table's name."""
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables of all sections."""
+        return [table for section in self.sections for table in section.tables]
+
+    def _repr_html_(self) -> str:
+        return f"{element('h3', self.title)}{''.join(section._repr_html_() for section in self.sections)}"
+
+
+def table_page(title: str, *tables: Table, notes: Sequence[Note] = ()) -> Page:
+    """Return a page of nothing but tables and notes below them."""
+    return Page(title, [Section("", [*tables, *notes])])
