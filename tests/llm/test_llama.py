@@ -5,11 +5,12 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from typing import Annotated
 
 import httpx
 import pytest
 
-from r2med.ask.answer_forms import TEXT, one_of, read_form, schema_of, score
+from r2med.ask.answers import Answer, Text, one_of, score
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.llm.journaled import open_chat
@@ -220,10 +221,14 @@ def test_the_same_model_answers_the_same_behind_its_own_server(smollm2, tmp_path
 
 
 def test_an_answer_keeps_the_schema_that_was_asked_for(smollm2):
-    form = {"rationale": TEXT, "relevance": score(5), "kind": one_of("drug", "disease")}
+    class Rated(Answer):
+        rationale: Text
+        relevance: Annotated[int, score(5)]
+        kind: Annotated[str, one_of("drug", "disease")]
+
     question = "How well does this answer the question? Measles has Koplik spots."
-    [kept] = answers(smollm2, replace(ask(question, max_tokens=80), schema=schema_of(form)))
+    [kept] = answers(smollm2, replace(ask(question, max_tokens=80), schema=Rated.json_schema()))
     [free] = answers(smollm2, ask(question, max_tokens=1))
     assert free.content[:1] != kept.content[:1]
-    assert list(json.loads(kept.content)) == list(form)
-    assert read_form(form, json.loads(kept.content))
+    assert list(json.loads(kept.content)) == list(Rated.model_fields)
+    assert Rated.model_validate_json(kept.content)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from r2med.rerank import json_in_text
+from r2med.ask import json_in_text
 from r2med.rerank.parse_order import parse_order
 from r2med.rerank.parse_scores import parse_score, parse_scores
 

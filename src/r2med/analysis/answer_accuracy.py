@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from r2med.analysis.answer_rule import by_rule
 from r2med.analysis.findings import Cell, Section, Table, correlation_interval, correlation_of_means, mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
-from r2med.ask.answer_forms import REMARK, one_of
+from r2med.ask.answers import Answer, Remark, one_of
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import Interval, slice_facts
 from r2med.core.errors import UserError
@@ -21,7 +21,12 @@ from r2med.measure.agreement import Agreement, cohen_kappa
 from r2med.measure.scores import Floats
 from r2med.measure.slices import KINDS, slices
 
-_VERDICT = {"final_answer": REMARK, "verdict": one_of("right", "wrong", "none")}
+
+class AnswerVerdict(Answer):
+    """The final answer of a text, and whether it is right."""
+
+    final_answer: Remark = ""
+    verdict: Annotated[str, one_of("right", "wrong", "none")]
 
 
 @dataclass(frozen=True)
@@ -53,13 +58,13 @@ def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> l
     verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
     if questions.setup.llm:
         fields = [{"gold": gold, "text": text} for _, _, gold, text in items]
-        verdicts = questions.ask("judge-answer", fields, lambda _: _VERDICT, _read)
+        verdicts = questions.ask("judge-answer", fields, lambda _: AnswerVerdict, _read)
     known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
     return [Judged(*item, rule, right, final) for item, rule, (right, final) in known]
 
 
-def _read(number: int, answer: Mapping[str, Any]) -> tuple[bool, str]:
-    return answer["verdict"] == "right", answer["final_answer"]
+def _read(number: int, answer: AnswerVerdict) -> tuple[bool, str]:
+    return answer.verdict == "right", answer.final_answer
 
 
 def agreement_table(name: str, judged: Sequence[Judged]) -> Table:

@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.analysis.findings import Cell, Section, Table, mean_interval
 from r2med.analysis.material import Material
-from r2med.ask.answer_forms import TEXT
+from r2med.ask.answers import Answer, Text
 from r2med.comparison.comparison import Interval
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
@@ -22,8 +22,13 @@ DOCUMENTS = 50
 BY_HEART = 10
 """Words in a row that are hardly met by chance."""
 
-FORM = {"continuation": TEXT}
 _WORD = re.compile(r"\w+")
+
+
+class Continuation(Answer):
+    """How a document goes on, by heart."""
+
+    continuation: Text
 
 
 def contamination(material: Material) -> Section:
@@ -34,7 +39,9 @@ def contamination(material: Material) -> Section:
     for name, dataset in material.datasets.items():
         drawn = _drawn(dataset, material.queries or DOCUMENTS)
         fields = [{"text": " ".join(text[:SHOWN]), "words": str(HIDDEN)} for text in drawn]
-        said = material.questions.ask("continue", fields, lambda _: FORM, lambda _, form: str(form["continuation"]))
+        said = material.questions.ask(
+            "continue", fields, lambda _: Continuation, lambda _, answer: str(answer.continuation)
+        )
         hidden = [" ".join(text[SHOWN : SHOWN + HIDDEN]) for text in drawn]
         others = hidden[1:] + hidden[:1]
         told = [(true, other, text) for true, other, text in zip(hidden, others, said, strict=True) if text]

@@ -13,7 +13,7 @@ from r2med.analysis.material import Material
 from r2med.analysis.overlap import barred_rows, gold_pairs
 from r2med.analysis.svg_charts import curves
 from r2med.analysis.unjudged import ranked_lists
-from r2med.ask.answer_forms import TEXT, TRUTH, letter
+from r2med.ask.answers import Answer, Choice, OpenAnswer, Truth, choice_of
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import Interval
 from r2med.core.errors import UserError
@@ -46,6 +46,16 @@ class Asked:
         return {"text": self.passages or NO_PASSAGES, "question": self.query.text, "options": options}
 
 
+def _is_right(item: Asked, answer: Choice) -> bool:
+    return item.options[answer.choice] == item.query.answer
+
+
+class Supported(Answer):
+    """Whether the passages support an answer."""
+
+    supported: Truth
+
+
 def downstream(material: Material) -> Section:
     """Return how well an LLM answers by what it reads, in its own words and by choosing among options."""
     if not material.setup.llm:
@@ -58,23 +68,21 @@ def downstream(material: Material) -> Section:
     chosen = questions.ask(
         "answer-choice",
         [item.fields for item in with_options],
-        lambda n: {"choice": letter(len(with_options[n].options))},
-        lambda n, form: with_options[n].options[form["choice"]] == with_options[n].query.answer,
+        lambda n: choice_of(len(with_options[n].options)),
+        lambda n, answer: _is_right(with_options[n], answer),
     )
     written = questions.ask(
         "answer-open",
         [item.fields for item in items],
-        lambda _: {"answer": TEXT},
-        lambda _, form: str(form["answer"]),
+        lambda _: OpenAnswer,
+        lambda _, answer: str(answer.answer),
         rehearsed=[f"an answer, number {number}" for number in range(len(items))],
     )
     answered = [(item, text) for item, text in zip(items, written, strict=True) if text is not None]
     judged = judge([(item.dataset, item.query.id, item.query.answer, text) for item, text in answered], questions)
     read = [(item, text) for item, text in answered if item.passages]
     support = [{**item.fields, "answer": text} for item, text in read]
-    supported = questions.ask(
-        "support", support, lambda _: {"supported": TRUTH}, lambda _, form: bool(form["supported"])
-    )
+    supported = questions.ask("support", support, lambda _: Supported, lambda _, answer: bool(answer.supported))
     figures = {
         "choice": _by_condition(with_options, [np.nan if each is None else float(each) for each in chosen]),
         "open": _by_condition([item for item, _ in answered], [each.right for each in judged]),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from r2med.ask.answer_forms import Form, read_form, schema_of
+from r2med.ask.answers import Answer
 from r2med.ask.json_in_text import json_objects
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
@@ -23,20 +23,20 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class JsonQuestion:
-    """A prompt, and the form of its answer."""
+    """A prompt, and the model of its answer."""
 
     prompt: Fitted | Failure
-    form: Form
+    answer: type[Answer]
 
     @property
     def fits(self) -> bool:
-        """Whether it can be asked."""
+        """Return True if the prompt fits the context of the LLM."""
         return isinstance(self.prompt, Fitted)
 
     def request(self, card: LLMCard, sample: int = 0) -> ChatRequest:
         """Return the request of a prompt that fits."""
         assert isinstance(self.prompt, Fitted)
-        schema = schema_of(self.form) if card.keeps_schema else ""
+        schema = self.answer.json_schema() if card.keeps_schema else ""
         return ChatRequest(self.prompt.messages, sampling_of(card), sample, schema=schema)
 
 
@@ -51,12 +51,12 @@ class JsonAnswers(Generic[Outcome]):
 
 def ask_json(
     questions: Mapping[int, JsonQuestion],
-    read: Callable[[int, Mapping[str, Any]], Outcome],
+    read: Callable[[int, Any], Outcome],
     chat: JournaledChat,
     card: LLMCard,
     tries: int,
 ) -> JsonAnswers[Outcome]:
-    """Ask up to `tries` times each; `read` raises ValueError if a filled form does not say what was asked."""
+    """Ask up to `tries` times each; `read` raises ValueError if an answer does not say what was asked."""
     asked: JsonAnswers[Outcome] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
     asked.failures = {number: failure.kind for number, failure in unfit.items()}
@@ -67,7 +67,7 @@ def ask_json(
             answers = chat.complete([questions[number].request(card, sample) for number in waiting])
         asked.cost += answers_cost(answers, card)
         for number, answer in zip(waiting, answers, strict=True):
-            _take_in(asked, number, answer, questions[number].form, read)
+            _take_in(asked, number, answer, questions[number].answer, read)
         waiting = [number for number in waiting if number not in asked.outcomes]
     return asked
 
@@ -76,20 +76,20 @@ def _take_in(
     asked: JsonAnswers[Outcome],
     number: int,
     answer: Generation | Failure,
-    form: Form,
-    read: Callable[[int, Mapping[str, Any]], Outcome],
+    model: type[Answer],
+    read: Callable[[int, Any], Outcome],
 ) -> None:
     asked.failures[number] = answer.kind if isinstance(answer, Failure) else "unreadable"
     for value in json_objects(answer.text) if isinstance(answer, Generation) else ():
         try:
-            asked.outcomes[number] = read(number, read_form(form, value))
+            asked.outcomes[number] = read(number, model.model_validate(value))
         except (ValueError, TypeError):
             continue
         del asked.failures[number]
         return
 
 
-def json_question(fitter: Fitter, template: Template, values: Mapping[str, str], form: Form) -> JsonQuestion:
+def json_question(fitter: Fitter, template: Template, values: Mapping[str, str], answer: type[Answer]) -> JsonQuestion:
     """Return a question; the field `text` gives way where all is too long."""
     text = values.get("text", "")
 
@@ -101,4 +101,4 @@ def json_question(fitter: Fitter, template: Template, values: Mapping[str, str],
             raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
 
     prompt = fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
-    return JsonQuestion(prompt, form)
+    return JsonQuestion(prompt, answer)

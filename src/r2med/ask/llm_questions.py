@@ -11,7 +11,7 @@ from importlib.resources import files
 from operator import add
 from typing import Any, TypeVar
 
-from r2med.ask.answer_forms import Form
+from r2med.ask.answers import Answer
 from r2med.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.core.cost import NOTHING, Cost
 from r2med.llm.costs import Preview, listed_kinds
@@ -56,8 +56,8 @@ class Questions:
         self,
         template: str,
         items: Sequence[Mapping[str, str]],
-        form: Callable[[int], Form],
-        read: Callable[[int, Mapping[str, Any]], Outcome],
+        answer: Callable[[int], type[Answer]],
+        read: Callable[[int, Any], Outcome],
         *,
         rehearsed: Sequence[Outcome] = (),
     ) -> list[Outcome | None]:
@@ -69,7 +69,7 @@ class Questions:
             return []
         file = files("r2med.analysis") / "prompts" / f"{template}.txt"
         text, fitter = Template(str(file), file.read_text("utf-8")), Fitter(self.card, SYSTEM)
-        questions = {n: json_question(fitter, text, values, form(n)) for n, values in enumerate(items)}
+        questions = {n: json_question(fitter, text, values, answer(n)) for n, values in enumerate(items)}
         if self.rehearsal:
             known = self._rehearsed(template, questions, read)
             return [known.get(number, rehearsed[number] if rehearsed else None) for number in range(len(items))]
@@ -84,7 +84,7 @@ class Questions:
         return [answers.outcomes.get(number) for number in range(len(items))]
 
     def _rehearsed(
-        self, template: str, questions: Mapping[int, JsonQuestion], read: Callable[[int, Mapping[str, Any]], Outcome]
+        self, template: str, questions: Mapping[int, JsonQuestion], read: Callable[[int, Any], Outcome]
     ) -> dict[int, Outcome]:
         """Count what would be asked, and return what the journal answers already."""
         requests = {number: each.request(self.card) for number, each in questions.items() if each.fits}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from r2med.ask.answer_forms import Form
+from r2med.ask.answers import Answer
 from r2med.ask.json_answers import JsonAnswers, ask_json, json_question
 from r2med.construction.items import Item, Question, Rejected
 from r2med.construction.step import Step, Streams, Work
@@ -42,8 +42,8 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     template: ClassVar[str]
     """The name of its prompt: a file of construction/prompts, or of the folder `prompts`."""
-    answer: ClassVar[Form]
-    """What an answer holds."""
+    answer: ClassVar[type[Answer]]
+    """The model of an answer."""
 
     llm: str = argument("the LLM that is asked", default="")
     prompts: str = Field("", description="a folder with templates of your own, beside the plan")
@@ -57,12 +57,12 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         """Return what fills the fields of the template; `text` is what is cut where it does not fit."""
         raise NotImplementedError
 
-    def form(self, item: Asked) -> Form:
-        """Return what an answer about this item holds."""
+    def answer_model(self, item: Asked) -> type[Answer]:
+        """Return the model of an answer about this item."""
         return self.answer
 
-    def read(self, item: Asked, answer: Mapping[str, Any]) -> Item | Rejected:
-        """Return the item as it goes on, or left out. Raises ValueError if the form is filled with something else."""
+    def read(self, item: Asked, answer: Any) -> Item | Rejected:
+        """Return the item as it goes on, or left out. Raises ValueError if the answer is about something else."""
         raise NotImplementedError
 
     def settled(self, item: Asked) -> Item | Rejected | None:
@@ -127,7 +127,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         while block := list(itertools.islice(items, AT_ONCE)):
             settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}
             questions = {
-                number: json_question(fitter, template, self.fields(item), self.form(item))
+                number: json_question(fitter, template, self.fields(item), self.answer_model(item))
                 for number, item in enumerate(block)
                 if number not in settled
             }

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answer_forms import TEXT, Form
+from r2med.ask.answers import Answer, Text
 from r2med.construction.items import Candidate, Chunk, Item, Question, Rejected, Stream
 from r2med.construction.pipeline import drawn
 from r2med.construction.step import Step, Streams, Work
@@ -30,11 +30,18 @@ BLOCK = 8
 """Words of the text and of the query in turn."""
 
 
+class NearMiss(Answer):
+    """A passage about another condition that looks like the answer."""
+
+    condition: Text
+    passage: Text
+
+
 class PlantControls(Asking[Question], kind="build", needs="llm"):
     """Plant candidates that cannot be evidence among the others: a near miss, the query's words stuffed, random."""
 
     template: ClassVar[str] = "near-miss"
-    answer: ClassVar[Form] = {"condition": TEXT, "passage": TEXT}
+    answer: ClassVar[type[Answer]] = NearMiss
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "candidates"
     adds: ClassVar[bool] = True
@@ -70,11 +77,11 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
         """Return the question, its answer, and about how long a passage is."""
         return {"text": item.text, "answer": item.answer, "length": "120"}
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Candidate:
+    def read(self, item: Question, answer: NearMiss) -> Candidate:
         """Return the near miss. Raises ValueError if it names the answer."""
-        if any(_names(text, item.answer) for text in answer.values()):
+        if any(_names(text, item.answer) for text in (answer.condition, answer.passage)):
             raise ValueError("it names the answer")
-        return _control(item, "near-miss", NEAR_MISS, answer["passage"])
+        return _control(item, "near-miss", NEAR_MISS, answer.passage)
 
     def unread(self, item: Question) -> Candidate:
         """Return what stands for a near miss in a rehearsal."""

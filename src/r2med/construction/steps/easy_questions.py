@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from r2med.ask.answer_forms import TEXT, Form, letter
+from r2med.ask.answers import Choice, OpenAnswer, choice_of
 from r2med.construction.items import Item, Question, Rejected
 from r2med.construction.step import Step, Streams, Work
 from r2med.construction.steps.asking import AT_ONCE, AskingQuestions
@@ -39,16 +39,16 @@ class _Attempt(AskingQuestions, kind="build", needs="llm"):
         task, reply = _CHOICE if item.options else _OPEN
         return {"task": task, "text": item.text, "options": "\n".join(options), "reply": reply}
 
-    def form(self, item: Question) -> Form:
+    def answer_model(self, item: Question) -> type[Choice | OpenAnswer]:
         """Return the letter of an option; without options the answer's name."""
-        return {"choice": letter(len(item.options))} if item.options else {"answer": TEXT}
+        return choice_of(len(item.options)) if item.options else OpenAnswer
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+    def read(self, item: Question, answer: Choice | OpenAnswer) -> Question | Rejected:
         """Return the question, or as left out if it was answered right; by another name of the answer is not."""
-        if item.options:
-            right = item.options[answer["choice"]] == item.answer
+        if isinstance(answer, Choice):
+            right = item.options[answer.choice] == item.answer
         else:
-            right = bool(named_in(answer["answer"], [item.answer]))
+            right = bool(named_in(answer.answer, [item.answer]))
         return Rejected.of(item, RIGHT) if right else item
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answer_forms import TEXT, Form, score
+from r2med.ask.answers import Answer, Text, score
 from r2med.construction.items import Item, Judgement, Rejected, Stream
 from r2med.construction.step import Streams, Work
 from r2med.construction.steps.asking import Asking
@@ -20,11 +20,19 @@ HIGHEST = 5
 """Of a score; 0 is the lowest."""
 
 
+class JudgeScores(Answer):
+    """The reason first, then the scores that follow from it."""
+
+    rationale: Text
+    relevance: Annotated[int, score(HIGHEST)]
+    support: Annotated[int, score(HIGHEST)]
+
+
 class Judge(Asking[Case], kind="build", needs="llm"):
     """Score every candidate for answer relevance and reasoning support, 0 to 5 each, by one LLM or several."""
 
     template: ClassVar[str] = "judge"
-    answer: ClassVar[Form] = {"rationale": TEXT, "relevance": score(HIGHEST), "support": score(HIGHEST)}
+    answer: ClassVar[type[Answer]] = JudgeScores
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "judgements"
     adds: ClassVar[bool] = True
@@ -45,14 +53,14 @@ class Judge(Asking[Case], kind="build", needs="llm"):
             "text": item.text,
         }
 
-    def read(self, item: Case, answer: Mapping[str, Any]) -> Judgement:
+    def read(self, item: Case, answer: JudgeScores) -> Judgement:
         """Return the judgement."""
         return Judgement(
             question=item.question.id,
             chunk=item.candidate.chunk,
             judge=self.llm,
             control=item.candidate.control,
-            **answer,
+            **dict(answer),
         )
 
     def failed(self, item: Case, kind: str) -> Rejected:

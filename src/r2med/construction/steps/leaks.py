@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
 
-from r2med.ask.answer_forms import NAMES, Form
+from r2med.ask.answers import Answer, Texts
 from r2med.construction.items import Question, Rejected
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.text.english import english
@@ -15,11 +14,17 @@ LEAKS = "Answer Leaks"
 _WORD = re.compile(r"\w+")
 
 
+class OtherNames(Answer):
+    """Other names of the answer."""
+
+    names: Texts
+
+
 class CheckLeaks(AskingQuestions, kind="build", needs="llm"):
     """Leave out questions in which their answer stands: its name by a rule, its other names as an LLM lists them."""
 
     template = "check-leaks"
-    answer: ClassVar[Form] = {"names": NAMES}
+    answer = OtherNames
 
     name: str = "check-leaks"
 
@@ -33,9 +38,9 @@ class CheckLeaks(AskingQuestions, kind="build", needs="llm"):
         """Return the answer alone: what the question says has no part in its names."""
         return {"answer": item.answer}
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+    def read(self, item: Question, answer: OtherNames) -> Question | Rejected:
         """Return the question, or as left out with the name that stands in it."""
-        leaked = named_in(item.text, answer["names"])
+        leaked = named_in(item.text, answer.names)
         return Rejected.of(item, LEAKS, leaked) if leaked else item
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
-from r2med.ask.answer_forms import REMARK, TRUTH, Form, one_of
+from r2med.ask.answers import Answer, Reading, Remark, Truth, one_of
 from r2med.construction.items import Question, Rejected
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.core.stages import Words
@@ -44,32 +43,54 @@ BODY_SYSTEMS = (
 )
 
 
+_ANSWER_KINDS = one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none")
+
+
+class KindAnswer(Answer):
+    """What a question asks for. Which kinds of answer are right depends on it: all are sent, the step checks them."""
+
+    kind: Annotated[str, one_of(*ANSWER_KINDS, "none")]
+    answer_kind: Annotated[str, Reading(_ANSWER_KINDS.schema, lambda value: str(value or "").strip())] = ""
+
+
+class RulesAnswer(Answer):
+    """True for each of RULES that a question obeys."""
+
+    depth: Truth
+    one_answer: Truth
+    open: Truth
+    entity: Truth
+    why: Remark = ""
+
+
+class BodySystemAnswer(Answer):
+    """The body system that a question is about."""
+
+    body_system: Annotated[str, one_of(*BODY_SYSTEMS)]
+
+
 class LabelKind(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM say whether a question asks for an examination, a diagnosis or a treatment; leave out all others."""
 
     template = "label-kind"
-    answer: ClassVar[Form] = {
-        "kind": one_of(*ANSWER_KINDS, "none"),
-        # Which of them are right depends on the kind, so that all are sent, and those are checked.
-        "answer_kind": replace(REMARK, schema=one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none").schema),
-    }
+    answer = KindAnswer
 
     name: str = "label-kind"
     keep: Words = Field(("EXM", "DIA", "TRT"), description="the kinds that go on")
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+    def read(self, item: Question, answer: KindAnswer) -> Question | Rejected:
         """Return the question with its kind."""
-        kind = answer["kind"]
+        kind = answer.kind
         if kind not in self.keep:
             return Rejected.of(item, "Other Kind", kind)
-        return item.model_copy(update={"kind": f"{kind}/{one_of(*ANSWER_KINDS[kind]).read(answer['answer_kind'])}"})
+        return item.model_copy(update={"kind": f"{kind}/{one_of(*ANSWER_KINDS[kind]).read(answer.answer_kind)}"})
 
 
 class CheckRules(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM check four rules: it takes reasoning, has one answer, can be asked openly, its answer is medical."""
 
     template = "check-rules"
-    answer: ClassVar[Form] = {**dict.fromkeys(RULES, TRUTH), "why": REMARK}
+    answer = RulesAnswer
 
     name: str = "check-rules"
 
@@ -77,19 +98,19 @@ class CheckRules(AskingQuestions, kind="build", needs="llm"):
         """Return question, answer and options."""
         return {**super().fields(item), "options": "; ".join(item.options) or "none"}
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+    def read(self, item: Question, answer: RulesAnswer) -> Question | Rejected:
         """Return the question, or the label of the first rule that it breaks."""
-        broken = [label for field, label in RULES.items() if not answer[field]]
+        broken = [label for field, label in RULES.items() if not getattr(answer, field)]
         if not broken:
             return item
-        return Rejected.of(item, broken[0], "; ".join(filter(None, (*broken[1:], answer["why"]))))
+        return Rejected.of(item, broken[0], "; ".join(filter(None, (*broken[1:], answer.why))))
 
 
 class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM say which of twelve body systems a question is about; those whose source says it are not asked."""
 
     template = "label-body-system"
-    answer: ClassVar[Form] = {"body_system": one_of(*BODY_SYSTEMS)}
+    answer = BodySystemAnswer
 
     name: str = "label-body-system"
 
@@ -101,6 +122,6 @@ class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
         """Return question, answer and the systems."""
         return {**super().fields(item), "systems": "\n".join(BODY_SYSTEMS)}
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
+    def read(self, item: Question, answer: BodySystemAnswer) -> Question:
         """Return the question with its body system."""
-        return item.model_copy(update=answer)
+        return item.model_copy(update=dict(answer))

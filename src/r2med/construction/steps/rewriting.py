@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answer_forms import REMARK, TEXT, TRUTH, Form
+from r2med.ask.answers import Answer, Remark, Text, Truth
 from r2med.construction.items import Question, Rejected
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.text.english import english
@@ -35,11 +34,31 @@ _PLACEHOLDERS = frozenset(
 )
 
 
+class OpenedQuestion(Answer):
+    """The question without its options."""
+
+    question: Text
+
+
+class HiddenDiagnosis(Answer):
+    """A case without its diagnosis; only a confirmed diagnosis has the other two."""
+
+    confirmed: Truth
+    diagnosis: Remark = ""
+    presentation: Remark = ""
+
+
+class ReasoningPath(Answer):
+    """The path from a question to its answer."""
+
+    reasoning: Text
+
+
 class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM ask a multiple-choice question openly, with minimal edits; one without options stays as it is."""
 
     template = "open-question"
-    answer: ClassVar[Form] = {"question": TEXT}
+    answer = OpenedQuestion
 
     name: str = "open-question"
     new: float = Field(
@@ -56,9 +75,9 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
         """Return the question and its options."""
         return {"text": item.text, "options": "; ".join(item.options)}
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
+    def read(self, item: Question, answer: OpenedQuestion) -> Question:
         """Return the open question; what it was is kept. Raises ValueError if it is more than a rewording."""
-        text = answer["question"]
+        text = answer.question
         if max(share_of_new(text, item.text), share_of_new(item.text, text)) > self.new:
             raise ValueError("it is more than a rewording")
         if _OFFERED.search(text):
@@ -70,7 +89,7 @@ class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM reduce a case report to its presentation, its diagnosis hidden and nothing added."""
 
     template = "hide-diagnosis"
-    answer: ClassVar[Form] = {"confirmed": TRUTH, "diagnosis": REMARK, "presentation": REMARK}
+    answer = HiddenDiagnosis
 
     name: str = "hide-diagnosis"
     new: float = Field(0.1, ge=0, le=1, description="the share of words that may be new; with more it is asked again")
@@ -79,14 +98,15 @@ class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
         """Return the case and its diagnosis."""
         return {"text": item.text, "answer": item.answer or "not known"}
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question | Rejected:
+    def read(self, item: Question, answer: HiddenDiagnosis) -> Question | Rejected:
         """Return the presentation; the report is kept. Raises ValueError if words were added."""
-        if not answer["confirmed"]:
+        if not answer.confirmed:
             return Rejected.of(item, NO_DIAGNOSIS)
-        text = TEXT.read(answer["presentation"])
+        text, diagnosis = answer.presentation, item.answer or answer.diagnosis
+        if not text or not diagnosis:
+            raise ValueError("the presentation or the diagnosis is missing")
         if share_of_new(text, item.text) > self.new:
             raise ValueError("words were added")
-        diagnosis = item.answer or TEXT.read(answer["diagnosis"])
         return item.model_copy(update={"text": text, "original": item.original or item.text, "answer": diagnosis})
 
 
@@ -94,16 +114,16 @@ class Reason(AskingQuestions, kind="build", needs="llm"):
     """Let an LLM write the path of reasoning from a question to its answer: a view that candidates come from."""
 
     template = "reason"
-    answer: ClassVar[Form] = {"reasoning": TEXT}
+    answer = ReasoningPath
 
     name: str = "reason"
 
-    def read(self, item: Question, answer: Mapping[str, Any]) -> Question:
+    def read(self, item: Question, answer: ReasoningPath) -> Question:
         """Return the question with its path. Raises ValueError if the LLM gave a placeholder instead."""
-        said = answer["reasoning"].lower().strip(" .…<>[]{}()\"'*_")
+        said = answer.reasoning.lower().strip(" .…<>[]{}()\"'*_")
         if said in _PLACEHOLDERS or said == " ".join(item.answer.lower().split()):
             raise ValueError("it is a placeholder")
-        return item.model_copy(update=answer)
+        return item.model_copy(update=dict(answer))
 
 
 def share_of_new(text: str, original: str) -> float:
