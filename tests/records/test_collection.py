@@ -16,6 +16,7 @@ from r2med.measure import gold_ranks
 from r2med.records.collection import Kept, checked, collect
 from r2med.records.record import Record, StageFacts
 from r2med.retrieve import Run
+from r2med.store import digest
 from support.datasets import random_folder
 
 
@@ -197,3 +198,29 @@ def test_a_record_of_before_these_facts_is_still_read(results: Path) -> None:
     record = Record(**{name: value for name, value in body.items() if name not in ("queries", "checksum")})
     record.write(kept.path)
     assert Record.read(kept.path).queries == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"stages": []}, "it has no stages or no scores"),
+        ({"per_query": {}}, "it has no stages or no scores"),
+        ({"mean": {}}, "it has no mean of any measure"),
+        ({"settings": {"retrieve": {}, "rerank": {"a": 1}}}, "its settings are not those of a system"),
+        ({"settings": {"retrieve": {}, "expand": ["hyde"]}}, "its settings are not those of a system"),
+        (None, "it holds a number beyond 1e+15"),
+    ],
+)
+def test_a_forged_record_whose_checksum_fits_is_left_out_in_one_line(
+    results: Path, change: dict[str, object] | None, fault: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = next(iter(collect(["bm25"], results))).path
+    body = json.loads(path.read_text("utf-8"))
+    del body["checksum"]
+    if change is None:
+        body["stages"][0]["cost"]["calls"] = 10**400
+    path.write_text(json.dumps({**(body := body | (change or {})), "checksum": digest(body)}), "utf-8")
+    assert len(collect([], results).cells) == 3
+    assert caplog.messages == [f"{path} is not a record that r2med wrote: {fault}: it is left out"]
+    with pytest.raises(UserError, match=r"is not a record that r2med wrote: .*: run it again"):
+        collect([path])

@@ -19,7 +19,8 @@ from r2med.evaluation.evaluation import slug
 from r2med.measure import DEFAULT, HEADLINE
 from r2med.records.collection import MAX_FAILURES, Kept, checked, collect, honestly_named
 from r2med.records.record import FORMAT as RECORD_FORMAT
-from r2med.records.record import Record, StageFacts
+from r2med.records.record import Record
+from r2med.records.record_checks import LARGEST, record_faults
 from r2med.records.without_places import without_places
 from r2med.store import digest
 from r2med.store.files import write_atomically
@@ -30,9 +31,6 @@ FORMAT = 1
 
 LONGEST_TEXT = 4096
 """Characters of a text in an entry: settings and ids are shorter, documents and queries are not wanted."""
-
-LARGEST = 1e15
-"""The largest number of an entry: beyond it sums lose digits, and nobody has that many documents or tokens."""
 
 DEEPEST = 40
 """Containers around a value of an entry: settings of stages within stages have a dozen."""
@@ -177,19 +175,16 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
         yield "it is to name its run, and no other file"
     elif re.search(r"[/\\\0]", record.run.file):
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
-    if not record.stages or not record.per_query:
-        yield "it has no stages or no scores"
+    yield from record_faults(record)
     for name in (record.system, record.dataset.name):
         if not name or name != name.strip() or not name.isprintable():
             yield f"the name {name[:200]!r} is empty, or has characters that cannot be seen"
     if not _is_date(record.created):
         yield f"it says that it was made at {record.created[:60]!r}, which is no date"
-    if not _are_settings(record.settings):
+    if not isinstance(record.settings.get("retrieve"), Mapping):
         yield "its settings are not those of a system"
     yield from _measure_faults(record)
     for query, values in {"the mean": record.mean, **record.per_query}.items():
-        if values.keys() != record.mean.keys():
-            yield f"{query} has other measures than the mean"
         if wrong := next((name for name, value in values.items() if not 0 <= value <= 1), None):
             yield f"{wrong} of {query} is {values[wrong]}, and lies not between 0 and 1"
     for name, value in record.mean.items():
@@ -199,8 +194,6 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
     approximate = [each for stage in record.stages for each in stage.approximate]
     if any(not 0 <= value <= 1 for each in approximate for value in each.recall.values()):
         yield "the recall of an approximate search lies not between 0 and 1"
-    if any(number < 0 for stage in record.stages for number in _numbers(stage)):
-        yield "a stage took less than nothing"
 
 
 def _is_date(text: str) -> bool:
@@ -209,15 +202,6 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _are_settings(settings: Mapping[str, Any]) -> bool:
-    """Return True if settings have the parts of a system, each a mapping: what a board reads of them."""
-    rerank = settings.get("rerank") or []
-    if not isinstance(rerank, list):
-        return False
-    parts = [settings.get("expand") or {}, settings.get("retrieve"), *rerank]
-    return all(isinstance(part, Mapping) for part in parts)
 
 
 def _measure_faults(record: Record) -> Iterator[str]:
@@ -233,12 +217,6 @@ def _measure_faults(record: Record) -> Iterator[str]:
         yield "it describes other queries than it scores"
     if any(rank < 1 for stage in record.stages for ranks in stage.gold.values() for rank in ranks.values()):
         yield "it has a relevant document at a rank below 1"
-
-
-def _numbers(stage: StageFacts) -> list[float]:
-    took = [*vars(stage.cost).values(), *vars(stage.prepared).values()]
-    times = [stage.latency_p50, stage.latency_p95, stage.failures]
-    return [*times, *(value for value in took if isinstance(value, int | float))]
 
 
 def _check_leaves(body: Any, path: Path) -> None:

@@ -20,6 +20,7 @@ from r2med.data.benchmark_names import is_reserved, known_fingerprint, own_name,
 from r2med.data.dataset_cards import cards, groups
 from r2med.measure import HEADLINE, Measure
 from r2med.records.record import FileFacts, Record
+from r2med.records.record_checks import record_faults
 from r2med.store import default_store
 
 log = logging.getLogger("r2med")
@@ -252,7 +253,18 @@ def _read_all(source: Path) -> list[Kept]:
     files = [source] if source.is_file() else record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
-    return [Kept(honestly_named(Record.read(path), path), path) for path in files]
+    kept, faults = [], []
+    for path in files:
+        record = Record.read(path)
+        if fault := next(record_faults(record), ""):
+            faults.append(f"{path} is not a record that r2med wrote: {fault}")
+        else:
+            kept.append(Kept(honestly_named(record, path), path))
+    if not kept:
+        raise UserError(f"{faults[0]}: run it again")
+    for line in faults:
+        log.warning("%s: it is left out", line)
+    return kept
 
 
 def record_files(folder: Path) -> list[Path]:

@@ -1,0 +1,44 @@
+"""What a record must hold to be shown: a checksum says that nobody changed a file, not that r2med wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from r2med.records.record import Record, StageFacts
+
+LARGEST = 1e15
+"""The largest number of a record: beyond it sums lose digits, and nobody has that many documents or tokens."""
+
+
+def record_faults(record: Record) -> Iterator[str]:
+    """Yield what the types allow and no table or board can show."""
+    if not record.stages or not record.per_query:
+        yield "it has no stages or no scores"
+    if not _are_settings(record.settings):
+        yield "its settings are not those of a system"
+    if not record.mean:
+        yield "it has no mean of any measure"
+    for query, values in record.per_query.items():
+        if values.keys() != record.mean.keys():
+            yield f"{query[:60]} has other measures than the mean"
+    numbers = [number for stage in record.stages for number in _numbers(stage)]
+    if any(number < 0 for number in numbers):
+        yield "a stage took less than nothing"
+    if any(number > LARGEST for number in numbers):
+        yield f"it holds a number beyond {LARGEST:g}"
+
+
+def _are_settings(settings: Mapping[str, Any]) -> bool:
+    """Return True if each part of a system that settings have is a mapping: what a board reads of them."""
+    rerank = settings.get("rerank") or []
+    if not isinstance(rerank, list):
+        return False
+    parts = [settings.get("expand") or {}, settings.get("retrieve") or {}, *rerank]
+    return all(isinstance(part, Mapping) for part in parts)
+
+
+def _numbers(stage: StageFacts) -> list[float]:
+    took = [*vars(stage.cost).values(), *vars(stage.prepared).values()]
+    times = [stage.latency_p50, stage.latency_p95, stage.failures]
+    return [*times, *(value for value in took if isinstance(value, int | float))]
