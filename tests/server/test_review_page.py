@@ -25,7 +25,7 @@ from support.hostile import ENDLESS, SCRIPT, TURNED
 from support.processes import started
 from support.serving import first_line
 
-CONTRAST = Path(__file__).parents[1] / "board" / "contrast.js"
+CONTRAST = Path(__file__).parents[1] / "site" / "contrast.js"
 QUESTION = "Which disease explains the rash and the loose stools?"
 HOSTILE = {
     "question": f"{QUESTION} {SCRIPT}",

@@ -9,7 +9,7 @@ from support.browser import launched
 from support.written_builds import small_build
 
 HOSTILE = "<script>window.harmed = 1</script><img src=x onerror=alert(1)> \u202e"
-CONTRAST = Path(__file__).parents[1] / "board" / "contrast.js"
+CONTRAST = Path(__file__).parents[2] / "site" / "contrast.js"
 
 
 def test_a_datasheet_is_readable_in_both_themes_fits_a_phone_and_does_nothing_that_its_data_say(tmp_path):
