@@ -15,12 +15,11 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from r2med import __version__
 from r2med.core.errors import UserError
-from r2med.server import docs_page
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.request_limits import DEADLINE, HTTPError, Limits, unavailable
 from r2med.server.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
@@ -132,12 +131,6 @@ def create_app(
     @app.get("/assets/{name}", include_in_schema=False)
     async def page(name: str = "search.html") -> Response:
         return page_file(name, _ASSETS)
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        facts = f"{len(served.corpus):,} documents of {served.dataset}, searched by {served.retriever}"
-        text = docs_page.docs_page(app.openapi(), f"{facts}. Version {__version__}.", f"r2med serve: {served.dataset}")
-        return HTMLResponse(text, headers={"Content-Security-Policy": docs_page.CSP})
 
     return app
 
