@@ -222,13 +222,14 @@ def test_a_request_is_refused_where_all_connections_are_at_work(tmp_path):
     assert refused.json() == {"detail": "too many connections: try again in a moment"}
 
 
-def test_a_connection_on_which_nothing_comes_is_closed(impatient):
-    with connect(impatient) as connection:
+@pytest.mark.parametrize("begun", [b"", HALF_A_HEAD])
+def test_a_connection_on_which_no_request_comes_is_closed(impatient, begun):
+    with connect(impatient, begun) as connection:
         assert read_to_the_end(connection) == b""
 
 
-def test_a_head_that_is_not_completed_is_a_408(impatient):
-    with connect(impatient, HALF_A_HEAD) as connection:
+def test_a_body_that_is_not_completed_is_a_408(impatient):
+    with connect(impatient, HALF_A_BODY) as connection:
         head, _, body = read_to_the_end(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
     assert json.loads(body) == {"detail": "the request did not arrive within 1 seconds"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import logging
 import os
 import signal
@@ -12,19 +11,16 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from types import FrameType
-from typing import Any
 
-import h11
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from r2med.core.errors import UserError
 from r2med.server.answer_pool import AnswerPool
+from r2med.server.connections import Connections
 from r2med.server.http_app import is_loopback
-from r2med.server.request_limits import GRACE, HTTPError, Limits, unavailable
+from r2med.server.request_limits import GRACE, Limits
 from r2med.server.search_queue import SearchQueue
 
 TOKEN = "R2MED_SERVE_TOKEN"  # the name of the variable, not its value
@@ -144,12 +140,6 @@ def _without_query(record: logging.LogRecord) -> bool:
     return True
 
 
-class _Config(uvicorn.Config):
-    def __init__(self, app: FastAPI, limits: Limits, **settings: Any) -> None:
-        super().__init__(app, **settings)
-        self.limits = limits
-
-
 class GuardedServer(uvicorn.Server):
     """The one server of `serve`, `review` and `board --serve`: idle and slow clients cannot exhaust it.
 
@@ -166,11 +156,11 @@ class GuardedServer(uvicorn.Server):
         grace: int = GRACE,
         access_log: bool = False,
     ) -> None:
+        connections = Connections(app, replace(limits, connections=_affordable(limits.connections)))
         super().__init__(
-            _Config(
-                app,
-                replace(limits, connections=_affordable(limits.connections)),
-                http=_Connection,  # one implementation, the tested one, whatever else is installed
+            uvicorn.Config(
+                connections,
+                http=connections.protocol,  # type: ignore[arg-type]  # uvicorn calls it as it calls a class
                 ws="none",
                 lifespan="off",
                 loop="asyncio",
@@ -216,103 +206,3 @@ class GuardedServer(uvicorn.Server):
         for queue in self._queues:
             queue.close()
             asyncio.get_running_loop().call_later(0 if self.force_exit else self._grace, queue.abandon)
-
-
-class _Connection(H11Protocol):
-    """A connection that is closed if its client keeps the server waiting too long, or if another needs its room.
-
-    Left to uvicorn, a client may take forever to send the head of a request and to read the answer. The time that
-    the body takes is the application's to limit.
-    """
-
-    def __init__(self, config: _Config, *arguments: Any, **named: Any) -> None:
-        super().__init__(config, *arguments, **named)
-        self._limits = config.limits
-        self._waiting_since = self.loop.time()
-        self._unsent = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._has_room = True
-
-    @property
-    def _is_idle(self) -> bool:
-        """Whether no request is being received, searched or answered."""
-        return self.cycle is None or self.cycle.response_complete
-
-    @property
-    def _is_open(self) -> bool:
-        """Whether the connection holds a file: one that is closing does while it has something to send."""
-        return not self.transport.is_closing() or self.transport.get_write_buffer_size() > 0
-
-    @property
-    def _is_waiting(self) -> bool:
-        """Whether the server waits for a request, or for the rest of one, or for its answer to be read."""
-        return self._is_idle or self.cycle.more_body or self.transport.get_write_buffer_size() > 0
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Make room for the connection, if need be."""
-        super().connection_made(transport)
-        self._watch()
-        if len(self.connections) > self._limits.connections:
-            self._make_room()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop watching the connection."""
-        if self._timer is not None:
-            self._timer.cancel()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Read on in a request, or refuse it if there was no room for the connection."""
-        if self._has_room:
-            super().data_received(data)
-        else:
-            self._close(unavailable("too many connections: try again in a moment"))
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        self._waiting_since = self.loop.time()
-        super().on_response_complete()
-
-    def _make_room(self) -> None:
-        """Close the connection that has kept the server waiting longest; where all are at work, this one is refused."""
-        connections = [each for each in self.connections if isinstance(each, _Connection) and each._is_open]
-        if len(connections) <= self._limits.connections:
-            return
-        waiting = [each for each in connections if each is not self and each._is_waiting]
-        if waiting:
-            min(waiting, key=lambda each: each._waiting_since)._close()
-        else:
-            self._has_room = False  # refused when it asks: an answer before the request may get lost
-
-    def _watch(self) -> None:
-        """Look at the connection every second, and close it once its client has had its time."""
-        now = self.loop.time()
-        unsent = self.transport.get_write_buffer_size()
-        if unsent < self._unsent:  # the answer is being read, however slowly
-            self._waiting_since = now
-        self._unsent = unsent
-        if (self._is_idle or unsent) and now - self._waiting_since >= self._limits.seconds:
-            has_begun = self.conn.our_state is h11.IDLE and bool(self.conn.trailing_data[0])
-            detail = f"the request did not arrive within {self._limits.seconds} seconds"
-            self._close(HTTPError(408, detail) if has_begun else None)
-        else:
-            self._timer = self.loop.call_later(1, self._watch)
-
-    def _close(self, error: HTTPError | None = None) -> None:
-        """Close the connection without waiting for the client to read, after an error if there is one to tell."""
-        if error is not None:
-            self.transport.write(_as_http(error))
-        self.transport.abort()
-
-
-def _as_http(error: HTTPError) -> bytes:
-    body = json.dumps({"detail": error.detail}).encode()
-    headers = {
-        "Content-Type": "application/json",
-        "Content-Length": str(len(body)),
-        "Connection": "close",
-        **error.headers,
-    }
-    lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode() + body
