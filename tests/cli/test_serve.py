@@ -21,8 +21,8 @@ def assert_one_line(done, says):
     [
         (["demo/Biolgy"], "did you mean demo/Biology"),
         (["demo/Biology", "--retriever", "hyde(author) → bm25"], "serve takes a retriever alone"),
-        (["demo/Biology", "--host", "0.0.0.0", "--max-topk", "5"], "set R2MED_SERVE_TOKEN"),
-        (["demo/Biology", "--max-connections", "0"], "limit of connections must be at least 1, not 0"),
+        (["demo/Biology", "--host", "0.0.0.0"], "set R2MED_SERVE_TOKEN"),
+        (["demo/Biology", "--limits", "nowhere.toml"], "--limits nowhere.toml: No such file"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, says, r2med):

@@ -7,7 +7,7 @@ import pytest
 
 from r2med.engine.reporting import Reporter
 from r2med.server.answer_pool import AnswerPool, StoppedError
-from r2med.server.request_limits import HTTPError
+from r2med.server.refusals import HTTPError
 from support.served_app import until
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from r2med import __version__
 from r2med.server.http_app import create_app, is_loopback
-from r2med.server.request_limits import Limits
+from r2med.server.limits import Limits
 from support.served_app import request
 
 TOKEN = "tökén-5f1b"

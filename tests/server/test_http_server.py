@@ -38,7 +38,7 @@ def demo(home):
 
 @pytest.fixture(scope="module")
 def impatient(home):
-    with serving(DEMO, "--max-seconds", "1", R2MED_HOME=home) as server:
+    with serving(DEMO, limits={"seconds": 1}, R2MED_HOME=home) as server:
         yield server
 
 
@@ -172,10 +172,11 @@ def test_a_wrong_content_length_harms_nobody(demo):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "files", "count"), [(["--max-connections", "20"], None, 60), ([], 256, 400)], ids=["flag", "files"]
+    ("limits", "files", "count"), [({"connections": 20}, None, 60), ({}, 256, 400)], ids=["limit", "files"]
 )
-def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_log(home, arguments, files, count):
-    with serving(DEMO, "--grace", "1", *arguments, files=files, R2MED_HOME=home) as server, ExitStack() as stack:
+def test_idle_connections_beyond_the_limit_neither_starve_others_nor_fill_the_log(home, limits, files, count):
+    limits = {"grace": 1, **limits}
+    with serving(DEMO, limits=limits, files=files, R2MED_HOME=home) as server, ExitStack() as stack:
         for number in range(count):
             sent = (b"", HALF_A_HEAD, HALF_A_BODY)[number % 3]
             stack.enter_context(connect(server, sent))
@@ -208,8 +209,8 @@ def test_idle_connections_do_not_starve_the_pages_of_review_and_board(command, t
 
 def test_a_request_is_refused_where_all_connections_are_at_work(tmp_path):
     model = gated_model(tmp_path)
-    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated", "--max-connections", "1")
-    with serving(*command, R2MED_HOME=tmp_path / "home", **model) as server:
+    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated")
+    with serving(*command, limits={"connections": 1}, R2MED_HOME=tmp_path / "home", **model) as server:
         with connect(server, as_http({"queries": ["wait"]}, Connection="close")) as working:
             wait_for((tmp_path / "gate.reached").exists)
             with server.client() as http:
@@ -298,8 +299,8 @@ def test_an_answer_that_is_not_read_is_dropped(impatient):
 
 @on_linux
 def test_answers_that_are_not_read_count_as_connections(home):
-    limits = ("--max-connections", "3", "--max-seconds", "3600", "--grace", "0")
-    with serving(DEMO, *limits, R2MED_HOME=home) as server, ExitStack() as stack:
+    limits = {"connections": 3, "seconds": 3600, "grace": 0}
+    with serving(DEMO, limits=limits, R2MED_HOME=home) as server, ExitStack() as stack:
         before = sockets(server)
         for _ in range(6):
             stack.enter_context(ask_for_ten_thousand_documents(server))
@@ -310,7 +311,7 @@ def test_answers_that_are_not_read_count_as_connections(home):
 
 def test_an_answer_that_is_read_slowly_arrives_whole(home):
     with (
-        serving(DEMO, "--max-seconds", "3", R2MED_HOME=home) as server,
+        serving(DEMO, limits={"seconds": 3}, R2MED_HOME=home) as server,
         ask_for_ten_thousand_documents(server) as connection,
     ):
         answer = bytearray()
@@ -337,9 +338,10 @@ def test_a_stopped_server_exits_with_0_and_without_a_word(home):
 def test_a_busy_server_refuses_what_it_cannot_serve_and_finishes_the_running_search_when_stopped(tmp_path):
     secret = "s3cret-token"
     gate = tmp_path / "gate"
-    arguments = "--retriever py:gated_model:Gated --max-waiting 1 --host 0.0.0.0 --grace 60".split()
+    arguments = "--retriever py:gated_model:Gated --host 0.0.0.0".split()
+    limits = {"waiting": 1, "grace": 60}
     changes = {"R2MED_HOME": tmp_path / "home", "R2MED_SERVE_TOKEN": secret, **gated_model(tmp_path)}
-    with serving(r2med_folder(tmp_path / "set"), *arguments, **changes) as server:
+    with serving(r2med_folder(tmp_path / "set"), *arguments, limits=limits, **changes) as server:
         headers = {"Authorization": f"Bearer {secret}"}
         answers = {}
         with server.client() as stranger, server.client(headers=headers) as known:
@@ -382,8 +384,8 @@ def waiting(client):
 
 def test_a_stopped_server_waits_neither_for_a_search_that_hangs_nor_for_a_request_that_does_not_come(tmp_path):
     model = gated_model(tmp_path)  # and nobody opens the gate
-    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated", "--grace", "1")
-    with serving(*command, R2MED_HOME=tmp_path / "home", **model) as server:
+    command = (r2med_folder(tmp_path / "set"), "--retriever", "py:gated_model:Gated")
+    with serving(*command, limits={"grace": 1}, R2MED_HOME=tmp_path / "home", **model) as server:
         answers = []
 
         def ask():

@@ -6,7 +6,7 @@ import pytest
 
 from r2med.agents.conversation import Hit
 from r2med.server.http_app import create_app
-from r2med.server.request_limits import Limits
+from r2med.server.limits import Limits
 from r2med.server.retrieve_protocol import write_response
 from support.served_app import request
 

@@ -49,8 +49,8 @@ def test_a_corpus_alone_is_served_and_nothing_of_a_question_stays(chat_server, m
 def test_a_stopped_server_does_not_wait_for_an_llm_that_hangs(chat_server, marked_keys, corpus_alone, tmp_path):
     home = tmp_path / "home"
     chat_server.otherwise = hang
-    arguments = ("--system", HYDE, "--base-url", chat_server.address, "--grace", "0")
-    with serving(corpus_alone, *arguments, R2MED_HOME=home) as server:
+    arguments = ("--system", HYDE, "--base-url", chat_server.address)
+    with serving(corpus_alone, *arguments, limits={"grace": 0}, R2MED_HOME=home) as server:
         answers = []
 
         def ask() -> None:

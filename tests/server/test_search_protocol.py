@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from r2med.server.request_limits import Limits
+from r2med.server.limits import Limits
 from support.chat_server import answer, hang, refuse
 from support.live_systems import DOCUMENTS, MARKUP, app_of
 from support.served_app import request, requests

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from r2med.server.request_limits import HTTPError
+from r2med.server.refusals import HTTPError
 from r2med.server.search_queue import SearchQueue
 from support.served_app import ScriptedSearch, until
 

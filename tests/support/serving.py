@@ -4,8 +4,9 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +66,20 @@ class Served:
 
 
 @contextmanager
-def serving(*arguments: str | Path, files: int | None = None, **changes: str | Path) -> Iterator[Served]:
-    """Yield a server that printed its line, with a limit of open files if there is one; it is killed at the end."""
+def serving(
+    *arguments: str | Path, files: int | None = None, limits: Mapping[str, int] | None = None, **changes: str | Path
+) -> Iterator[Served]:
+    """Yield a server that printed its line, with a limit of open files if there is one; it is killed at the end.
+
+    `limits` are written into the file of `--limits`.
+    """
     program = ["-m", "r2med"] if files is None else ["-c", _LIMITED, str(files)]
-    with started([*program, "serve", *arguments, "--port", "0"], **changes) as process:
-        yield Served(process, first_line(process))
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "limits.toml"
+        table.write_text("".join(f"{name} = {limit}\n" for name, limit in (limits or {}).items()))
+        words = [*program, "serve", *arguments, "--port", "0", "--limits", table]
+        with started(words, **changes) as process:
+            yield Served(process, first_line(process))
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def review(
         return
     with flags.needing_server("r2med review"):
         from r2med.server.http_server import GuardedServer, bind
-        from r2med.server.request_limits import Limits
+        from r2med.server.limits import Limits
         from r2med.server.review_app import create_review_app
     items = review_items(source, sample)
     listener = bind("127.0.0.1", port, None)

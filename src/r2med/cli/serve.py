@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.server.request_limits import DEADLINE, GRACE, Limits
+from r2med.server.refusals import DEADLINE
 
 if TYPE_CHECKING:
     from r2med.runtime.setup import Setup
-
-LIMITS = Limits()
 
 
 @flags.with_setup(
@@ -41,19 +40,14 @@ def serve(
         str, typer.Option(help="Where to listen; beyond this machine needs R2MED_SERVE_TOKEN.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the server. 0 picks a free one.")] = 8000,
-    max_body: Annotated[int, typer.Option(help="Bytes of a request.")] = LIMITS.body,
-    max_queries: Annotated[int, typer.Option(help="Queries of a request.")] = LIMITS.queries,
-    max_characters: Annotated[int, typer.Option(help="Characters of a query.")] = LIMITS.characters,
-    max_topk: Annotated[int, typer.Option(help="Documents for a query.")] = LIMITS.topk,
-    max_documents: Annotated[int, typer.Option(help="Documents of an answer: queries × topk.")] = LIMITS.documents,
-    max_waiting: Annotated[int, typer.Option(help="Requests that may wait; one more gets 503.")] = LIMITS.waiting,
-    batch: Annotated[int, typer.Option(help="Queries of waiting requests searched together.")] = LIMITS.batch,
-    max_answers: Annotated[int, typer.Option(help="Questions answered at a time at /search.")] = LIMITS.answers,
-    max_seconds: Annotated[int, typer.Option(help="Seconds that a request may take to arrive.")] = LIMITS.seconds,
-    max_connections: Annotated[
-        int, typer.Option(help="Open connections; one more closes an idle one.")
-    ] = LIMITS.connections,
-    grace: Annotated[int, typer.Option(min=0, help="Seconds that a running search has to finish at a stop.")] = GRACE,
+    limits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A TOML file of other limits of requests and connections, such as `topk = 50`; see docs/serve.md.",
+            show_default=False,
+        ),
+    ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
     deadline: Annotated[
         float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
@@ -74,20 +68,10 @@ def serve(
         from r2med.server.http_app import create_app
         from r2med.server.http_server import TOKEN, bind
         from r2med.server.http_server import serve as serve_at
+        from r2med.server.limits import Limits, read_limits
         from r2med.server.served_corpus import open_served
 
-    limits = Limits(
-        body=max_body,
-        queries=max_queries,
-        characters=max_characters,
-        topk=max_topk,
-        documents=max_documents,
-        waiting=max_waiting,
-        batch=batch,
-        answers=max_answers,
-        seconds=max_seconds,
-        connections=max_connections,
-    )
+    allowed = read_limits(limits) if limits else Limits()
     store = LiveStore.of(default_store())
     setup = replace(setup, deadline=deadline, store=store)
     token = os.environ.get(TOKEN, "").strip() or None
@@ -95,7 +79,7 @@ def serve(
     with steps(1) as step:
         step(f"{dataset} · {' · '.join([*(system or []), retriever])}".rstrip(" ·"))
         served, systems = open_served(load(dataset, store), system or [], retriever, setup, store)
-    app = create_app(served, limits, token, systems, deadline)
+    app = create_app(served, allowed, token, systems, deadline)
 
     def ready() -> None:
         about = f"{served.dataset}, {len(served.corpus):,} documents, {served.retriever}"
@@ -103,4 +87,4 @@ def serve(
         agents = f"agents: POST {listener.url}/retrieve"
         print(printable(f"{listener.url}/ searches with {names} · {about} · {agents} · Ctrl-C stops"), flush=True)
 
-    serve_at(app, listener, ready, grace=grace, access_log=access_log, leave=store.close)
+    serve_at(app, listener, ready, access_log=access_log, leave=store.close)

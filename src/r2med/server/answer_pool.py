@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from r2med.engine.reporting import Progress, listening
-from r2med.server.request_limits import unavailable
+from r2med.server.refusals import unavailable
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from r2med.server.http_app import refusal
-from r2med.server.request_limits import Limits, unavailable
+from r2med.server.limits import Limits
+from r2med.server.refusals import unavailable
 
 _CHECK_SECONDS = 1
 

@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from r2med import __version__
 from r2med.core.errors import UserError
 from r2med.server.answer_pool import AnswerPool
-from r2med.server.request_limits import DEADLINE, HTTPError, Limits, unavailable
+from r2med.server.limits import Limits
+from r2med.server.refusals import DEADLINE, HTTPError, unavailable
 from r2med.server.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
 from r2med.server.search_protocol import (
     EXAMPLE,

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FrameType
 
 import uvicorn
@@ -20,7 +20,7 @@ from r2med.core.errors import UserError
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.connections import Connections
 from r2med.server.http_app import is_loopback
-from r2med.server.request_limits import GRACE, Limits
+from r2med.server.limits import Limits
 from r2med.server.search_queue import SearchQueue
 
 TOKEN = "R2MED_SERVE_TOKEN"  # the name of the variable, not its value
@@ -88,7 +88,6 @@ def serve(
     listener: Listener,
     ready: Callable[[], None],
     *,
-    grace: int = GRACE,
     access_log: bool = False,
     leave: Callable[[], None] = lambda: None,
 ) -> None:
@@ -99,7 +98,7 @@ def serve(
     queue: SearchQueue = app.state.queue
     answers: AnswerPool = app.state.answers
     limits: Limits = app.state.limits
-    GuardedServer(app, limits, ready, (queue, answers), grace=grace, access_log=access_log).serve_at(listener)
+    GuardedServer(app, limits, ready, (queue, answers), access_log=access_log).serve_at(listener)
     if queue.is_searching or answers.is_busy:
         # A search that does not end must not keep the process, and Python must not tear down what a library's
         # threads are using: that ends in a crash now and then.
@@ -153,10 +152,10 @@ class GuardedServer(uvicorn.Server):
         ready: Callable[[], None],
         queues: Sequence[SearchQueue | AnswerPool] = (),
         *,
-        grace: int = GRACE,
         access_log: bool = False,
     ) -> None:
-        connections = Connections(app, replace(limits, connections=_affordable(limits.connections)))
+        limits = limits.model_copy(update={"connections": _affordable(limits.connections)})
+        connections = Connections(app, limits)
         super().__init__(
             uvicorn.Config(
                 connections,
@@ -170,12 +169,12 @@ class GuardedServer(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 backlog=_ACCEPTED_AT_ONCE,  # what asyncio accepts at once; the listener has its own backlog
-                timeout_graceful_shutdown=grace + 2,
+                timeout_graceful_shutdown=limits.grace + 2,
             )
         )
         self._queues = queues
         self._ready = ready
-        self._grace = grace
+        self._grace = limits.grace
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def serve_at(self, listener: Listener) -> None:

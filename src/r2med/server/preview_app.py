@@ -12,7 +12,8 @@ from starlette.responses import FileResponse, Response
 from r2med import __version__
 from r2med.server.http_app import Guard, refusal
 from r2med.server.http_server import GuardedServer, Listener
-from r2med.server.request_limits import HTTPError, Limits
+from r2med.server.limits import Limits
+from r2med.server.refusals import HTTPError
 from r2med.site.board_folder import FILE_NAMES
 from r2med.site.live_preview import Preview
 

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from r2med.agents.conversation import Hit
-from r2med.server.request_limits import HTTPError, Limits
+from r2med.server.limits import Limits
+from r2med.server.refusals import HTTPError
 from r2med.text.unicode import is_unicode
 
 Request = TypeVar("Request", bound=BaseModel)

@@ -16,7 +16,8 @@ from r2med.construction.review.review_book import ConflictError
 from r2med.construction.review.review_desk import ReviewDesk, View
 from r2med.construction.review.reviews import Verdict
 from r2med.server.http_app import PAGE_HEADERS, Guard, page_file, read_body, refusal
-from r2med.server.request_limits import HTTPError, Limits
+from r2med.server.limits import Limits
+from r2med.server.refusals import HTTPError
 from r2med.site.site import data_script
 
 _LIMITS = Limits(body=1 << 16)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from r2med.core.cost import Cost
-from r2med.server.request_limits import HTTPError, Limits
+from r2med.server.limits import Limits
+from r2med.server.refusals import HTTPError
 from r2med.server.retrieve_protocol import check_text, validated
 from r2med.system.system import LiveSystem, Outcome
 from r2med.text.highlight import Kind, Words, best_window, matches

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from r2med.agents.conversation import Hit
-from r2med.server.request_limits import HTTPError, unavailable
+from r2med.server.refusals import HTTPError, unavailable
 
 log = logging.getLogger("r2med")
 
