@@ -12,7 +12,7 @@ import pytest
 
 from r2med.advice import ladder as module
 from r2med.advice.advice import Advice, surely_within
-from r2med.advice.ladder import BM25, FOLDS, advise
+from r2med.advice.ladder import FOLDS, WORDS, advise
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data import Dataset, load
@@ -72,11 +72,11 @@ def test_settings_are_judged_on_questions_that_had_no_part_in_choosing_them(data
     for number in range(1, FOLDS + 1):
         values = np.full(QUESTIONS, 10.0)
         values[order[number - 1 :: FOLDS]] = 90.0
-        points[System.parse(BM25[-number]).name] = values
+        points[System(WORDS[-number]).name] = values
     points |= {"rm3": level(0), "minilm": level(0), "bm25": level(0)}
     advice, _ = climb(dataset, store, monkeypatch, points)
     assert advice.rungs[0].group == "words"
-    assert advice.rungs[0].tuned == len(BM25)
+    assert advice.rungs[0].tuned == len(WORDS)
     assert advice.rungs[0].value == 10.0
 
 

@@ -100,7 +100,7 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
 )
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
     [call] = parse_stage(spec)
-    made = stage(call, "expand").feeding(retriever(fed_retriever))
+    made = stage(call, "expand").feeding(retriever(parse_stage(fed_retriever)))
     assert made.open(Setup()).by.name == searches
 
 
@@ -113,7 +113,7 @@ def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():
 def test_other_expansions_do_not_depend_on_what_they_feed():
     [call] = parse_stage("hyde(gpt4)")
     made = stage(call, "expand")
-    assert made.feeding(retriever("bm25(scorer=lucene)")) is made
+    assert made.feeding(retriever(parse_stage("bm25(scorer=lucene)"))) is made
 
 
 def test_every_expansion_and_every_setting_of_it_says_what_it_means():

@@ -8,6 +8,7 @@ import pytest
 
 from r2med import Dataset, Qrels, Query, UserError, evaluate
 from r2med.core.errors import MissingExtraError
+from r2med.core.spec import parse_stage
 from r2med.core.stages import retriever
 from r2med.data import Corpus
 from r2med.records.approximate_searches import approximate_searches
@@ -156,16 +157,18 @@ def test_a_build_that_was_killed_goes_on_where_it_was(tmp_path):
 
 
 def test_exact_search_is_the_default_and_names_nothing():
-    assert str(retriever("minilm(index=exact)")) == "minilm"
-    assert retriever("minilm").settings() == {"stage": "minilm"}  # so that records of before keep their keys
+    assert str(retriever(parse_stage("minilm(index=exact)"))) == "minilm"
+    assert retriever(parse_stage("minilm")).settings() == {
+        "stage": "minilm"
+    }  # so that records of before keep their keys
 
 
 def test_an_index_and_its_parameters_are_in_the_name_and_the_settings():
-    stage = retriever("minilm(ef=300, index=hnsw, links=32)")
+    stage = retriever(parse_stage("minilm(ef=300, index=hnsw, links=32)"))
     assert str(stage) == "minilm(index=hnsw, ef=300)"
     assert stage.settings() == {"stage": "minilm", "index": "hnsw", "links": 32, "ef": 300}
-    assert retriever(str(stage)) == stage
-    assert retriever("minilm(index=ivf)").settings() == {"stage": "minilm", "index": "ivf", "probes": 64}
+    assert retriever(parse_stage(str(stage))) == stage
+    assert retriever(parse_stage("minilm(index=ivf)")).settings() == {"stage": "minilm", "index": "ivf", "probes": 64}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +182,7 @@ def test_an_index_and_its_parameters_are_in_the_name_and_the_settings():
 )
 def test_what_does_not_fit_is_one_line(spec, line):
     with pytest.raises(UserError, match=line):
-        retriever(spec)
+        retriever(parse_stage(spec))
 
 
 def test_a_missing_library_is_one_line_before_anything_is_encoded(store, monkeypatch):

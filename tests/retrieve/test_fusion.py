@@ -5,6 +5,7 @@ import pytest
 
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
+from r2med.core.spec import parse_stage
 from r2med.core.stages import retriever
 from r2med.data import Corpus, Query
 from r2med.retrieve.bm25 import BM25
@@ -187,7 +188,7 @@ def test_a_fusion_prints_as_it_is_typed():
     settings = {"method": "minmax", "weights": (1.0, 2.5), "queries": ("both",), "depth": 100}
     expected = "fuse(bm25+bm25(k1=2), method=minmax, weights=1:2.5, queries=both, depth=100)"
     assert str(Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)) == expected
-    assert retriever(expected) == Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)
+    assert retriever(parse_stage(expected)) == Fusion(parts=(BM25(), BM25(k1=2.0)), **settings)
 
 
 def test_the_depth_is_how_many_documents_of_each_part_count(store):

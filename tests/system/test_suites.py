@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from r2med import System, UserError
-from r2med.core.spec import parse
+from r2med.core.spec import parse, printed_system
 from r2med.encoders.model_cards import MODELS
 from r2med.llm.llm_cards import LLMS
 from r2med.runtime.setup import Setup
-from r2med.system.composing import Calls, printed, read, wants_llm
+from r2med.system.composing import read, wants_llm
 from r2med.system.composing import with_llm as filled
 from r2med.system.presets import PRESETS
 from r2med.system.suites import suite, suites
@@ -37,30 +37,30 @@ def spec_of(row: dict[str, str]) -> str:
     return " → ".join([*expansion, retriever, *rerank])
 
 
-def calls(spec: str) -> Calls:
-    return tuple(map(tuple, parse(spec)))
+def specs(name: str) -> list[str]:
+    return list(map(printed_system, suite(name).calls))
 
 
 def spelt_out(spec: str) -> str:
-    return printed(read(spec))
+    return printed_system(read(spec))
 
 
 def test_the_suite_paper_has_every_published_row_and_no_other() -> None:
     wanted = {spec_of(row) for row in published() if not row["reranker"]} | {"medcpt"}
-    assert set(suite("paper").specs) == wanted
+    assert set(specs("paper")) == wanted
     assert suite("paper").recorded
 
 
 def test_the_suite_rerank_has_every_published_reranker_at_both_depths() -> None:
-    assert set(suite("rerank").specs) == {spec_of(row) for row in published() if row["reranker"]} | {"nv:published"}
+    assert set(specs("rerank")) == {spec_of(row) for row in published() if row["reranker"]} | {"nv:published"}
 
 
 @pytest.mark.parametrize("name", ["paper", "rerank", "records"])
 def test_every_system_of_a_shipped_suite_can_be_built(name: str) -> None:
     found = suite(name)
     setup = Setup(recorded=found.recorded, llm=found.llm)
-    systems = [System.parse(spec, setup) for spec in found.specs]
-    assert len({system.name for system in systems}) == len(found.specs)
+    systems = [System.parse(spec, setup) for spec in found.calls]
+    assert len({system.name for system in systems}) == len(found.calls)
     assert found.summary and found.data == ("R2MED",)
 
 
@@ -70,7 +70,7 @@ def test_a_suite_of_one_s_own(tmp_path: Path) -> None:
         'data = ["demo"]\nsystems = ["bm25"]\n[[grid]]\nexpand = ["", "rm3"]\nretrieve = ["bm25", "bm25(k1=2)"]\n'
         'rerank = ["", "listwise@10"]\n'
     )
-    assert suite(str(file)).specs == [
+    assert specs(str(file)) == [
         "bm25",
         "bm25 → listwise@10",
         "bm25(k1=2)",
@@ -123,8 +123,8 @@ def test_every_part_of_the_reasoner_can_be_replaced() -> None:
 
 def test_what_needs_an_llm_and_names_none_takes_the_one_given() -> None:
     wanting = ("reasoner", "hyde → bm25 → groupwise(shuffles=3)@20")
-    assert all(wants_llm(calls(spec)) for spec in wanting)
-    assert not any(wants_llm(calls(spec)) for spec in ("reasoner(o3-mini)", "rm3 → bm25"))
-    assert printed(filled(calls("reasoner(rounds=2)"), "gpt4")) == "reasoner(gpt4, rounds=2)"
-    assert printed(filled(calls(wanting[1]), "gpt4")) == "hyde(gpt4) → bm25 → groupwise(gpt4, shuffles=3)@20"
+    assert all(wants_llm(parse(spec)) for spec in wanting)
+    assert not any(wants_llm(parse(spec)) for spec in ("reasoner(o3-mini)", "rm3 → bm25"))
+    assert printed_system(filled(parse("reasoner(rounds=2)"), "gpt4")) == "reasoner(gpt4, rounds=2)"
+    assert printed_system(filled(parse(wanting[1]), "gpt4")) == "hyde(gpt4) → bm25 → groupwise(gpt4, shuffles=3)@20"
     assert System.parse("bm25 → listwise@10", Setup(llm="gpt4")).name == "bm25 → listwise(gpt4)@10"

@@ -16,7 +16,7 @@ import numpy as np
 from r2med.advice.advice import FEWEST_TO_TRADE, Advice, Group, Rung, surely_within
 from r2med.comparison.comparison import middle_pair
 from r2med.core.errors import UserError
-from r2med.core.spec import ARROW
+from r2med.core.spec import Call, parse_stage
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data import Dataset
 from r2med.data.dataset_cards import cards, groups
@@ -29,6 +29,8 @@ from r2med.measure.intervals import difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Pairs
 from r2med.records.record import Record
+from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.fusion import Fusion
 from r2med.runtime.setup import Setup
 from r2med.system import System
 
@@ -39,15 +41,14 @@ DEPTH = 100
 TRIAL = 1 / 3
 """The share of questions on which a system that asks an LLM has to show that it may win."""
 
-BM25 = [
-    "bm25",
-    *(f"bm25(scorer=lucene, k1={k1}, b={b})" for k1 in ("0.9", "1.2", "2") for b in ("0.4", "0.75", "0.9")),
-]
-WEIGHTS = ("1:3", "1:2", "1:1", "2:1", "3:1")
+WORDS = (BM25(), *(BM25(scorer="lucene", k1=k1, b=b) for k1 in (0.9, 1.2, 2.0) for b in (0.4, 0.75, 0.9)))
+EQUAL = (1.0, 1.0)
+WEIGHTS = ((1.0, 3.0), (1.0, 2.0), EQUAL, (2.0, 1.0), (3.0, 1.0))
 FUSED = 2
 """How many dense models, the best of them, are fused with words."""
 EXPANSIONS = ("hyde", "query2doc", "lamer")
-LLM_RERANKERS = ("groupwise({})@20", "listwise({})@20")
+LLM_RERANKERS = ("groupwise", "listwise")
+LLM_DEPTH = 20
 RERANK_DEPTHS = (20, 50, 100)
 
 
@@ -55,8 +56,8 @@ RERANK_DEPTHS = (20, 50, 100)
 class Pipeline:
     """A system, and the settings with which each fold of the questions is searched: those that the others prefer."""
 
-    spec: str
-    folds: tuple[str, ...]
+    system: System
+    folds: tuple[System, ...]
 
 
 def advise(
@@ -87,21 +88,21 @@ def advise(
     each_llm = len(EXPANSIONS) + len(LLM_RERANKERS)
     total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
     ladder = _Ladder(dataset, setup, announce(total), give_up)
-    words = ladder.climb("words", lambda: BM25)
-    ladder.climb("feedback", partial(_before, "rm3"), words)
-    dense = [ladder.climb("dense", partial(list, [name])) for name in models]
+    words = ladder.climb("words", "bm25", lambda: [System(each, setup=setup) for each in WORDS])
+    ladder.climb("feedback", "rm3", partial(_before, Call("rm3")), words)
+    dense = [ladder.climb("dense", name, partial(_alone, name, setup)) for name in models]
     for model in sorted(filter(None, dense), key=ladder.value, reverse=True)[:FUSED]:
-        ladder.climb("fusion", _fusions, words, model)
+        ladder.climb("fusion", str(model.system), _fusions, words, model)
     base = ladder.best()
     for llm in llms:
         for method in EXPANSIONS:
-            ladder.climb("expansion", partial(_before, f"{method}({llm})"), base)
+            ladder.climb("expansion", f"{method}({llm})", partial(_before, Call(method, (llm,))), base)
     base = ladder.best()
     for name in rerankers:
-        ladder.climb("reranking", partial(_after, [f"{name}@{depth}" for depth in RERANK_DEPTHS]), base)
+        ladder.climb("reranking", name, partial(_after, name, RERANK_DEPTHS), base)
     for llm in llms:
-        for form in LLM_RERANKERS:
-            ladder.climb("reranking", partial(_after, [form.format(llm)]), base)
+        for method in LLM_RERANKERS:
+            ladder.climb("reranking", f"{method}({llm})", partial(_after, Call(method, (llm,)), [LLM_DEPTH]), base)
     return ladder.verdict(give_up)
 
 
@@ -120,22 +121,28 @@ def _here(cards: Mapping[str, Any], setup: Setup, chosen: Sequence[str] | None) 
     return [name for name, card in cards.items() if is_here(card, setup)] if chosen is None else chosen
 
 
-def _before(expansion: str, spec: str) -> list[str]:
-    return [f"{expansion}{ARROW}{spec}"]
+def _alone(name: str, setup: Setup) -> list[System]:
+    return [System.parse(name, setup)]
 
 
-def _after(rerankers: Sequence[str], spec: str) -> list[str]:
-    return [f"{spec}{ARROW}{reranker}" for reranker in rerankers]
+def _before(expansion: Call, system: System) -> list[System]:
+    return [system.expanded(expansion)]
 
 
-def _fusions(words: str, model: str) -> list[str]:
+def _after(reranker: Call | str, depths: Sequence[int], system: System) -> list[System]:
+    [call] = parse_stage(reranker) if isinstance(reranker, str) else [reranker]
+    return [system.reranked(replace(call, depth=depth)) for depth in depths]
+
+
+def _fusions(words: System, model: System) -> list[System]:
+    parts = words.retriever, model.retriever
     weighted = [
-        f"fuse({words}+{model}, method={method}, weights={weights})"
+        Fusion(parts=parts, method=method, weights=weights)
         for method in ("rrf", "minmax")
         for weights in WEIGHTS
-        if (method, weights) != ("rrf", "1:1")
+        if (method, weights) != ("rrf", EQUAL)
     ]
-    return [f"{words}+{model}", *weighted]
+    return [replace(words, retriever=each) for each in (Fusion(parts=parts), *weighted)]
 
 
 class _Ladder:
@@ -156,49 +163,47 @@ class _Ladder:
 
     def value(self, pipeline: Pipeline) -> float:
         """Return the figure of a pipeline that was climbed."""
-        return self._rungs[pipeline.spec][1].value
+        return self._rungs[pipeline.system.name][1].value
 
     def best(self) -> Pipeline:
         """Return the best pipeline so far."""
         whole = [entry for entry in self._rungs.values() if entry[1].questions == len(self._ids)]
         return max(whole, key=lambda entry: entry[1].value)[0]
 
-    def climb(self, group: Group, settings: Callable[..., list[str]], *parts: Pipeline | None) -> Pipeline | None:
+    def climb(
+        self, group: Group, title: str, settings: Callable[..., list[System]], *parts: Pipeline | None
+    ) -> Pipeline | None:
         """Try a pipeline made of others with each of its settings; None if it cannot run here, or cannot win."""
         if None in parts:
             return None
         pipelines = [part for part in parts if part is not None]
-        final = settings(*(part.spec for part in pipelines))
-        by_fold = [settings(*(part.folds[fold] for part in pipelines)) for fold in range(FOLDS)]
-        self._announce(f"{group}: {final[0]}")
+        self._announce(f"{group}: {title}")
         try:
-            return self._tried(group, [self._named(options) for options in by_fold], self._named(final))
+            final = settings(*(part.system for part in pipelines))
+            by_fold = [settings(*(part.folds[fold] for part in pipelines)) for fold in range(FOLDS)]
+            return self._tried(group, by_fold, final)
         except UserError as error:
-            self._left_out.append(f"{final[0]}: {error}")
+            self._left_out.append(f"{title}: {error}")
             return None
 
-    def _named(self, options: Iterable[str]) -> list[str]:
-        """Return systems by their canonical names."""
-        return [System.parse(option, self._setup).name for option in options]
-
-    def _tried(self, group: Group, by_fold: list[list[str]], final: list[str]) -> Pipeline | None:
+    def _tried(self, group: Group, by_fold: list[list[System]], final: list[System]) -> Pipeline | None:
         tuned = len(final)
-        asks = bool(System.parse(final[0], self._setup).asking)
+        asks = bool(final[0].asking)
         values = np.full(len(self._ids), np.nan)
-        chosen: list[str] = []
+        chosen: list[System] = []
         for number, (fold, options) in enumerate(zip(self._folds, by_fold, strict=True)):
             others = [question for other in self._folds if other is not fold for question in other]
             chosen.append(self._preferred(options, others))
             values[fold] = self._score(chosen[-1], fold)
             if asks and (number + 1) / FOLDS >= TRIAL and (behind := self._cannot_win(values)) is not None:
-                note = f"stopped: at best {behind:.1f} points behind {self.best().spec}"
+                note = f"stopped: at best {behind:.1f} points behind {self.best().system}"
                 self._add(group, Pipeline(chosen[-1], tuple(chosen)), values, tuned, note)
                 return None
         pipeline = Pipeline(self._preferred(final, range(len(self._ids))), tuple(chosen))
         self._add(group, pipeline, values, tuned)
         return pipeline
 
-    def _preferred(self, options: Sequence[str], questions: Iterable[int]) -> str:
+    def _preferred(self, options: Sequence[System], questions: Iterable[int]) -> System:
         """Return the settings that do best on some questions; the first of several that do equally well."""
         if len(options) == 1:
             return options[0]
@@ -209,17 +214,16 @@ class _Ladder:
     def _cannot_win(self, values: Floats) -> float | None:
         """Return by how many points, at best, values are behind the best pipeline; None if it may be recommended."""
         asked = np.flatnonzero(~np.isnan(values))
-        rival = self._rungs[self.best().spec][2]
+        rival = self._rungs[self.best().system.name][2]
         rows = {"": np.stack([values[asked], rival[asked]])}
         _, high = difference_intervals(rows, Pairs.all(2))
         # Questions that all differ by the same have no interval: there is no doubt about them.
         most = float(values[asked].mean() - rival[asked].mean()) if np.isnan(high[0]) else float(high[0])
         return -most if most < -self._give_up and len(asked) >= FEWEST_VALUES else None
 
-    def _score(self, spec: str, questions: Sequence[int]) -> Floats:
+    def _score(self, system: System, questions: Sequence[int]) -> Floats:
         """Return a system's points on some questions; what was not asked before is evaluated."""
-        scores = self._scores.setdefault(spec, np.full(len(self._ids), np.nan))
-        system = System.parse(spec, self._setup)
+        scores = self._scores.setdefault(system.name, np.full(len(self._ids), np.nan))
         # What costs nothing for a question is evaluated on all of them at once: a corpus is encoded only once anyway.
         wanted = questions if system.asking else range(len(self._ids))
         missing = [question for question in wanted if np.isnan(scores[question])]
@@ -227,20 +231,21 @@ class _Ladder:
             part = self._dataset.only([self._ids[question] for question in missing])
             record, _ = evaluated(system, part, None, DEPTH, self._setup.store)
             scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE)] for row in missing]
-            self._records.setdefault(spec, []).append(record)
+            self._records.setdefault(system.name, []).append(record)
         return np.asarray(scores[np.asarray(questions)])
 
     def _add(self, group: Group, pipeline: Pipeline, values: Floats, tuned: int, note: str = "") -> None:
         asked = values[~np.isnan(values)]
         low, high = (None if np.isnan(each) else float(each) for each in mean_intervals({"": asked[None, :]})[:, 0])
-        records = [record for spec in dict.fromkeys(pipeline.folds) for record in self._records[spec]]
+        names = dict.fromkeys(system.name for system in pipeline.folds)
+        records = [record for name in names for record in self._records[name]]
         questions = sum(record.dataset.queries for record in records)
         share = [record.dataset.queries / questions for record in records]
         dollars = sum(stage.cost.dollars for record in records for stage in record.stages)
         unpriced = any(record.cost.unpriced for record in records)
         rung = Rung(
             group,
-            pipeline.spec,
+            pipeline.system.name,
             value=float(asked.mean()),
             low=low,
             high=high,
@@ -252,13 +257,13 @@ class _Ladder:
             note=note,
             unranked=sum(record.unranked for record in records),
         )
-        self._rungs[pipeline.spec] = (pipeline, rung, values)
+        self._rungs[pipeline.system.name] = (pipeline, rung, values)
 
     def verdict(self, give_up: float | None) -> Advice:
         """Return the advice: what was climbed, held against the best of it."""
         if not self._rungs:
             raise UserError(f"no pipeline could run on {self._dataset.name}: {'; '.join(self._left_out)}")
-        best = self.best().spec
+        best = self.best().system.name
         whole = [spec for spec, (_, rung, _) in self._rungs.items() if rung.questions == len(self._ids)]
         table = {"": np.stack([self._rungs[spec][2] for spec in whole])}
         pairs = Pairs.against(whole.index(best), len(whole))

@@ -15,6 +15,7 @@ from r2med.comparison.comparison import Interval
 from r2med.core.cards import parameter_count
 from r2med.core.cost import total
 from r2med.core.errors import UserError
+from r2med.core.spec import ARROW
 from r2med.llm.llm_cards import LLMS
 from r2med.measure.scores import Floats
 from r2med.records.collection import Collection, Kept
@@ -37,8 +38,8 @@ class Expanded:
         llm = (record.settings.get("expand") or {}).get("llm")
         if not llm:
             return None
-        expansion, _, plain = record.system.partition(" → ")
-        return cls(record.system, str(llm), plain, expansion.partition("(")[0])
+        names = [stage.name for stage in record.stages if stage.stage != "expand"]
+        return cls(record.system, str(llm), ARROW.join(names), record.settings["expand"]["stage"])
 
 
 def expanded_systems(collection: Collection) -> list[Expanded]:

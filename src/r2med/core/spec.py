@@ -86,18 +86,27 @@ def joined_words(words: Iterable[str]) -> list[str]:
     return joined
 
 
-def parse(spec: str) -> list[list[Call]]:
-    """Return the stages of a system, each a list of calls to be fused."""
-    return [_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec)]
+Calls = tuple[tuple[Call, ...], ...]
+"""A system as its stages, each of which is one call or several that are fused."""
 
 
-def parse_stage(text: str) -> list[Call]:
+def parse(spec: str) -> Calls:
+    """Return the stages of a system, each as the calls to be fused."""
+    return tuple(_stage(part, spec) for part in split(spec.replace("->", "→"), "→", spec))
+
+
+def parse_stage(text: str) -> tuple[Call, ...]:
     """Return the calls of one stage."""
     return _stage(text, text)
 
 
-def _stage(text: str, spec: str) -> list[Call]:
-    return [_call(part, spec) for part in split(text, "+", spec)]
+def printed_system(calls: Calls) -> str:
+    """Return the calls of a system as one types them."""
+    return ARROW.join("+".join(map(str, stage)) for stage in calls)
+
+
+def _stage(text: str, spec: str) -> tuple[Call, ...]:
+    return tuple(_call(part, spec) for part in split(text, "+", spec))
 
 
 def _call(text: str, spec: str) -> Call:

@@ -8,7 +8,7 @@ error for a setting that does not exist. A new stage is one class, named in TABL
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
@@ -251,7 +251,7 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 
 
 def _retriever(value: Any) -> Any:
-    return retriever(value) if isinstance(value, str) else value
+    return retriever(parse_stage(value)) if isinstance(value, str) else value
 
 
 def _retrievers(value: Any) -> Any:
@@ -268,12 +268,10 @@ Fused = Annotated[
 """Retrievers joined by plus signs."""
 
 
-def retriever(text: str) -> Stage:
-    """Return the retriever that a text names; several joined by plus signs are fused."""
-    calls = parse_stage(text)
-    if len(calls) == 1:
-        return stage(calls[0], "retrieve")
-    return stage_class("fuse", "retrieve")(name="fuse", parts=text)
+def retriever(calls: Sequence[Call]) -> Stage:
+    """Return the retriever of a call; several are fused."""
+    parts = tuple(stage(call, "retrieve") for call in calls)
+    return parts[0] if len(parts) == 1 else stage_class("fuse", "retrieve")(name="fuse", parts=parts)
 
 
 def stage(call: Call, kind: Kind) -> Stage:

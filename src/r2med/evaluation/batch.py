@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import UserError, refuse_table
+from r2med.core.spec import Calls
 from r2med.data import Dataset, load, names
 from r2med.encoders.custom import spec_of
 from r2med.engine.notebook import notebook_progress
@@ -121,12 +122,12 @@ def plan_run(
     setup: Setup,
 ) -> Plan:
     """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
-    specs = [_spec(system) for system in systems if not isinstance(system, System)]
+    specs: list[str | Calls] = [_spec(system) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
     if suite:
         chosen = read_suite(suite)
-        specs += chosen.specs
+        specs += chosen.calls
         data = data or chosen.data
         llms = llms or ([chosen.llm] if chosen.llm else [])
         setup = replace(setup, recorded=setup.recorded or chosen.recorded)

@@ -10,7 +10,6 @@ from importlib import resources
 from pydantic import BaseModel, ConfigDict
 
 from r2med.core.cards import read_toml, validated
-from r2med.core.spec import parse
 from r2med.data.dataset_cards import groups
 from r2med.leaderboard.published import PublishedRow, published
 
@@ -79,8 +78,9 @@ def expectations() -> tuple[Expectation, ...]:
 
 
 def _of_row(row: PublishedRow) -> Expectation:
-    judged = bool(parse(row.system)[-1][0].arguments)  # only an LLM that reranks stands last with its name
-    ok, near = TOLERANCES["llm" if judged else "words" if row.system.endswith("bm25") else "vectors"]
+    [last] = row.calls[-1]
+    judged = bool(last.arguments)  # only an LLM that reranks stands last with its name
+    ok, near = TOLERANCES["llm" if judged else "words" if last.name == "bm25" else "vectors"]
     limit = f"texts are cut at {row.max_length:,} tokens" if row.max_length else ""
     return Expectation(
         system=row.system,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
 from pydantic import BaseModel, ConfigDict
 
 from r2med.core.cards import read_toml, validated
-from r2med.core.spec import ARROW, Call, parse
+from r2med.core.spec import ARROW, Call, Calls, parse, parse_stage, printed_system
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.encoders.model_cards import MODELS
 from r2med.system.suites import suite
@@ -42,10 +42,15 @@ class PublishedRow:
     note: str
     max_length: int | None
     """Tokens of a text that the retriever read at most, where it is known."""
-    system: str = ""
-    """The spec of the system of ours that it is; empty where this package cannot run it."""
+    calls: Calls = ()
+    """The system of ours that it is; empty where this package cannot run it."""
     differs: str = ""
     """What is known to be other than in a run of that system."""
+
+    @property
+    def system(self) -> str:
+        """The spec of the system of ours; empty where this package cannot run it."""
+        return printed_system(self.calls)
 
     @property
     def name(self) -> str:
@@ -72,14 +77,17 @@ class _Reported(BaseModel):
     retrievers: dict[str, str]
     rerankers: dict[str, str] = {}
 
-    def system(self, row: Mapping[str, str]) -> str:
-        """Return the spec of a row, or nothing if it is not among these."""
+    def system(self, row: Mapping[str, str]) -> Calls:
+        """Return the system of a row, or nothing if it is not among these."""
         if not row["reported_by"].startswith(self.by) or not row["source"].startswith(self.source):
-            return ""
+            return ()
         retriever, reranker = self.retrievers.get(row["retriever"]), self.rerankers.get(row["reranker"], "")
         if retriever is None or row["expansion"] or bool(row["reranker"]) != bool(reranker):
-            return ""
-        return retriever + (f"{ARROW}{reranker}@{row['rerank_depth']}" if reranker else "")
+            return ()
+        if not reranker:
+            return parse(retriever)
+        [call] = parse_stage(reranker)
+        return (*parse(retriever), (replace(call, depth=int(row["rerank_depth"])),))
 
 
 class _Systems(BaseModel):
@@ -99,10 +107,11 @@ def published() -> tuple[PublishedRow, ...]:
 
 
 def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRow:
-    system, differs = next(((spec, group.differs) for group in reported if (spec := group.system(row))), ("", ""))
+    nothing: tuple[Calls, str] = (), ""
+    calls, differs = next(((found, group.differs) for group in reported if (found := group.system(row))), nothing)
     of_benchmark = row["reported_by"].startswith(BENCHMARK)
-    if of_benchmark and not system:
-        system = _suite_systems()[tuple(row[column] for column in PARTS)]
+    if of_benchmark and not calls:
+        calls = _suite_systems()[tuple(row[column] for column in PARTS)]
     return PublishedRow(
         retriever=row["retriever"],
         expansion=row["expansion"],
@@ -114,23 +123,23 @@ def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRo
         reported_by=row["reported_by"],
         source=row["source"],
         note=row["note"],
-        max_length=_max_length(row, system if of_benchmark else ""),
-        system=system,
+        max_length=_max_length(row, calls if of_benchmark else ()),
+        calls=calls,
         differs=differs,
     )
 
 
 @cache
-def _suite_systems() -> dict[tuple[str, ...], str]:
-    """Return the specs of the suites by the parts that published rows name; of variants the first one counts."""
-    systems: dict[tuple[str, ...], str] = {}
-    for spec in (spec for name in SUITES for spec in suite(name).specs):
-        calls = [call for [call] in parse(spec)]
+def _suite_systems() -> dict[tuple[str, ...], Calls]:
+    """Return the systems of the suites by the parts that published rows name; of variants the first one counts."""
+    systems: dict[tuple[str, ...], Calls] = {}
+    for system in (system for name in SUITES for system in suite(name).calls):
+        calls = [call for [call] in system]
         expansion = calls.pop(0) if calls[0].arguments else Call("", ("",))
         retriever, reranker = (*calls, Call(""))[:2]
         depth = str(reranker.depth or "")
         parts = (expansion.name, expansion.arguments[0], _without_variant(retriever), _without_variant(reranker), depth)
-        systems.setdefault(parts, spec)
+        systems.setdefault(parts, system)
     return systems
 
 
@@ -138,9 +147,9 @@ def _without_variant(call: Call) -> str:
     return call.name.partition(":")[0]
 
 
-def _max_length(row: Mapping[str, str], system: str) -> int | None:
+def _max_length(row: Mapping[str, str], calls: Calls) -> int | None:
     """Return the limit that a row states; those of the benchmark's own rows are in the cards of its models."""
     if limit := _LIMIT.search(row["note"]):
         return int(limit[1])
-    names = [call.name for stage in parse(system) for call in stage] if system else []
+    names = [call.name for stage in calls for call in stage]
     return next((MODELS[name].document.max_tokens for name in names if name in MODELS), None)

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from r2med.core.errors import UserError, unknown
-from r2med.core.spec import parse
+from r2med.core.spec import parse, printed_system
 from r2med.data import names as dataset_names
 from r2med.data.dataset_cards import cards, groups
 from r2med.data.loading import name_of
@@ -18,7 +18,6 @@ from r2med.evaluation.batch import plan_run
 from r2med.leaderboard.expectations import MEASURE, Expectation, expectations
 from r2med.records.record import Record
 from r2med.runtime.setup import Setup
-from r2med.system.composing import printed
 
 AVERAGE = "average"
 
@@ -119,7 +118,7 @@ def expected_of(names: Sequence[str]) -> list[Expectation]:
 
 
 def _of_name(name: str) -> list[Expectation]:
-    typed = printed(tuple(map(tuple, parse(name)))) if name else ""
+    typed = printed_system(parse(name)) if name else ""
     of_name = [each for each in expectations() if not name or typed in (each.system, each.label)]
     if not of_name:
         raise unknown("expectation", name, [each.system for each in expectations()], "r2med reproduce --list shows all")

@@ -10,6 +10,7 @@ from r2med.core.errors import UserError
 
 if TYPE_CHECKING:
     from r2med.agents.conversation import Hit
+    from r2med.core.stages import Stage
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
     from r2med.retrieve.retriever import Searcher
@@ -37,16 +38,16 @@ class ServedCorpus:
         return hits_of(self.searcher.search(asked, k).run, self.corpus)
 
 
-def open_served_corpus(dataset: Dataset, spec: str, setup: Setup, store: Store) -> ServedCorpus:
+def open_served_corpus(dataset: Dataset, spec: str | Stage, setup: Setup, store: Store) -> ServedCorpus:
     """Index a dataset's corpus, or open its index, and load the models that search it; once for each `LiveStore`.
 
     Raises UserError if the spec is not a single retriever.
     """
-    from r2med.core.stages import retriever
+    from r2med.core.stages import Stage
     from r2med.retrieve.retriever import live_searcher
     from r2med.store import LiveStore
 
-    stage = retriever(_only_retriever(spec))
+    stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
     searcher = live_searcher(stage.open(setup), dataset, LiveStore.of(store))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
@@ -64,19 +65,20 @@ def open_served(
     from r2med.system.system import System
 
     systems = [System.parse(spec, setup) for spec in specs]
-    served = open_served_corpus(dataset, retriever or str(systems[0].retriever if systems else "bm25"), setup, store)
-    named = {system.name: system for system in (*systems, System.parse(served.retriever, setup))}
+    stage = systems[0].retriever if systems and not retriever else _only_retriever(retriever or "bm25")
+    served = open_served_corpus(dataset, stage, setup, store)
+    named = {system.name: system for system in (*systems, System(stage, setup=setup))}
     return served, tuple(system.live(dataset, store) for system in named.values())
 
 
-def _only_retriever(spec: str) -> str:
-    """Return a spec that is one retriever; a stage before or after it needs more than a query."""
+def _only_retriever(spec: str) -> Stage:
+    """Return the stage of a spec that is one retriever; a stage before or after it needs more than a query."""
     from r2med.core.spec import parse
-    from r2med.core.stages import names
+    from r2med.core.stages import names, retriever
 
     stages = parse(spec)
     if len(stages) > 1:
         raise UserError(f"{spec!r} has {len(stages)} stages: serve takes a retriever alone, such as bm25+minilm")
     if (name := stages[0][0].name) in names("expand"):
         raise UserError(f"{name} is an expansion: serve takes a retriever alone, such as bm25+minilm")
-    return spec
+    return retriever(stages[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.core.cards import parameter_count
@@ -23,7 +23,19 @@ NO_MODEL = ("bm25", "author")
 def parts_of_record(record: Record) -> dict[str, Any]:
     """Return the parts of a system that was run."""
     names = {kind: ARROW.join(s.name for s in record.stages if s.stage == kind) for kind in KINDS}
-    return _parts(names["retrieve"], names["expand"], names["rerank"], _llms(record))
+    searching, llms = record.settings.get("retrieve") or {}, _llms(record)
+    settings = [searching, *record.settings.get("rerank", ())]
+    stages = [name for stage in settings for name in _stage_names(stage)]
+    kind = _kind(names["expand"], names["rerank"], fused="parts" in searching)
+    sizes = [_size(name) for name in (*stages, *llms)]
+    return _parts(kind, names["retrieve"], names["expand"], names["rerank"], llms, sizes)
+
+
+def _stage_names(settings: Mapping[str, Any]) -> list[str]:
+    """Return the names of a stage's models; one that asks an LLM has none of its own."""
+    if "parts" in settings:
+        return [name for part in settings["parts"] for name in _stage_names(part)]
+    return [] if "llm" in settings else [str(settings.get("stage", ""))]
 
 
 def _llms(record: Record) -> list[str]:
@@ -32,7 +44,7 @@ def _llms(record: Record) -> list[str]:
 
 
 def judged_by_kin(record: Record) -> bool:
-    """Tell whether the system asks an LLM of the family that judged the dataset's documents."""
+    """Return True if the system asks an LLM of the family that judged the dataset's documents."""
     asked = [LLMS.get(llm) or LLMCard(name=llm, model=llm) for llm in _llms(record)]
     return any(family in record.dataset.judges for card in asked for family in families(card))
 
@@ -41,40 +53,46 @@ KINDS = ("expand", "retrieve", "rerank")
 
 
 def parts_of_published(row: PublishedRow) -> dict[str, Any]:
-    """Return the parts of a published system."""
-    return _parts(row.retriever, row.expansion, row.reranker, [row.llm] if row.llm else [])
+    """Return the parts of a published system, whose names are those that its source uses."""
+    llms = [row.llm] if row.llm else []
+    kind = _kind(row.expansion, row.reranker, fused="+" in row.retriever)
+    sizes = [_size_in_words(name) for name in (row.retriever, row.reranker, *llms) if name]
+    return _parts(kind, row.retriever, row.expansion, row.reranker, llms, sizes)
 
 
-def _parts(retriever: str, expansion: str, reranker: str, llms: Sequence[str]) -> dict[str, Any]:
+def _parts(
+    kind: str, retriever: str, expansion: str, reranker: str, llms: Sequence[str], sizes: Sequence[float | None]
+) -> dict[str, Any]:
+    known = [size for size in sizes if size is not None]
     return {
-        "kind": _kind(retriever, expansion, reranker),
+        "kind": kind,
         "retriever": retriever,
         "expansion": expansion,
         "reranker": reranker,
         "llm": ", ".join(llms),
-        "size": _largest([retriever, reranker, *llms]),
+        "size": max(known, default=0.0) if len(known) == len(sizes) else None,
     }
 
 
-def _kind(retriever: str, expansion: str, reranker: str) -> str:
+def _kind(expansion: str, reranker: str, *, fused: bool) -> str:
     if expansion.startswith(AGENTS):
         return "agent"
     if expansion:
         return "expansion and reranking" if reranker else "expansion"
-    return "reranking" if reranker else "fusion" if "+" in retriever else "retriever"
+    return "reranking" if reranker else "fusion" if fused else "retriever"
 
 
-def _largest(names: Iterable[str]) -> float | None:
-    """Return the parameters of the largest model, in billions; None where those of any are not known."""
-    sizes = [max(_sizes(name), default=None) for name in names if name]
-    return None if None in sizes else max(filter(None, sizes), default=0.0)
+def _size(name: str) -> float | None:
+    """Return the parameters of a model, in billions, from its card or its name; None where they are not known."""
+    base = name.partition(":")[0]
+    if base in NO_MODEL:
+        return 0.0
+    stated = next((cards[base].parameters for cards in CARDS if base in cards), "")
+    count = parameter_count(stated or name)
+    return count / 1e9 if count else None
 
 
-def _sizes(name: str) -> Iterable[float]:
-    for word in re.split(r"[\s+→(),@]+", name):
-        base = word.partition(":")[0]
-        if base in NO_MODEL:
-            yield 0.0
-        stated = next((cards[base].parameters for cards in CARDS if base in cards), "")
-        if count := parameter_count(stated or word):
-            yield count / 1e9
+def _size_in_words(name: str) -> float | None:
+    """Return the parameters of the largest model that a published name mentions."""
+    sizes = [size for word in re.split(r"[\s+(),]+", name) if (size := _size(word)) is not None]
+    return max(sizes, default=None)

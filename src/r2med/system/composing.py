@@ -9,24 +9,16 @@ from dataclasses import replace
 
 from r2med.core import stages
 from r2med.core.errors import UserError, unknown
-from r2med.core.spec import ARROW, Call, parse, parse_stage, split
+from r2med.core.spec import ARROW, Call, Calls, parse, parse_stage, split
 from r2med.system.presets import PRESETS
-
-Calls = tuple[tuple[Call, ...], ...]
-"""A system as its stages, each of which is one call or several that are fused."""
 
 
 def read(spec: str | Calls, llm: str = "") -> Calls:
     """Return the calls of a spec, with its preset, if it is one, spelt out and with the LLM where one is needed."""
-    calls = tuple(map(tuple, parse(spec))) if isinstance(spec, str) else spec
+    calls = parse(spec) if isinstance(spec, str) else spec
     if is_preset(calls):
-        calls = tuple(map(tuple, parse(PRESETS[calls[0][0].name].spelt_out(calls[0][0], llm))))
+        calls = parse(PRESETS[calls[0][0].name].spelt_out(calls[0][0], llm))
     return with_llm(calls, llm) if llm else calls
-
-
-def printed(calls: Calls) -> str:
-    """Return calls as one types them."""
-    return ARROW.join("+".join(map(str, stage)) for stage in calls)
 
 
 def is_preset(calls: Calls) -> bool:
@@ -61,7 +53,7 @@ def _needs_llm(call: Call) -> bool:
 
 
 def cross_product(
-    systems: Iterable[str],
+    systems: Iterable[str | Calls],
     *,
     expand: Sequence[str] = (),
     rerank: Sequence[str] = (),
@@ -100,9 +92,9 @@ def llm_names(llms: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _reranked(spec: str, rerankers: Sequence[str]) -> list[Calls]:
-    calls = tuple(map(tuple, parse(spec)))
-    return [(*calls, *map(tuple, parse(reranker))) for reranker in rerankers] or [calls]
+def _reranked(spec: str | Calls, rerankers: Sequence[str]) -> list[Calls]:
+    calls = parse(spec) if isinstance(spec, str) else spec
+    return [(*calls, *parse(reranker)) for reranker in rerankers] or [calls]
 
 
 def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_used: bool) -> list[Call]:

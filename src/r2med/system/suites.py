@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cached_property
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from r2med.core import plugins
 from r2med.core.cards import read_toml, validated
 from r2med.core.errors import UserError, unknown
-from r2med.core.spec import ARROW, typed_path
+from r2med.core.spec import Calls, parse, typed_path
 
 
 class Grid(BaseModel):
@@ -24,11 +25,10 @@ class Grid(BaseModel):
     rerank: tuple[str, ...] = ("",)
 
     @property
-    def systems(self) -> list[str]:
-        """The specs."""
-        return [
-            ARROW.join(filter(None, stages)) for stages in itertools.product(self.expand, self.retrieve, self.rerank)
-        ]
+    def systems(self) -> list[Calls]:
+        """The systems, one part after the other."""
+        parts = ([parse(spec) if spec else () for spec in specs] for specs in (self.expand, self.retrieve, self.rerank))
+        return [expansion + retriever + reranker for expansion, retriever, reranker in itertools.product(*parts)]
 
 
 class Suite(BaseModel):
@@ -46,10 +46,12 @@ class Suite(BaseModel):
     systems: tuple[str, ...] = ()
     grid: tuple[Grid, ...] = ()
 
-    @property
-    def specs(self) -> list[str]:
+    @cached_property
+    def calls(self) -> list[Calls]:
         """Every system, once, in the order of the file."""
-        return list(dict.fromkeys([*self.systems, *(spec for grid in self.grid for spec in grid.systems)]))
+        return list(
+            dict.fromkeys([*map(parse, self.systems), *(calls for grid in self.grid for calls in grid.systems)])
+        )
 
 
 def suites() -> dict[str, Traversable]:
@@ -68,6 +70,6 @@ def suite(name: str) -> Suite:
     else:
         raise unknown("suite", name, suites(), f"{', '.join(suites())}, or a file NAME.toml")
     read = validated(Suite, {"name": name if name in suites() else path.stem, **read_toml(file)}, file)
-    if not read.specs:
+    if not read.calls:
         raise UserError(f"{file}: it names no systems: systems = ['bm25'], or a [[grid]] with retrieve = [...]")
     return read

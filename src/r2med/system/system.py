@@ -16,7 +16,7 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, nearest
 from r2med.core.foreign_code import described
-from r2med.core.spec import ARROW, Call, encoded
+from r2med.core.spec import ARROW, Call, Calls, encoded, printed_system
 from r2med.core.stages import Stage
 from r2med.data.dataset import Dataset, Query
 from r2med.expand.expansion import Asking, Expander, Expansion, check
@@ -27,7 +27,7 @@ from r2med.retrieve.retriever import Retriever, Search, Searched, SearchQuery, c
 from r2med.retrieve.run import Run
 from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, about
-from r2med.system.composing import Calls, printed, read
+from r2med.system.composing import read
 
 log = logging.getLogger("r2med")
 
@@ -78,12 +78,23 @@ class System:
         """Return the system that a spec names. Raises UserError if a stage does not exist or stands where it cannot."""
         setup = setup or Setup()
         calls = [list(stage) for stage in read(spec, setup.llm)]
-        typed = spec if isinstance(spec, str) else printed(spec)
+        typed = spec if isinstance(spec, str) else printed_system(spec)
         before = _expansion(calls, typed)
         retriever = _retriever(calls, typed, before, setup)
         after = [_reranker(stage, typed, setup) for stage in calls]
         expander = None if before is None else stages.stage(_with_prompts(before, setup), "expand")
         return cls(retriever, expander, tuple(after), setup)
+
+    def expanded(self, call: Call) -> System:
+        """Return this system with an expansion before it. Raises UserError if it has one already."""
+        if self.expander is not None:
+            spec = f"{call}{ARROW}{self.name}"
+            raise UserError(f"{self.expander} in {spec!r} is a second expansion: a system has one")
+        return replace(self, expander=stages.stage(_with_prompts(call, self.setup), "expand"))
+
+    def reranked(self, call: Call) -> System:
+        """Return this system with one reranker more."""
+        return replace(self, rerankers=(*self.rerankers, _reranker([call], str(call), self.setup)))
 
     @cached_property
     def name(self) -> str:
@@ -283,7 +294,7 @@ def _retriever(calls: list[list[Call]], spec: str, before: Call | None, setup: S
         )
     if calls and before is None and len(first) == 1:
         _check_known(first[0].name, spec)
-    return stages.retriever("+".join(map(str, first)))
+    return stages.retriever(first)
 
 
 def _check_known(name: str, spec: str) -> None:
@@ -294,7 +305,7 @@ def _check_known(name: str, spec: str) -> None:
         raise UserError(f"no expansion or retriever {name!r}{hint} in {spec!r}: {', '.join(expansions)} → bm25, …")
 
 
-def _reranker(calls: list[Call], spec: str, setup: Setup) -> Stage:
+def _reranker(calls: Sequence[Call], spec: str, setup: Setup) -> Stage:
     if len(calls) > 1:
         raise UserError(f"{'+'.join(map(str, calls))} in {spec!r}: rerankers stand one after the other, not fused")
     [call] = calls
