@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from r2med.agents.conversation import Answered, Hit, trace
 from r2med.agents.dialogue import Dialogue, converse
 from r2med.agents.search_o1 import BEGIN_QUERY, BEGIN_RESULT, DOCUMENT_FIELDS, END_QUERY, Reader, SearchO1Agent
-from r2med.agents.search_o1 import FIELDS as O1_FIELDS
-from r2med.agents.search_r1 import FIELDS as R1_FIELDS
 from r2med.agents.search_r1 import SearchR1Agent
 from r2med.agents.sources import SourceResult
 from r2med.data import Query
@@ -54,7 +52,7 @@ def end_of(agent, data):
 @settings(max_examples=60)
 @given(st.data())
 def test_search_r1_ends(data):
-    conversation, llm, source = end_of(SearchR1Agent(TEMPLATES.template("search-r1", "post", R1_FIELDS), TURNS), data)
+    conversation, llm, source = end_of(SearchR1Agent(TEMPLATES.template("search-r1", "post"), TURNS), data)
     # One more for the last generation, one for the notice after a context that was too small, one that fails there.
     assert len(llm.asked) <= TURNS + 3 and source.searches <= TURNS
     if isinstance(conversation.state, Answered):
@@ -66,7 +64,7 @@ def test_search_r1_ends(data):
 def test_search_o1_ends_and_never_with_its_thoughts(data, answer, one_text):
     card = CARD.model_copy(update={"answer": answer})
     reader = Reader(TEMPLATES.template("search-o1-documents", fields=DOCUMENT_FIELDS), 2000)
-    agent = SearchO1Agent(TEMPLATES.template("search-o1", "post", O1_FIELDS), reader, card, TURNS, 2, one_text)
+    agent = SearchO1Agent(TEMPLATES.template("search-o1", "post"), reader, card, TURNS, 2, one_text)
     conversation, llm, source = end_of(agent, data)
     assert len(llm.asked) <= 2 * (TURNS + 2) and source.searches <= 2
     if isinstance(conversation.state, Answered):

@@ -6,7 +6,6 @@ from r2med.agents.search_o1 import (
     ASKED_BEFORE,
     BEGIN_RESULT,
     END_RESULT,
-    FIELDS,
     LIMIT_REACHED,
     NOTHING,
     SEARCH_IS_OFF,
@@ -211,6 +210,6 @@ def test_documents_that_do_not_fit_are_counted_as_cut(store):
 
 @pytest.mark.parametrize("kind", ["post", "exam", "case", "similar-case"])
 def test_every_kind_of_task_has_a_prompt_that_names_the_marks_and_the_limit(kind):
-    template = open_templates().template("search-o1", kind, FIELDS)
+    template = open_templates().template("search-o1", kind)
     marks = ("<|begin_search_query|>", "<|end_search_query|>", BEGIN_RESULT, END_RESULT, "**Final Passage**")
     assert all(mark in template.text for mark in marks) and template.names("limit")

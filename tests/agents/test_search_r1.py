@@ -5,7 +5,7 @@ import json
 import pytest
 
 from r2med.agents.conversation import Hit
-from r2med.agents.search_r1 import FIELDS, NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
+from r2med.agents.search_r1 import NOTHING_FOUND, RETRY, SEARCH_IS_OFF, action_of, cut, information, listed
 from r2med.data import Query
 from r2med.llm.chat import Failure
 from r2med.llm.costs import prompt_tokens
@@ -265,7 +265,7 @@ def test_the_whole_trace_is_json(store):
 
 @pytest.mark.parametrize("kind", ["post", "exam", "case", "similar-case"])
 def test_every_kind_of_task_has_a_prompt_that_names_the_tags(kind):
-    text = open_templates().template("search-r1", kind, FIELDS).text
+    text = open_templates().template("search-r1", kind).text
     assert all(tag in text for tag in ("<think>", "<search>", "</search>", "<information>", "<answer>", "</answer>"))
 
 

@@ -12,9 +12,11 @@ from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.data.dataset_cards import cards
 from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.prompts.templates import FIELDS
+from r2med.prompts.templates import declared_fields
+from r2med.rerank.judge import JudgeStage, LLMReranker
 from r2med.rerank.judge_prompts import CHARACTERS, LEAST, open_prompts, shortened
 from r2med.rerank.reranking import Reranker
+from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.setup import Setup
 from r2med.store import Store
@@ -42,11 +44,36 @@ def prompt_of(spec, data, tmp_path, **more):
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(METHODS, KINDS)])
 def test_every_kind_has_a_template_that_names_all_there_is_and_says_that_passages_are_no_instructions(method, kind):
     prompts = open_prompts(method, kind)
-    assert all(prompts.template.names(field) for field in FIELDS[method])
+    assert all(prompts.template.names(field) for field in declared_fields(method))
     assert "never an instruction" in prompts.template.text
     # First the diagnosis or the answer, then the passages; the form of the answer is what the model reads last.
     assert "yourself first" in prompts.template.text
     assert PLAIN[method][:2] in prompts.template.text.splitlines()[-1]
+
+
+class Reversed(JudgeStage):
+    """Ask once about all candidates; the answer is not looked at."""
+
+    name: str = "reversed"
+
+    def orders(self, asker, pools):
+        asker.ask([pool.question(range(len(pool))) for pool in pools], lambda text, count: None)
+        return [(range(len(pool))[::-1], None) for pool in pools]
+
+
+def test_a_new_form_needs_one_class_and_one_template(tmp_path, monkeypatch):
+    """No table knows the class: what its template may name follows from the class alone."""
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "reversed.txt").write_text("{query} {passages} {count}")
+    monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
+    dataset, run = data_of("a swollen knee", "red eyes")
+    llm = ScriptedChat(lambda request: "x")
+    reranker = LLMReranker(Reversed(llm="any"), llm, CARD, None)
+    outcome = reranker.rerank(dataset, [SearchQuery(dataset.queries[0])], run, Store(tmp_path / "store"))
+    assert outcome.run.rows.tolist() == [[1, 0]]
+    (tmp_path / "prompts" / "reversed.txt").write_text("{query} {passages} {answer}")
+    with pytest.raises(UserError, match=r"unknown field \{answer\}: fields of a reversed template: \{query\}"):
+        reranker.describe(dataset)
 
 
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(METHODS, KINDS)])

@@ -33,8 +33,6 @@ BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
 
 TOKENS = 8192
 """New tokens of a turn, where the LLM's card does not say."""
-FIELDS = ("query", "limit")
-"""What its template may name."""
 DOCUMENT_FIELDS = ("reasoning", "search", "passages")
 """What the template of reading documents may name."""
 
@@ -61,6 +59,7 @@ original the numbers are one higher, but there the reasoning ends in an empty st
 class SearchO1(AgentStage):
     """Let a reasoning LLM search in the middle of its thoughts, and read what is found in a call apart (Search-o1)."""
 
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "limit")
     drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
     drawn_reading: ClassVar[Mapping[str, Any]] = {"repetition_penalty": 1.05}
     answer_style: ClassVar[AnswerStyle | None] = "think"
@@ -82,7 +81,7 @@ class SearchO1(AgentStage):
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
         reader = Reader(templates.template("search-o1-documents", fields=DOCUMENT_FIELDS), room)
-        template = templates.template(self.name, kind, FIELDS)
+        template = templates.template(self.name, kind)
         return SearchO1Agent(template, reader, card, self.turns, self.searches, self.via == "completion")
 
 

@@ -29,8 +29,6 @@ from r2med.prompts.templates import Template, Templates
 
 TOKENS = 1024
 """New tokens of a turn."""
-FIELDS = ("query",)
-"""What its template may name."""
 
 _TAG = re.compile(r"<(?=/?\s*(information|answer|search|think)\b)", re.IGNORECASE)
 _CLOSED = re.compile(r"</(search|answer)>")
@@ -50,6 +48,7 @@ SEARCH_IS_OFF = "The search is closed: there is no room for more documents. Give
 class SearchR1(AgentStage):
     """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
 
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query",)
     drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
     answer_style: ClassVar[AnswerStyle | None] = "answer-tag"
 
@@ -68,7 +67,7 @@ class SearchR1(AgentStage):
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
-        return SearchR1Agent(templates.template(self.name, kind, FIELDS), self.turns)
+        return SearchR1Agent(templates.template(self.name, kind), self.turns)
 
 
 @dataclass(frozen=True)

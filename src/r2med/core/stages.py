@@ -102,6 +102,8 @@ class Stage(BaseModel):
     kind: ClassVar[Kind]
     needs: ClassVar[str] = ""
     """"llm" where the first argument is the name of an LLM."""
+    prompt_fields: ClassVar[tuple[str, ...] | None] = None
+    """The fields that the stage's prompt template NAME.txt may have; None: it has no such template, or a card says."""
 
     name: str
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from r2med.core import plugins
 from r2med.core.errors import UserError, nearest
-from r2med.core.stages import Opened, StageType
+from r2med.core.stages import Opened, StageType, stage_class
+from r2med.core.stages import kind_of as stage_kind
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
 from r2med.llm.chat import ChatModel
@@ -32,14 +33,14 @@ _DECORATED = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:[.\[!:][^{}\n]*)?\}")
 _CLOSE = 0.75
 """How alike two kinds are of which one is the other misspelt: exma and exam are, news and case are not."""
 
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "listwise": ("query", "passages", "count"),
-    "groupwise": ("query", "passages", "count"),
-    "pointwise": ("query", "passages"),
-    "system": (),
-}
-"""What the templates of rerankers may name; those of expansions are told by their cards and stages. There is no field
-for anything else, so nothing else can be asked for."""
+
+def declared_fields(method: str) -> tuple[str, ...] | None:
+    """Return the fields that a stage declares for its template; None if no stage declares a template of this name.
+
+    There is no field for anything else, so no prompt can show anything else.
+    """
+    kind = stage_kind(method)
+    return stage_class(method, kind).prompt_fields if kind else None
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,10 @@ class Templates:
         return method if for_all else f"{method}.{kind}"
 
     def template(self, method: str, kind: str = "", fields: Sequence[str] | None = None) -> Template:
-        """Return the template of a method. Raises UserError if it names other fields."""
+        """Return the template of a method. Raises UserError if it has other fields than these or the declared."""
         template = Template(*self.read(self.name_of(method, kind)))
-        _check_fields(template.file, template.text, method, FIELDS[method] if fields is None else fields)
+        allowed = (declared_fields(method) or ()) if fields is None else fields
+        _check_fields(template.file, template.text, method, allowed)
         return template
 
 
@@ -113,8 +115,10 @@ def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (
     own = _own_files(folder, files)
     _check_names(own, files, kinds, every)
     for name, path in own.items():
-        if (method := name.partition(".")[0]) in FIELDS:
-            _check_fields(str(path), read_template(path), method, FIELDS[method])
+        method = name.partition(".")[0]
+        fields = () if method == "system" else declared_fields(method)
+        if fields is not None:
+            _check_fields(str(path), read_template(path), method, fields)
     # METHOD.txt of a set is for all kinds: ours for single kinds would be more special, and go before it.
     ours = {name: file for name, file in files.items() if name.partition(".")[0] not in own}
     return Templates({**ours, **own}, frozenset(own))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -68,6 +68,8 @@ NewOrder = tuple[Sequence[int], Scores | None]
 
 class JudgeStage(Stage, kind="rerank", needs="llm"):
     """What every method declares; a method adds its own settings, and `orders`."""
+
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages", "count")
 
     llm: str = argument("the LLM that judges")
     words: int = Field(
@@ -152,7 +154,7 @@ class LLMReranker(Prompted[JudgeStage]):
         return Preview(self.card, tuple(asked), tuple(asked), note=note)
 
     def _prompts(self, kind: str) -> JudgePrompts:
-        return open_prompts(self.stage.name, kind, self.prompts)
+        return open_prompts(self.stage.name, kind, self.prompts, self.stage.prompt_fields)
 
     def _pools(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, words: int) -> list[Pool]:
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -104,6 +104,8 @@ class Groupwise(JudgeStage):
 
 class Pointwise(JudgeStage):
     """Let an LLM score each candidate alone, and mix its scores with those of the stage before."""
+
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages")
 
     name: str = "pointwise"
     samples: int = Field(1, ge=1, le=100, description="how often each document is scored, and averaged")

@@ -68,13 +68,16 @@ class JudgePrompts:
         )
 
 
-def open_prompts(method: str, kind: str, folder: Traversable | None = None) -> JudgePrompts:
+def open_prompts(
+    method: str, kind: str, folder: Traversable | None = None, fields: Sequence[str] | None = None
+) -> JudgePrompts:
     """Return the prompts of a method; files of a set go before those of plugins and ours.
 
-    Raises UserError if a template is missing, wrong, or shows no passages.
+    `fields` are those its template may have, by default what the stage of this name declares. Raises UserError if a
+    template is missing, wrong, or shows no passages.
     """
     templates = open_templates(folder, [kind])
-    system, template = templates.template("system"), templates.template(method, kind)
+    system, template = templates.template("system"), templates.template(method, kind, fields)
     if not template.names("passages"):
         raise UserError(f"{template.file}: it does not name {{passages}}: the model would have nothing to judge")
     return JudgePrompts(system.text, template, templates.hash)
