@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from r2med.analysis.findings import Interval
 from r2med.analysis.material import Material
 from r2med.analysis.reliability import reliability
 from r2med.analysis.unjudged import as_one, bpref, condensed, headline, judged_share, with_unjudged_relevant
 from r2med.core.errors import UserError
+from r2med.pages.estimate import Estimate
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.records import records, write_records
@@ -40,7 +40,7 @@ def test_a_clear_leader_keeps_its_rank_and_close_systems_do_not(tmp_path, store:
     made = records({"far": 0.8, "near": 0.4, "nearer": 0.401}, {"Biology": 40, "PMC-Clinical": 40})
     section = reliability(Material(Setup(store=store), results=write_records(made, tmp_path / "results")))
     ranks = {row[0]: row for table in section.tables if table.name == "reliability-ranks" for row in table.rows}
-    assert ranks["far"][2] == Interval(1.0, 1.0, 1.0)
+    assert ranks["far"][2] == Estimate(1.0, 1.0, 1.0)
     assert ranks["far"][4] == 1.0
     assert {ranks["near"][2].high, ranks["nearer"][2].high} == {3.0}
     removal = next(table for table in section.tables if table.name == "reliability-removal")

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from r2med.comparison import charts
-from r2med.comparison.comparison import Gap, Interval
+from r2med.comparison.comparison import Gap
 from r2med.core.errors import UserError
+from r2med.pages.estimate import Estimate
 
 HOSTILE = "$x$_{a}<script>&\x00\u202e " + "long → " * 30
 FIGURES = {
-    "bars": partial(charts.bars, {HOSTILE: Interval(30, 20, 40), "b": Interval(0, 0, 0)}, "nDCG@10", "b"),
+    "bars": partial(charts.bars, {HOSTILE: Estimate(30, 20, 40), "b": Estimate(0, 0, 0)}, "nDCG@10", "b"),
     "heat map": partial(charts.heat_map, [HOSTILE, "b"], ["d", HOSTILE], np.zeros((2, 2)), "nDCG@10"),
     "cost": partial(charts.quality_cost, {HOSTILE: (0.0, 1.0), "b": (1e-4, 1.0), "c": (90.0, 7.0)}, "dollars", "MRR"),
     "free": partial(charts.quality_cost, {HOSTILE: (0.0, 1.0)}, "dollars", "MRR"),

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from r2med.pages.cells import Column
+from r2med.pages.cells import Column, Value
 from r2med.pages.page import Page, Section, Table
 from r2med.pages.terminal import print_page
 from r2med.pages.terminal_tables import name_labels
@@ -18,7 +18,9 @@ NAMES = ["bm25", "hyde(author) → bm25", "bm25 → bge-reranker@100 → groupwi
 
 def scores(heads: list[str], names: list[str]) -> Table:
     columns = [Column("system"), *(Column(head, "score") for head in heads)]
-    rows = [(name, *(100 - row - column / 100 for column in range(len(heads)))) for row, name in enumerate(names)]
+    rows: list[list[Value]] = [
+        [name, *(100 - row - column / 100 for column in range(len(heads)))] for row, name in enumerate(names)
+    ]
     return Table(columns, rows)
 
 

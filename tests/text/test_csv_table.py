@@ -2,8 +2,8 @@
 
 import pytest
 
-from r2med.analysis.findings import Table
 from r2med.comparison.paper_table import Entry, PaperTable
+from r2med.pages.page import Table
 from r2med.text.csv_table import csv_table
 
 

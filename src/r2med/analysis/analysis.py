@@ -9,11 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from r2med.analysis.findings import Section
-from r2med.analysis.html_report import page
 from r2med.analysis.material import Material
 from r2med.core.errors import UserError, unknown
 from r2med.llm.costs import Preview
+from r2med.pages.csv_text import table_csv
+from r2med.pages.html import page_html
+from r2med.pages.page import Page, Section
 from r2med.runtime.setup import Setup
 from r2med.store import about
 from r2med.store.files import write_atomically
@@ -49,12 +50,23 @@ ANALYSES = {
 }
 
 
+SUMMARY = (
+    "Numbers are shown with their 95 % intervals: where they would be if other queries of the same kind had been "
+    "asked. Numbers over a handful of queries say little. Every table is a CSV file beside this page."
+)
+
+
 @dataclass(frozen=True)
 class Analysed:
     """What was found, and the files that say it; the page is the first."""
 
-    sections: tuple[Section, ...]
+    page: Page
     files: tuple[Path, ...]
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """What each analysis found."""
+        return tuple(self.page.sections)
 
 
 def analyse(
@@ -79,8 +91,16 @@ def analyse(
         except UserError as error:
             if names:
                 raise
-            sections.append(Section(name, name, f"Not analysed: {error}", ()))
-    return Analysed(tuple(sections), tuple(_write(Path(out), sections, given)))
+            sections.append(Section(name, (), f"Not analysed: {error}", name=name))
+    page = Page(
+        "What the benchmark and its results show",
+        sections,
+        SUMMARY,
+        kind="analyses",
+        about=f"{given.scope} · {given.measure}",
+        has_files=True,
+    )
+    return Analysed(page, tuple(_write(Path(out), page)))
 
 
 def _labels(material: Material) -> ExitStack:
@@ -114,10 +134,10 @@ def function(name: str) -> Callable[[Material], Section]:
     return found
 
 
-def _write(folder: Path, sections: Sequence[Section], material: Material) -> list[Path]:
+def _write(folder: Path, page: Page) -> list[Path]:
     """Write the CSV files, then the page that names them."""
-    content = {f"{table.name}.csv": table.csv() for section in sections for table in section.tables}
-    content["index.html"] = page(sections, f"{material.scope} · {material.measure}")
+    content = {f"{table.name}.csv": table_csv(table) for table in page.tables}
+    content["index.html"] = page_html(page)
     try:
         for name, text in content.items():
             write_atomically(folder / name, text.encode(errors="backslashreplace"))

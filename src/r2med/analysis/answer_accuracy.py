@@ -10,16 +10,19 @@ from typing import Annotated
 import numpy as np
 
 from r2med.analysis.answer_rule import by_rule
-from r2med.analysis.findings import Cell, Section, Table, correlation_interval, correlation_of_means, mean_interval
+from r2med.analysis.estimates import correlation_interval, correlation_of_means, mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
 from r2med.ask.answers import Answer, Remark, one_of
 from r2med.ask.llm_questions import Questions
-from r2med.comparison.comparison import Interval, slice_facts
+from r2med.comparison.comparison import slice_facts
 from r2med.core.errors import UserError
-from r2med.measure.agreement import Agreement, cohen_kappa
+from r2med.measure.agreement import cohen_kappa
 from r2med.measure.scores import Floats
 from r2med.measure.slices import KINDS, slices
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Section, Table
 
 
 class AnswerVerdict(Answer):
@@ -73,16 +76,9 @@ def agreement_table(name: str, judged: Sequence[Judged]) -> Table:
     ratings = np.array([[float(bool(each.rule)), float(bool(each.llm))] for each in both]).reshape(-1, 2)
     same = mean_interval((ratings[:, 0] == ratings[:, 1]).astype(np.float64)) if both else None
     kappa = cohen_kappa(ratings) if len(both) > 1 else None
-    known = _kappa(kappa) if kappa else None
     decided = [sum(getattr(each, who) is not None for each in judged) for who in ("rule", "llm")]
     heads = ("texts", "decided by rule", "decided by LLM", "by both", "agree", "Cohen's κ")
-    return Table(name, "Rule and LLM as judges", heads, [[len(judged), *decided, len(both), same, known]])
-
-
-def _kappa(kappa: Agreement) -> Interval | None:
-    if np.isnan(kappa.value):
-        return None
-    return Interval(kappa.value) if np.isnan(kappa.low) else Interval(kappa.value, kappa.low, kappa.high)
+    return Table.of(heads, [[len(judged), *decided, len(both), same, kappa]], "Rule and LLM as judges", name=name)
 
 
 def answers(material: Material) -> Section:
@@ -118,21 +114,21 @@ def answers(material: Material) -> Section:
         "over the same system without the expansion. ρ: Spearman's, of right and gain over queries."
     )
     tables = [
-        Table("answers", "Accuracy and gain", heads, rows, note),
-        Table("answers-llms", "Across LLMs", LLM_HEADS, llm_rows(outcomes), LLM_NOTE),
+        Table.of(heads, rows, "Accuracy and gain", note, name="answers"),
+        Table.of(LLM_HEADS, llm_rows(outcomes), "Across LLMs", LLM_NOTE, name="answers-llms"),
         agreement_table("answers-agreement", everything),
-        Table("answers-slices", "By slice", ("system", "by", "slice", "texts", "accuracy", "gain"), parts),
-        Table(
-            "answers-queries",
-            "By query",
+        Table.of(("system", "by", "slice", "texts", "accuracy", "gain"), parts, "By slice", name="answers-slices"),
+        Table.of(
             ("system", "dataset", "query", "gold answer", "final answer", "by rule", "by LLM", "gain"),
             queries,
+            "By query",
+            name="answers-queries",
         ),
     ]
     notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
     if not material.setup.llm:
         notes.append("No LLM was named (--llm), so only the rule judged: what it could not decide is left out.")
-    return Section("answers", "Answers against retrieval", _lead(rows), tables, notes)
+    return Section("Answers against retrieval", tables, _lead(rows), notes, name="answers")
 
 
 ByQuery = Mapping[tuple[str, str], tuple[float, float]]
@@ -144,12 +140,12 @@ LLM_NOTE = (
 )
 
 
-def llm_rows(outcomes: Sequence[tuple[Expanded, ByQuery]]) -> list[list[Cell]]:
+def llm_rows(outcomes: Sequence[tuple[Expanded, ByQuery]]) -> list[list[Value]]:
     """Return the correlation of accuracy and gain across the LLMs of each expansion."""
     groups: dict[str, list[ByQuery]] = {}
     for each, by_query in outcomes:
         groups.setdefault(f"{each.method} → {each.plain}", []).append(by_query)
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     for name, llms in groups.items():
         shared = [query for query in llms[0] if all(query in other for other in llms)]
         table = np.array([[llm[query] for query in shared] for llm in llms]).reshape(len(llms), -1, 2)
@@ -177,12 +173,12 @@ def _gains(material: Material, each: Expanded, judged: Sequence[Judged]) -> Floa
     return np.array([points.get((one.dataset, one.query), np.nan) for one in judged])
 
 
-def _effects(right: Floats, gain: Floats) -> list[Cell]:
+def _effects(right: Floats, gain: Floats) -> list[Value]:
     parts = gain, gain[right == 1], gain[right == 0]
     return [*(mean_interval(part, top=None) for part in parts), correlation_interval(right, gain)]
 
 
-def _query_row(each: Expanded, one: Judged, gain: float) -> list[Cell]:
+def _query_row(each: Expanded, one: Judged, gain: float) -> list[Value]:
     said = {None: "undecided", True: "right", False: "wrong"}
     points = None if np.isnan(gain) else gain
     return [each.system, one.dataset, one.query, one.gold, one.final, said[one.rule], said[one.llm], points]
@@ -190,7 +186,7 @@ def _query_row(each: Expanded, one: Judged, gain: float) -> list[Cell]:
 
 def _slice_rows(
     material: Material, each: Expanded, judged: Sequence[Judged], right: Floats, gain: Floats
-) -> Iterator[list[Cell]]:
+) -> Iterator[list[Value]]:
     places: dict[str, list[int]] = {}
     for number, one in enumerate(judged):
         places.setdefault(one.dataset, []).append(number)
@@ -203,14 +199,14 @@ def _slice_rows(
                 yield [each.system, kind, part.label, len(here), accuracy, gained]
 
 
-def _lead(rows: Sequence[Sequence[Cell]]) -> str:
+def _lead(rows: Sequence[Sequence[Value]]) -> str:
     system, _, texts, accuracy, undecided, _, right, wrong, _ = rows[0]
-    if not isinstance(accuracy, Interval):
+    if not isinstance(accuracy, Estimate):
         return "No answer could be decided."
     gained = [
         f"{gain.value:+.1f} points when it is {when}"
         for when, gain in (("right", right), ("wrong", wrong))
-        if isinstance(gain, Interval)
+        if isinstance(gain, Estimate)
     ]
     told = f"; it gains {' and '.join(gained)}" if gained else ""
     counts = f"{texts:,}, of which {undecided:,} undecided and {accuracy.value:.0%} of the others right"

@@ -8,12 +8,14 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
-from r2med.analysis.findings import Cell, Section, Table, mean_interval
+from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.ask.answers import Answer, Text
-from r2med.comparison.comparison import Interval
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Section, Table
 
 SHOWN, HIDDEN = 40, 40
 """Words that are shown, and words after them that are looked for."""
@@ -35,7 +37,7 @@ def contamination(material: Material) -> Section:
     """Return how much of documents' texts an LLM completes verbatim."""
     if not material.setup.llm:
         raise UserError("an LLM has to be asked: name one with --llm, as in --llm smollm2")
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     for name, dataset in material.datasets.items():
         drawn = _drawn(dataset, material.queries or DOCUMENTS)
         fields = [{"text": " ".join(text[:SHOWN]), "words": str(HIDDEN)} for text in drawn]
@@ -55,12 +57,12 @@ def contamination(material: Material) -> Section:
         f"After {SHOWN} words of a document the LLM goes on; the next {HIDDEN} words of the original are looked for. "
         "Words in order: the share of them in the continuation, in their order; by chance: those of another document."
     )
-    table = Table("contamination", f"What {material.setup.llm} completes verbatim", heads, rows, note)
-    known = [row[-1].value for row in rows if isinstance(row[-1], Interval)]
+    table = Table.of(heads, rows, f"What {material.setup.llm} completes verbatim", note, name="contamination")
+    known = [row[-1].value for row in rows if isinstance(row[-1], Estimate)]
     most = f"{max(known, default=0):.0%} of a dataset's documents"
     lead = f"At most {most} are continued with {BY_HEART} or more of their words in a row."
     lead = lead if known else "No document was continued: nothing is known."
-    return Section("contamination", "Contamination", lead, [table], list(material.questions.notes("continue")))
+    return Section("Contamination", [table], lead, list(material.questions.notes("continue")), name="contamination")
 
 
 def _drawn(dataset: Dataset, count: int) -> list[list[str]]:

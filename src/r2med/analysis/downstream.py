@@ -8,18 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from r2med.analysis.answer_accuracy import agreement_table, judge
-from r2med.analysis.findings import Cell, Section, Table, mean_interval
+from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.overlap import barred_rows, gold_pairs
-from r2med.analysis.svg_charts import curves
 from r2med.analysis.unjudged import ranked_lists
 from r2med.ask.answers import Answer, Choice, OpenAnswer, Truth, choice_of
 from r2med.ask.llm_questions import Questions
-from r2med.comparison.comparison import Interval
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset, Query
 from r2med.llm.costs import approximate_tokens
 from r2med.measure.scores import Floats
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Curves, Section, Table
 from r2med.text.english import english
 
 NONE, GOLD, RANDOM = "no passages", "gold passages", "random passages"
@@ -89,7 +90,7 @@ def downstream(material: Material) -> Section:
         "grounded": _by_condition([item for item, _ in read], [grounded(text, item) for item, text in read]),
         "supported": _by_condition([item for item, _ in read], [np.nan if s is None else float(s) for s in supported]),
     }
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     for condition, depth in dict.fromkeys((item.condition, item.depth) for item in items):
         mine = [item for item in items if (item.condition, item.depth) == (condition, depth)]
         tokens = float(np.mean([approximate_tokens(f"{item.query.text} {item.passages}") for item in mine]))
@@ -103,11 +104,15 @@ def downstream(material: Material) -> Section:
         "stand in the passages or the question. Supported: the LLM itself says that the passages support it. Tokens: "
         "about how many are read with each question."
     )
-    table = Table("downstream", "Answers by what was read", heads, rows, note, chart=_chart(rows, material))
+    table = Table.of(heads, rows, "Answers by what was read", note, name="downstream", chart=_chart(rows, material))
     asked = ("answer-choice", "answer-open", "judge-answer", "support")
     notes = [*questions.notes(*asked), _bill(questions), f"{questions.card.spec} is also the judge of its own answers."]
     return Section(
-        "downstream", "Downstream answers", _lead(rows), [table, agreement_table("downstream-agreement", judged)], notes
+        "Downstream answers",
+        [table, agreement_table("downstream-agreement", judged)],
+        _lead(rows),
+        notes,
+        name="downstream",
     )
 
 
@@ -166,16 +171,16 @@ def _by_condition(items: Sequence[Asked], values: Sequence[float]) -> dict[tuple
     return {key: np.array(each) for key, each in parts.items()}
 
 
-def _chart(rows: Sequence[Sequence[Cell]], material: Material) -> str:
+def _chart(rows: Sequence[Sequence[Value]], material: Material) -> Curves:
     """Return accuracy against the number of passages; no passages is where every curve starts."""
-    series: dict[str, list[tuple[float, Interval]]] = {}
+    series: dict[str, list[tuple[float, Estimate]]] = {}
     for condition, depth, _, *figures in rows:
         for form, figure in zip(("choice", "open"), figures, strict=False):
-            if isinstance(figure, Interval) and isinstance(depth, int) and condition not in (GOLD, RANDOM):
+            if isinstance(figure, Estimate) and isinstance(depth, int) and condition not in (GOLD, RANDOM):
                 where = material.collection.systems if condition == NONE else [condition]
                 for system in where:
                     series.setdefault(f"{system}, {form}", []).append((float(depth), figure))
-    return curves({name: points for name, points in series.items() if len(points) > 1}, "passages read", "accuracy")
+    return Curves({name: points for name, points in series.items() if len(points) > 1}, "passages read", "accuracy")
 
 
 def _bill(questions: Questions) -> str:
@@ -185,10 +190,10 @@ def _bill(questions: Questions) -> str:
     return f"This report's questions so far took {spent}; {priced}."
 
 
-def _lead(rows: Sequence[Sequence[Cell]]) -> str:
+def _lead(rows: Sequence[Sequence[Value]]) -> str:
     told = []
     for condition, depth, _, chosen, written, *_ in rows:
-        figure = chosen if isinstance(chosen, Interval) else written
-        if isinstance(figure, Interval):
+        figure = chosen if isinstance(chosen, Estimate) else written
+        if isinstance(figure, Estimate):
             told.append(f"{condition}{f' ({depth})' if depth else ''} {figure.value:.0%}")
     return f"Right answers by what was read: {', '.join(told)}." if told else "No question was answered."

@@ -17,14 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
-from r2med.analysis.findings import Cell, Section, Table, mean_interval
+from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
-from r2med.analysis.svg_charts import dots
-from r2med.comparison.comparison import Interval
 from r2med.data.corpus import Rows
 from r2med.data.dataset import Dataset, Query
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Dots, Section, Table
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import Index, Positions, open_index
 from r2med.retrieve.bm25.postings import MEMORY
@@ -250,9 +251,9 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
 def overlap(material: Material) -> Section:
     """Return what queries share with gold documents, dataset by dataset; a model adds the cosine of its vectors."""
     setup, model = material.setup, material.model
-    terms: list[list[Cell]] = []
-    scores: list[list[Cell]] = []
-    vectors: list[list[Cell]] = []
+    terms: list[list[Value]] = []
+    scores: list[list[Value]] = []
+    vectors: list[list[Value]] = []
     chart = []
     for name, dataset in material.datasets.items():
         size = len(judged_queries(dataset))
@@ -265,22 +266,22 @@ def overlap(material: Material) -> Section:
             vectors.append([name, *_margin(cosines(dataset, model, setup), size)])
     heads = ("dataset", "best gold", HARDEST, RANDOM, "gold above all negatives")
     tables = [
-        Table(
-            "overlap-terms",
-            "Words that queries and documents share",
+        Table.of(
             ("dataset", "queries", "document", "Jaccard", "coverage", "idf-weighted"),
             terms,
+            "Words that queries and documents share",
             "Terms of Lucene's English analysis, stop words left out. Coverage: the share of a query's terms that the "
             "document has; idf-weighted: rare terms count more. Means over queries.",
+            name="overlap-terms",
             digits=3,
-            chart=dots(chart, "idf-weighted share of the query's terms"),
+            chart=Dots(chart, "idf-weighted share of the query's terms"),
         ),
-        Table("overlap-bm25", "BM25 score of gold and negatives", heads, scores, _MARGIN),
+        Table.of(heads, scores, "BM25 score of gold and negatives", _MARGIN, name="overlap-bm25"),
     ]
     if model:
-        tables.append(Table("overlap-cosine", f"Cosine by {model}", heads, vectors, _MARGIN, digits=3))
+        tables.append(Table.of(heads, vectors, f"Cosine by {model}", _MARGIN, name="overlap-cosine", digits=3))
     notes = [] if model else ["No embedding model was named: --by minilm adds the cosine of queries and documents."]
-    return Section("overlap", "Overlap", _lead(chart), tables, notes)
+    return Section("Overlap", tables, _lead(chart), notes, name="overlap")
 
 
 _MARGIN = (
@@ -289,12 +290,12 @@ _MARGIN = (
 )
 
 
-def _figures(pairs: Pairs, overlap: Overlap, size: int) -> list[Interval | None]:
+def _figures(pairs: Pairs, overlap: Overlap, size: int) -> list[Estimate | None]:
     values = overlap.jaccard, overlap.coverage, overlap.weighted
     return [mean_interval(pairs.by_query(each, size)) for each in values]
 
 
-def _margin(scored: Mapping[str, tuple[Pairs, Floats]], size: int) -> list[Cell]:
+def _margin(scored: Mapping[str, tuple[Pairs, Floats]], size: int) -> list[Value]:
     best = {kind: pairs.best(values, size) for kind, (pairs, values) in scored.items()}
     random = scored[RANDOM][0].by_query(scored[RANDOM][1], size)
     rival = np.nan_to_num(best[HARDEST], nan=-np.inf)
@@ -302,7 +303,7 @@ def _margin(scored: Mapping[str, tuple[Pairs, Floats]], size: int) -> list[Cell]
     return [mean_interval(each) for each in (best[GOLD], best[HARDEST], random, above)]
 
 
-def _lead(chart: Sequence[tuple[str, Mapping[str, Interval | None]]]) -> str:
+def _lead(chart: Sequence[tuple[str, Mapping[str, Estimate | None]]]) -> str:
     known = [figures for _, figures in chart if all(figures.values())]
     if not known:
         return "No query has a relevant document in its corpus."

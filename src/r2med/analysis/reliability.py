@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from r2med.analysis.findings import RESAMPLES, Cell, Section, Table
+from r2med.analysis.estimates import RESAMPLES
 from r2med.analysis.material import Material
-from r2med.analysis.svg_charts import dots
 from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
-from r2med.comparison.comparison import Interval
 from r2med.core.errors import UserError
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, Integers, Pairs, Values, bootstrap, interval, means, paired_t, stratified
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Dots, Section, Table
 
 
 def reliability(material: Material) -> Section:
@@ -37,7 +38,7 @@ def reliability(material: Material) -> Section:
     notes = [f"{name} is left out: not all systems were run on it." for name in lacking]
     if not more:
         notes.append("Unjudged documents and duplicates need the texts and rankings, which are not on this machine.")
-    return Section("reliability", "Reliability", lead, [*tables, *more], notes)
+    return Section("Reliability", [*tables, *more], lead, notes, name="reliability")
 
 
 def detectable_gap(values: Values) -> float:
@@ -52,7 +53,9 @@ def _gap_table(values: Values) -> Table:
     note = (
         f"Points of the measure. Paired t-test at α = {ALPHA:.2f}, power 80 %, for the pair of systems in the middle."
     )
-    return Table("reliability-gap", "The smallest gap that can be seen", ("dataset", "queries", "gap"), rows, note)
+    return Table.of(
+        ("dataset", "queries", "gap"), rows, "The smallest gap that can be seen", note, name="reliability-gap"
+    )
 
 
 def _ranks(figures: Floats) -> Integers:
@@ -75,23 +78,23 @@ def _stability_table(systems: list[str], values: Values, draws: Floats) -> Table
     ranks = _ranks(figures)
     drawn = np.array([_ranks(draw) for draw in draws.T]).T
     spread = interval(drawn.astype(np.float64))
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     chart = []
     for number in np.argsort(ranks).tolist():
-        rank = Interval(float(ranks[number]), float(spread[0, number]), float(spread[1, number]))
+        rank = Estimate(float(ranks[number]), float(spread[0, number]), float(spread[1, number]))
         kept, first = ((drawn[number] == where).mean() for where in (ranks[number], 1))
         rows.append([systems[number], known[number], rank, float(kept), float(first)])
         chart.append((systems[number], {"rank": rank}))
     heads = ("system", "figure", "rank", "share of draws at this rank", "share of draws at the top")
     note = f"{RESAMPLES:,} draws of the queries within each dataset; the interval of a rank holds 95 % of them."
     title = "Ranks if other queries had been asked"
-    return Table("reliability-ranks", title, heads, rows, note, chart=dots(chart, "rank"))
+    return Table.of(heads, rows, title, note, name="reliability-ranks", chart=Dots(chart, "rank"))
 
 
 def _removal_table(systems: list[str], values: Values) -> Table:
     whole = means(values)
     before = _ranks(whole)
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     for name in values:
         rest = means({other: each for other, each in values.items() if other != name})
         after = _ranks(rest)
@@ -99,4 +102,4 @@ def _removal_table(systems: list[str], values: Values) -> Table:
         told = f"{systems[moved]}: {before[moved]} → {after[moved]}" if (after != before).any() else "none"
         rows.append([name, _tau(whole, rest), systems[int(np.argmin(after))], told])
     heads = ("without", "Kendall τ", "leader", "largest move")
-    return Table("reliability-removal", "The ranking without one dataset", heads, rows)
+    return Table.of(heads, rows, "The ranking without one dataset", name="reliability-removal")

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from r2med.analysis.findings import Cell, Section, Table, correlation_interval
+from r2med.analysis.estimates import correlation_interval
 from r2med.analysis.material import Material
-from r2med.analysis.svg_charts import curves
 from r2med.analysis.unjudged import over_datasets
-from r2med.comparison.comparison import Interval
 from r2med.core.cards import parameter_count
 from r2med.core.cost import total
 from r2med.core.errors import UserError
 from r2med.core.spec import ARROW
 from r2med.llm.llm_cards import LLMS
 from r2med.measure.scores import Floats
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Curves, Section, Table
 from r2med.records.collection import Collection, Kept
 
 
@@ -72,7 +73,7 @@ def scaling(material: Material) -> Section:
     if not systems:
         raise UserError("no record has an LLM's expansion: r2med run bm25 --expand hyde --llm NAME makes one")
     rows, lines = [], []
-    series: dict[str, list[tuple[float, Interval]]] = {}
+    series: dict[str, list[tuple[float, Estimate]]] = {}
     for each in systems:
         figure = _figure(material, each.system)
         size = billions(each.llm)
@@ -84,9 +85,7 @@ def scaling(material: Material) -> Section:
     series = {name: sorted(points, key=lambda point: point[0]) for name, points in series.items() if len(points) > 1}
     across, up = "billions of parameters", f"{material.measure} × 100"
     tables = [
-        Table(
-            "scaling-llms",
-            "LLMs by size and length",
+        Table.of(
             (
                 "system",
                 "LLM",
@@ -97,15 +96,20 @@ def scaling(material: Material) -> Section:
                 "gain over no expansion",
             ),
             rows,
+            "LLMs by size and length",
             "Tokens: what the LLM wrote, its reasoning included, where it was asked and not read from a file.",
+            name="scaling-llms",
             digits=1,
-            chart=curves(series, across, up, log=True),
+            chart=Curves(series, across, up, log=True),
         ),
-        Table(
-            "scaling-length", "Do longer texts help?", ("system", "queries", "Spearman's ρ of words and gain"), lines
+        Table.of(
+            ("system", "queries", "Spearman's ρ of words and gain"),
+            lines,
+            "Do longer texts help?",
+            name="scaling-length",
         ),
     ]
-    best = max(rows, key=lambda row: row[5].value if isinstance(row[5], Interval) else -1.0)
+    best = max(rows, key=lambda row: row[5].value if isinstance(row[5], Estimate) else -1.0)
     lead = (
         f"Of {len(systems)} expansions, {best[0]} does best."
         if len(systems) > 1
@@ -114,7 +118,7 @@ def scaling(material: Material) -> Section:
     notes = list(author_notes(each.llm for each in systems))
     if not series:
         notes.append("Two LLMs whose cards name their sizes are needed for a curve.")
-    return Section("scaling", "Scaling", lead, tables, notes)
+    return Section("Scaling", tables, lead, notes, name="scaling")
 
 
 def author_notes(llms: Iterator[str]) -> Iterator[str]:
@@ -123,19 +127,19 @@ def author_notes(llms: Iterator[str]) -> Iterator[str]:
         yield "author is no LLM: the demo's recorded texts were written by hand, by somebody who knew the documents."
 
 
-def _figure(material: Material, system: str) -> Interval | None:
+def _figure(material: Material, system: str) -> Estimate | None:
     records = material.collection.records(system).values()
     parts = [100 * np.array([each[material.measure] for each in record.per_query.values()]) for record in records]
     return _mean(parts, 100.0)
 
 
-def _gain(material: Material, each: Expanded) -> Interval | None:
+def _gain(material: Material, each: Expanded) -> Estimate | None:
     names = material.collection.datasets
     known = [gain[1] for name in names if (gain := gains(material.collection, each, name, material.measure))]
     return _mean(known, None)
 
 
-def _mean(parts: Sequence[Floats], top: float | None) -> Interval | None:
+def _mean(parts: Sequence[Floats], top: float | None) -> Estimate | None:
     return over_datasets({str(number): part[None] for number, part in enumerate(parts)}, top)[0] if parts else None
 
 
@@ -156,7 +160,7 @@ def text_words(kept: Kept) -> Mapping[str, int]:
     return {query: sum(len(text.split()) for text in texts) for query, texts in kept.generated().items()}
 
 
-def _length_effect(material: Material, each: Expanded) -> tuple[int, Cell]:
+def _length_effect(material: Material, each: Expanded) -> tuple[int, Value]:
     lengths: list[float] = []
     points: list[float] = []
     for name in material.collection.datasets:

@@ -7,7 +7,6 @@ from itertools import combinations
 
 import numpy as np
 
-from r2med.analysis.findings import Cell, Section, Table
 from r2med.analysis.material import Material
 from r2med.analysis.unjudged import over_datasets
 from r2med.comparison.report import rank_bands, rank_flows
@@ -15,6 +14,8 @@ from r2med.core.errors import UserError
 from r2med.measure.measures import HEADLINE
 from r2med.measure.scores import Floats
 from r2med.measure.significance import means
+from r2med.pages.cells import Value
+from r2med.pages.page import Section, Table
 from r2med.records.record import Record
 
 CUTOFF = HEADLINE.cutoff or 10
@@ -32,7 +33,7 @@ def _pairs(material: Material) -> list[tuple[str, str]]:
 
 def rank_shift(material: Material) -> Section:
     """Return where gold documents move between systems."""
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     bands = rank_bands(material.collection)
     for before, after in _pairs(material):
         flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
@@ -53,10 +54,10 @@ def rank_shift(material: Material) -> Section:
         f"Judged pairs of query and document. First found and lost: not among the first {bands[-1]:,} before, or after."
     )
     return Section(
-        "rank-shift",
         "Rank shift",
+        [Table.of(heads, rows, "Gold documents by pair", note, name="rank-shift")],
         lead,
-        [Table("rank-shift", "Gold documents by pair", heads, rows, note)],
+        name="rank-shift",
     )
 
 
@@ -71,7 +72,7 @@ def complementarity(material: Material) -> Section:
     fusions = over_datasets(
         {name: np.array([_fused(records[a][name], records[b][name]) for a, b in pairs]) for name in values}
     )
-    rows: list[list[Cell]] = []
+    rows: list[list[Value]] = []
     for (a, b), oracle, fusion in zip(pairs, oracles, fusions, strict=True):
         best = float(max(figures[position[a]], figures[position[b]]))
         counts = np.sum([_shared(records[a][name], records[b][name]) for name in values], axis=0)
@@ -84,20 +85,20 @@ def complementarity(material: Material) -> Section:
         f"alike; no reranker of the two lists can do more. Find: gold documents among the first {CUTOFF}."
     )
     tables = [
-        Table("complementarity-pairs", "Two systems together", heads, rows, note),
-        Table(
-            "complementarity-alone",
-            f"Gold documents that one system alone has among its first {CUTOFF}",
+        Table.of(heads, rows, "Two systems together", note, name="complementarity-pairs"),
+        Table.of(
             ("system", "gold documents", "found", "found by no other"),
             list(_alone(material)),
+            f"Gold documents that one system alone has among its first {CUTOFF}",
+            name="complementarity-alone",
         ),
     ]
     top = rows[0]
     lead = f"{top[0]} and {top[1]} complement each other most: {top[4]:.1f} points above the better of the two."
-    return Section("complementarity", "Complementarity", lead, tables)
+    return Section("Complementarity", tables, lead, name="complementarity")
 
 
-def _number(cell: Cell) -> float:
+def _number(cell: Value) -> float:
     assert isinstance(cell, int | float)
     return cell
 
@@ -126,7 +127,7 @@ def _fused(a: Record, b: Record) -> Floats:
     return np.asarray(100 * gain[np.minimum(found, CUTOFF)] / gain[np.minimum(positives, CUTOFF)])
 
 
-def _alone(material: Material) -> Iterator[list[Cell]]:
+def _alone(material: Material) -> Iterator[list[Value]]:
     records = {system: material.collection.records(system) for system in material.collection.systems}
     for system, mine in records.items():
         gold = found = alone = 0

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from r2med.analysis.findings import Cell, Table
 from r2med.analysis.material import Material
-from r2med.comparison.comparison import Interval, with_intervals
+from r2med.comparison.comparison import with_intervals
 from r2med.data import Dataset
 from r2med.measure import HEADLINE, score
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Values
+from r2med.pages.cells import Value
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Table
 from r2med.records.collection import Kept
 from r2med.retrieve.written_run import WrittenRun
 
@@ -101,7 +103,7 @@ def unjudged_table(material: Material) -> Table | None:
         ]
     if not figures:
         return None
-    rows: list[list[Cell]] = [[system, *_row(each)] for system, each in figures.items()]
+    rows: list[list[Value]] = [[system, *_row(each)] for system, each in figures.items()]
     heads = ("system", f"judged % of the first {CUTOFF}", "all irrelevant", "all relevant", "judged only", "bpref")
     note = (
         f"{HEADLINE} × 100 if every unjudged document of the first {CUTOFF} is irrelevant (as it is scored) or "
@@ -110,12 +112,12 @@ def unjudged_table(material: Material) -> Table | None:
     )
     if not negatives:
         note += " Here only relevant documents are judged, so judged only and bpref just say what share was retrieved."
-    return Table("reliability-unjudged", "What unjudged documents could hide", heads, rows, note, digits=1)
+    return Table.of(heads, rows, "What unjudged documents could hide", note, name="reliability-unjudged", digits=1)
 
 
 def duplicate_tables(material: Material) -> Iterator[Table | None]:
     """Yield how many texts come twice, and what each system would score if copies of a text counted as one document."""
-    copies: list[list[Cell]] = []
+    copies: list[list[Value]] = []
     keys: dict[str, dict[str, str]] = {}
     for name, dataset in material.recorded.items():
         keys[name] = first_copies(dataset)
@@ -126,7 +128,7 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
     if not copies:
         return
     heads = ("dataset", "documents", "copies of an earlier text", "unjudged copies of gold")
-    yield Table("reliability-duplicates", "Texts that come twice", heads, copies)
+    yield Table.of(heads, copies, "Texts that come twice", name="reliability-duplicates")
     figures: dict[str, dict[str, list[Floats]]] = {}
     moved: dict[str, dict[str, list[Floats]]] = {}
     for system, name, dataset, lists in _rankings(material):
@@ -134,9 +136,11 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
         after = headline(*as_one(dataset.qrels, lists, keys[name]))
         figures.setdefault(system, {})[name] = [before, after]
         moved.setdefault(system, {})[name] = [after - before]
-    rows: list[list[Cell]] = [[system, *_row(each), *_row(moved[system], top=None)] for system, each in figures.items()]
+    rows: list[list[Value]] = [
+        [system, *_row(each), *_row(moved[system], top=None)] for system, each in figures.items()
+    ]
     heads = ("system", "as it is scored", "copies as one", "difference")
-    yield Table("reliability-copies", "Scores if copies counted as one document", heads, rows) if rows else None
+    yield Table.of(heads, rows, "Scores if copies counted as one document", name="reliability-copies") if rows else None
 
 
 def first_copies(dataset: Dataset) -> dict[str, str]:
@@ -163,10 +167,10 @@ def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grad
     return grades, {query: list(dict.fromkeys(copies.get(d, d) for d in each)) for query, each in lists.items()}
 
 
-def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Interval]:
+def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list[Estimate]:
     return over_datasets({name: np.array(each) for name, each in figures.items()}, top)
 
 
-def over_datasets(values: Values, top: float | None = 100.0) -> list[Interval]:
+def over_datasets(values: Values, top: float | None = 100.0) -> list[Estimate]:
     """Return of each row the unweighted mean of datasets with its interval; `top`: see `mean_intervals`."""
     return [figure for figure in with_intervals(values, top) if figure is not None]

@@ -108,7 +108,7 @@ def _print_ranking(output: Console, compared: Comparison) -> None:
         mean = standing.mean
         assert mean is not None  # a dataset that a system lacks is left out of the comparison
         figures = [f"{standing.datasets[dataset].value:.2f}" for dataset in compared.datasets]
-        cells = (f"{numbers.get(standing.system, '–')}", f"{mean.value:.2f}", mean.shown(2, "–"), *figures)
+        cells = (f"{numbers.get(standing.system, '–')}", f"{mean.value:.2f}", mean.interval(".2f"), *figures)
         rows.append([plain(cell, "bold" if column == 1 else "") for column, cell in enumerate(cells)])
     table = Figures("system", ("class", "mean", "95 %", *map(short_name, compared.datasets)), rows)
     names = [printable(standing.system) for standing in compared.ranked]

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from r2med.comparison.comparison import Gap, Interval
+from r2med.comparison.comparison import Gap
 from r2med.comparison.verdicts import signed
 from r2med.core.errors import MissingExtraError
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers
+from r2med.pages.estimate import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +86,7 @@ def _label(name: str, width: int = 38, lines: int = 3) -> str:
     return "\n".join(textwrap.wrap(clean, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)) or clean
 
 
-def bars(figures: Mapping[str, Interval], measure: str, baseline: str = "") -> Figure:
+def bars(figures: Mapping[str, Estimate], measure: str, baseline: str = "") -> Figure:
     """Draw a bar with its interval for each system, the best on top."""
     names = sorted(figures, key=lambda name: figures[name].value)
     values = np.array([figures[name].value for name in names])

@@ -19,6 +19,7 @@ from r2med.measure.intervals import difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, RESAMPLES, Pairs, Values
 from r2med.measure.slices import Slice, SliceFacts, slices
+from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import MAX_FAILURES, Collection, collect
 from r2med.records.record import QueryFacts
@@ -29,32 +30,13 @@ DEMO = "demo"
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A figure and where it would lie if other queries of the same kind had been asked."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    """None where there are too few queries for an interval."""
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Low and high; the figure itself where there is no interval."""
-        return (self.value, self.value) if self.low is None or self.high is None else (self.low, self.high)
-
-    def shown(self, digits: int, between: str = " to ") -> str:
-        """Return the interval as text, a dash where there is none."""
-        return "–" if self.low is None else between.join(f"{bound:.{digits}f}" for bound in self.bounds)
-
-
-@dataclass(frozen=True)
 class Standing:
     """A system's figures: on each dataset that it was run on, and over all of them."""
 
     system: str
-    mean: Interval | None
+    mean: Estimate | None
     """None where it lacks a dataset: an average over others would look like one."""
-    datasets: Mapping[str, Interval]
+    datasets: Mapping[str, Estimate]
 
 
 def intervals(collection: Collection, measure: str = MEASURE) -> dict[str, Standing]:
@@ -75,15 +57,15 @@ def _standings(names: Sequence[str], values: Values) -> Iterator[Standing]:
         yield Standing(system, overall[number], mine)
 
 
-def with_intervals(values: Values, top: float | None = 100.0) -> list[Interval | None]:
+def with_intervals(values: Values, top: float | None = 100.0) -> list[Estimate | None]:
     """Return the figure of each row with its interval; None for a row with a gap. `top`: see `mean_intervals`."""
     rows = np.array([significance.means(values), *mean_intervals(values, top)]).T.tolist()
-    return [None if np.isnan(value) else Interval(value, *map(_known, bounds)) for value, *bounds in rows]
+    return [None if np.isnan(value) else Estimate(value, *map(_known, bounds)) for value, *bounds in rows]
 
 
 def slice_figures(
     collection: Collection, kind: str, measure: str = MEASURE
-) -> Iterator[tuple[Slice, list[Interval | None]]]:
+) -> Iterator[tuple[Slice, list[Estimate | None]]]:
     """Yield each slice of a kind with the figure of every system; None for one that lacks some of the queries."""
     known = collection.values(measure)
     values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from r2med.comparison.comparison import Comparison, Gap, Interval, Pair
+from r2med.comparison.comparison import Comparison, Gap, Pair
 from r2med.comparison.paper_table import Entry, PaperTable
 from r2med.comparison.system_classes import FEWEST_QUERIES
 from r2med.comparison.verdicts import detectable, probability, signed
 from r2med.data.dataset_cards import short_name
+from r2med.pages.estimate import Estimate
 
 DAGGER, EQUAL = "†", "≈"
 
@@ -67,7 +68,7 @@ def score_table(compared: Comparison) -> PaperTable:
     return PaperTable(heads, rows, _caption(compared))
 
 
-def _score(system: str, column: Mapping[str, Interval], marks: Mapping[str, str]) -> Entry:
+def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str]) -> Entry:
     best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=True)
     value = column[system].value
     shown = round(value, 2)

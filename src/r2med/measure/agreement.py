@@ -14,6 +14,7 @@ import numpy as np
 
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA, SAME
+from r2med.pages.estimate import Estimate
 
 Level = Literal["nominal", "ordinal", "interval"]
 """How far two values are apart: equal or not; by the ratings that lie between them; by their difference."""
@@ -23,16 +24,13 @@ FEWEST_UNITS = 30
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """A coefficient with its interval at 95 %; NaN where it is not defined, as when all ratings are the same.
+class Agreement(Estimate):
+    """A coefficient with its interval; its value is NaN where it is not defined, as when all ratings are the same.
 
     Fewer than `FEWEST_UNITS` units have no interval.
     """
 
-    value: float
-    low: float
-    high: float
-    units: int
+    units: int = 0
     """Units that count: those that at least two rated."""
 
 
@@ -114,14 +112,14 @@ def _with_interval(parts: Floats, formula: Callable[[Floats], Floats]) -> Agreem
     """Return a coefficient of the sums of what units add, with Student's interval of its jackknife error."""
     units = len(parts)
     if units == 0:
-        return Agreement(np.nan, np.nan, np.nan, 0)
+        return Agreement(np.nan)
     total = parts.sum(axis=0, keepdims=True)
     value = float(formula(total)[0])
     # Units that are all alike do not show how others would differ.
     without = formula(total - parts) if units >= FEWEST_UNITS else np.full(units, np.nan)
     spread = float(np.var(without))
     if not spread > SAME**2:
-        return Agreement(value, np.nan, np.nan, units)
+        return Agreement(value, units=units)
     from scipy.stats import t as student
 
     reach = float(student.ppf(1 - ALPHA / 2, units - 1)) * np.sqrt((units - 1) * spread)

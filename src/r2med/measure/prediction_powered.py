@@ -13,17 +13,16 @@ import numpy as np
 from r2med.measure.intervals import wilson
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers
+from r2med.pages.estimate import Estimate
 
 
 @dataclass(frozen=True)
-class Share:
-    """A share with its interval at the level of `significance.LEVEL`."""
+class Share(Estimate):
+    """A share of items that people would accept, with its interval."""
 
-    value: float
-    low: float
-    high: float
-    reviewed: int
-    items: int
+    reviewed: int = 0
+    """Items that people saw."""
+    items: int = 0
 
 
 def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:

@@ -70,7 +70,8 @@ class ShownColumn:
 def value_of(cell: Value | Marked) -> Value:
     """Return the value of a cell without its emphasis; None instead of NaN."""
     value = cell.value if isinstance(cell, Marked) else cell
-    return None if isinstance(value, float) and math.isnan(value) else value
+    number = value.value if isinstance(value, Estimate) else value
+    return None if isinstance(number, float) and math.isnan(number) else value
 
 
 def shown(value: Value, column: Column) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from r2med.pages.cells import Marked, Value, value_of
@@ -50,4 +49,6 @@ def _known(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _cell(cell: Value | Marked) -> Any:
     value = value_of(cell)
-    return asdict(value) if isinstance(value, Estimate) else value
+    if isinstance(value, Estimate):
+        return {"value": value.value, "low": value.low, "high": value.high}
+    return value

@@ -102,9 +102,9 @@ class Table:
         return cls(columns, rows, title, note, name, chart)
 
     @property
-    def heads(self) -> list[str]:
+    def heads(self) -> tuple[str, ...]:
         """The head of each column."""
-        return [column.head for column in self.columns]
+        return tuple(column.head for column in self.columns)
 
     def __repr__(self) -> str:
         texts = (self.title, aligned_text(shown_columns(self)), self.note)

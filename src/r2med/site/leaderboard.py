@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from r2med.comparison.comparison import Interval, intervals, points
+from r2med.comparison.comparison import intervals, points
 from r2med.comparison.paper_table import LATEX_SIGNS
 from r2med.comparison.system_classes import classes
 from r2med.core.cost import total
@@ -14,6 +14,7 @@ from r2med.core.version import __version__
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.leaderboard.published import published
 from r2med.measure import HEADLINE
+from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import Collection, Kept
 from r2med.records.record import Record
@@ -121,7 +122,7 @@ def _entry(kept: Kept) -> str:
     return kept.path.stem if kept.is_entry else ""
 
 
-def triple(figure: Interval | None) -> list[float | None] | None:
+def triple(figure: Estimate | None) -> list[float | None] | None:
     """Return a figure as data files have it: value, low and high, between 0 and 1."""
     if figure is None:
         return None

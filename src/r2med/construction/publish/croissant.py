@@ -7,8 +7,8 @@ from typing import Any
 
 from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
 from r2med.construction.publish.outcome import Outcome
-from r2med.construction.publish.sheet_parts import Sheet, Spans, Table
 from r2med.core.version import __version__
+from r2med.pages.page import Page, Table, shown_columns
 
 VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 
@@ -85,7 +85,7 @@ CONTEXT: Mapping[str, Any] = {
 }
 
 
-def croissant(made: Outcome, sheet: Sheet, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:
+def croissant(made: Outcome, sheet: Page, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:
     """Return the metadata; `files` are name -> size in bytes and SHA-256."""
     plan = made.plan
     return {
@@ -124,18 +124,15 @@ def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -
     }
 
 
-def _responsible(made: Outcome, sheet: Sheet) -> dict[str, Any]:
+def _responsible(made: Outcome, sheet: Page) -> dict[str, Any]:
     """Return the fields of the RAI vocabulary."""
     plan = made.plan
     labelling, trust = (next(s for s in sheet.sections if s.title.startswith(t)) for t in ("Labels", "How far"))
     analysis = [part for part in trust.parts if isinstance(part, str)]
     for part in trust.parts:
-        if isinstance(part, Spans):
-            analysis += [
-                f"{name}: {value:.3f} ({low:.3f} to {high:.3f}; {note})" for name, value, low, high, note in part.rows
-            ]
-        elif isinstance(part, Table):
-            analysis += [f"{part.caption}: " + "; ".join(" ".join(map(str, row)) for row in part.rows)]
+        if isinstance(part, Table):
+            rows = zip(*(column.texts for column in shown_columns(part)), strict=True)
+            analysis.append(f"{part.title}: {'; '.join(' '.join(row) for row in rows)}")
     people = len({review.annotator for review in made.reviews})
     return {
         "rai:dataLimitations": [*plan.limits, *GENERAL_LIMITS],

@@ -10,7 +10,6 @@ import numpy as np
 
 from r2med.analysis.overlap import GOLD, dataset_overlap
 from r2med.construction.publish.outcome import Outcome
-from r2med.construction.publish.sheet_parts import Bars, Part, Points, Section, Sheet, Spans, Table, Verbatim
 from r2med.construction.review.labels import Word, overrating
 from r2med.construction.review.reviews import VERDICTS, rating_table
 from r2med.construction.steps.pool_coverage import Contribution, Coverage, contributions
@@ -18,8 +17,10 @@ from r2med.core.version import __version__
 from r2med.data.check import repeated_queries
 from r2med.data.dataset import Dataset
 from r2med.measure.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha
-from r2med.measure.prediction_powered import Share
 from r2med.measure.scores import Floats
+from r2med.pages.cells import Column
+from r2med.pages.estimate import Estimate
+from r2med.pages.page import Bars, Bullets, Content, Page, Section, Table, Verbatim
 from r2med.store import Store
 
 NOT_STATED = "not stated"
@@ -37,7 +38,7 @@ GENERAL_LIMITS = (
 )
 
 
-def datasheet(made: Outcome, dataset: Dataset, files: Mapping[str, str], store: Store) -> Sheet:
+def datasheet(made: Outcome, dataset: Dataset, files: Mapping[str, str], store: Store) -> Page:
     """Return the datasheet of what was built; `files` are those of the dataset, with their SHA-256."""
     plan = made.plan
     sections = [
@@ -50,14 +51,14 @@ def datasheet(made: Outcome, dataset: Dataset, files: Mapping[str, str], store: 
         Section("Words that queries share with their documents", list(_overlap(dataset, store))),
         Section("Models and prompts", list(_models(made))),
         Section("Known limits and use", list(_limits(made))),
-        Section("Files", [Table("SHA-256 of each", ("file", "SHA-256"), list(files.items()))]),
+        Section("Files", [Table.of(("file", "SHA-256"), list(files.items()), "SHA-256 of each")]),
     ]
-    figures = list(_figures(made, dataset))
     foot = f"Written by r2med {__version__} from the build’s own records."
-    return Sheet(plan.title or plan.name, plan.description, figures, sections, foot)
+    facts = list(_facts(made, dataset))
+    return Page(plan.title or plan.name, sections, plan.description, facts, foot, kind="datasheet")
 
 
-def _figures(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
+def _facts(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
     positives, queries = dataset.qrels.positives, len(dataset.queries)
     yield "Queries", f"{queries:,}", f"of {queries + len(made.left_over):,} questions that were judged"
     yield "Documents", f"{len(dataset.corpus):,}", ""
@@ -65,27 +66,27 @@ def _figures(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
     precision = made.accepted("positive")
     if precision:
         whole = precision.reviewed == precision.items
-        told = "people saw all" if whole else f"95 % interval {_range(precision)}"
+        told = "people saw all" if whole else _interval(precision, ".0%")
         yield "Precision of positives", f"{precision.value:.0%}", told
     else:
         why = "judges called nothing positive that people saw" if made.decisions else "no person has reviewed a sample"
         yield "Precision of positives", "unknown", why
     alpha = next((row for row in _agreements(made) if row[0].startswith("Krippendorff")), None)
     if alpha:
-        yield "Agreement of people", f"α {alpha[1].value:.2f}", f"95 % interval {_range(alpha[1], '.2f')}"
+        yield "Agreement of people", f"α {alpha[1].value:.2f}", _interval(alpha[1], ".2f")
     told = "answers that a person wrote: no model was asked" if any(judge.scripted for judge in made.judges) else ""
     yield "Judged by", ", ".join(sorted({judge.model for judge in made.judges})) or "people", told
 
 
-def _range(figure: Share | Agreement, form: str = ".0%") -> str:
-    return "none, too few" if figure.low != figure.low else f"{figure.low:{form}} to {figure.high:{form}}"
+def _interval(estimate: Estimate, form: str) -> str:
+    return "no interval: too few" if estimate.low is None else f"95 % interval {estimate.interval(form)}"
 
 
 # How it was made.
 
 
-def _making(made: Outcome) -> Iterator[Part]:
-    rows = []
+def _making(made: Outcome) -> Iterator[Content]:
+    rows: list[tuple[str, str, int, int, str, int]] = []
     for done in made.steps:
         reasons = [*done.rejected.items(), *((f"failed: {kind}", count) for kind, count in done.failures.items())]
         told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons, key=lambda pair: -pair[1]))
@@ -94,12 +95,12 @@ def _making(made: Outcome) -> Iterator[Part]:
     if made.left_over:
         rest = len(made.left_over)
         rows.append(("labels", "questions", len(made.questions), rest, f"{rest:,} no positive", 0))
-    yield Table(
-        "Every step: what went on, what was left out and why; what was left out lies in rejected.jsonl",
+    yield Table.of(
         ("step", "of", "kept", "left out", "why", "LLM calls"),
         rows,
+        "Every step: what was kept, what was left out and why (rejected.jsonl holds what was left out)",
     )
-    after = [(str(row[0]).partition("(")[0], int(row[2])) for row in rows if row[1] == "questions"]
+    after = [(step.partition("(")[0], kept) for step, stream, kept, *_ in rows if stream == "questions"]
     yield Bars("Questions after each step", after)
 
 
@@ -110,10 +111,10 @@ def _sources(made: Outcome) -> Table:
     ]
     if rest := rows[SHOWN:]:
         rows = [*rows[:SHOWN], (f"{len(rest)} more", "", "see provenance.jsonl", sum(row[3] for row in rest))]
-    return Table("Where queries and documents come from", ("what", "source", "licence", "how many"), rows)
+    return Table.of(("what", "source", "licence", "how many"), rows, "Where queries and documents come from")
 
 
-def _pool(made: Outcome) -> Iterator[Part]:
+def _pool(made: Outcome) -> Iterator[Content]:
     """Yield who proposed the candidates and the positives among them, and how many positives nobody proposed."""
     positive = {(query, chunk) for query, chunks in made.positives.items() for chunk in chunks}
     kept = [each for each in made.candidates() if (each.question, each.chunk) in positive]
@@ -124,7 +125,7 @@ def _pool(made: Outcome) -> Iterator[Part]:
             found = among[kind].get(name, Contribution(0, 0))
             rows.append((name, kind.removesuffix("s"), each.proposed, each.alone, found.proposed, found.alone))
     heads = ("proposed by", "of", "candidates", "alone", "positives", "alone")
-    yield Table("Who proposed the candidates, and what nobody else did", heads, rows)
+    yield Table.of(heads, rows, "Who proposed the candidates, and what nobody else did")
     coverage = Coverage.of(kept)
     if coverage.leave_one_out is not None and coverage.at_least is not None:
         yield (
@@ -137,7 +138,7 @@ def _pool(made: Outcome) -> Iterator[Part]:
 # Labels, and how far they can be trusted.
 
 
-def _labels(made: Outcome) -> Iterator[Part]:
+def _labels(made: Outcome) -> Iterator[Content]:
     rule = made.plan.labels
     yield (
         "Judges score each candidate from 0 to 5 for answer relevance and for reasoning support. It is positive if "
@@ -148,12 +149,12 @@ def _labels(made: Outcome) -> Iterator[Part]:
     counts = Counter((label.label, label.by) for label in made.labels)
     who = sorted({by for _, by in counts})
     rows = [(word, *(counts[word, by] for by in who), sum(counts[word, by] for by in who)) for word in WORDS]
-    yield Table("Labels, by who decided", ("label", *who, "all"), rows)
+    yield Table.of(("label", *who, "all"), rows, "Labels, by who decided")
 
 
-def _trust(made: Outcome) -> Iterator[Part]:
+def _trust(made: Outcome) -> Iterator[Content]:
     known = [
-        (f"{word}, accepted by people", each.value, each.low, each.high, f"{each.reviewed:,} of {each.items:,} seen")
+        (f"{word}, accepted by people", each, f"{each.reviewed:,} of {each.items:,}")
         for word in WORDS
         if (each := made.accepted(word))
     ]
@@ -163,26 +164,26 @@ def _trust(made: Outcome) -> Iterator[Part]:
             "from their sample and the judges’ scores of everything (prediction-powered, for these labels); it holds "
             "if the sample was drawn at random among candidates of a label."
         )
-        yield Spans("What people would accept, by the label that judges gave", known)
+        columns = (Column("label"), Column("share", "share", 1), Column("seen"))
+        yield Table(columns, known, "What people would accept, by the label that judges gave")
         confusion = made.confusion()
         rows = [(word, *(confusion[word, verdict] for verdict in VERDICTS)) for word in WORDS]
-        yield Table("Judges against people", ("judges say", *VERDICTS), rows)
+        yield Table.of(("judges say", *VERDICTS), rows, "Judges against people")
     else:
         yield "No person has reviewed a sample: how many of the positives are right is not known (r2med review)."
     if agreements := list(_agreements(made)):
-        heads = ("coefficient", "value", "95 % interval", "candidates")
-        told = [(name, each.value, _range(each, ".2f"), each.units) for name, each in agreements]
-        yield Table("Agreement of people beyond chance", heads, told)
+        coefficients = [(name, each, each.units) for name, each in agreements]
+        yield Table.of(("coefficient", "value", "candidates"), coefficients, "Agreement of people beyond chance")
     controls = overrating(made.streams.judgements(), made.plan.labels)
     if controls:
         yield (
             "Controls were planted among the candidates: texts that cannot be evidence. A judge that calls one "
             "positive overrates; controls are in no qrels."
         )
-        yield Table(
-            "Planted controls",
+        yield Table.of(
             ("judge", "control", "planted", "called positive", "discarded", "mean relevance", "mean support"),
             [(c.judge, c.control, c.count, c.positive, c.discarded, c.relevance, c.support) for c in controls],
+            "Planted controls",
         )
     else:
         yield "No controls were planted: how far the judges overrate is not known."
@@ -201,7 +202,7 @@ def _agreements(made: Outcome) -> Iterator[tuple[str, Agreement]]:
 # What is in it.
 
 
-def _contents(made: Outcome, dataset: Dataset) -> Iterator[Part]:
+def _contents(made: Outcome, dataset: Dataset) -> Iterator[Content]:
     yield Bars("Words of a query", _histogram([len(query.text.split()) for query in dataset.queries]))
     per_query = Counter(len(chunks) for chunks in made.positives.values())
     most = max(per_query)
@@ -231,7 +232,7 @@ def _histogram(values: Sequence[int]) -> list[tuple[str, int]]:
     ]
 
 
-def _overlap(dataset: Dataset, store: Store) -> Iterator[Part]:
+def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     yield (
         "Terms are those of BM25’s English analysis. The more a query shares with its documents, the less it needs "
         "reasoning to find them. The hardest negative is what BM25 ranks first of all that is not relevant."
@@ -244,7 +245,7 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Part]:
         if len(overlap.coverage)
     ]
     heads = ("", "lower quartile", "median", "upper quartile")
-    yield Table("Overlap of a query and a document", heads, rows)
+    yield Table.of(heads, rows, "Overlap of a query and a document")
     tenths = Counter(min(9, int(10 * share)) for share in kinds[GOLD].coverage)
     bars = [(f"{10 * tenth} to {10 * tenth + 10} %", tenths[tenth]) for tenth in range(max(tenths) + 1)]
     yield Bars("Gold documents, by the share of the query’s terms that they have", bars)
@@ -258,7 +259,7 @@ def _quartiles(values: Floats) -> tuple[float, float, float]:
 # Models and prompts, limits.
 
 
-def _models(made: Outcome) -> Iterator[Part]:
+def _models(made: Outcome) -> Iterator[Content]:
     if not made.asked:
         yield "No LLM was asked."
         return
@@ -271,17 +272,16 @@ def _models(made: Outcome) -> Iterator[Part]:
             "the board: judges tend to favour what their own kind writes."
         )
     rows = [(asked.step, asked.model, ", ".join(asked.families), asked.digest) for asked in made.asked]
-    yield Table("Which LLM each step asked", ("step", "model", "family", "prompt"), rows)
+    yield Table.of(("step", "model", "family", "prompt"), rows, "Which LLM each step asked")
     prompts = {asked.digest: asked for asked in made.asked if asked.prompt}
     for digest, asked in prompts.items():
         yield Verbatim(f"Prompt of {asked.step.partition('(')[0]} ({digest})", asked.prompt)
 
 
-def _limits(made: Outcome) -> Iterator[Part]:
+def _limits(made: Outcome) -> Iterator[Content]:
     plan = made.plan
-    yield Points([*plan.limits, *GENERAL_LIMITS])
-    yield Table(
-        "In the words of its makers",
+    yield Bullets([*plan.limits, *GENERAL_LIMITS])
+    yield Table.of(
         ("", ""),
         [
             ("Licence", plan.licence or NOT_STATED),
@@ -290,4 +290,5 @@ def _limits(made: Outcome) -> Iterator[Part]:
             ("Personal and sensitive information", plan.sensitive or NOT_STATED),
             ("Good and harm it may do", plan.impact or NOT_STATED),
         ],
+        "In the words of its makers",
     )

@@ -14,12 +14,12 @@ from r2med.construction.publish.croissant import FILES, croissant
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.hub_card import hub_card
 from r2med.construction.publish.outcome import Outcome, origin
-from r2med.construction.publish.sheet_html import page
-from r2med.construction.publish.sheet_markdown import markdown
 from r2med.construction.review.review_book import read_reviews
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.data.loading import load
+from r2med.pages.html import page_html
+from r2med.pages.markdown import page_markdown
 from r2med.runtime.setup import Setup
 from r2med.store.files import sha256
 from r2med.store.folders import replaced
@@ -45,8 +45,8 @@ def write_output(build: Build, setup: Setup) -> Path | None:
         (new / CARD).write_text(_card(made), "utf-8")
         files = {name: sha256(new / name) for name in [*FILES, CARD]}
         sheet = datasheet(made, load(new, setup.store), files, setup.store)
-        (new / "README.md").write_text(hub_card(made) + markdown(sheet), "utf-8")
-        (new / "datasheet.html").write_text(page(sheet), "utf-8")
+        (new / "README.md").write_text(hub_card(made) + page_markdown(sheet), "utf-8")
+        (new / "datasheet.html").write_text(page_html(sheet), "utf-8")
         sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}
         described = croissant(made, sheet, sizes, _date(build))
         (new / "croissant.json").write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -78,8 +78,7 @@ class ReviewDesk:
         _, annotators, table = rating_table(reviews)
         alpha = krippendorff_alpha(table, "ordinal")
         # JSON has no NaN: neither where α is not defined, nor for the interval of few passages.
-        figures = [None if np.isnan(each) else each for each in (alpha.value, alpha.low, alpha.high)]
-        agreement = None if figures[0] is None else [*figures, alpha.units]
+        agreement = None if np.isnan(alpha.value) else [alpha.value, alpha.low, alpha.high, alpha.units]
         return {
             "item": shown,
             "open": len(disputed),
