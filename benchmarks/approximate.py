@@ -21,7 +21,7 @@ import numpy as np
 from r2med.engine import cores
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
 from r2med.retrieve.dense.embeddings import SHARD
-from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact_search import search_exact
 from r2med.retrieve.dense.recall import mean_recall
 from r2med.store import Store
 from r2med.store.files import write_array

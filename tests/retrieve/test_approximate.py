@@ -15,7 +15,7 @@ from r2med.records.approximate_searches import approximate_searches
 from r2med.records.record import Record
 from r2med.retrieve.dense import approximate
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, build_segments
-from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact_search import search_exact
 from r2med.retrieve.dense.recall import mean_recall, sampled
 from r2med.store import Store
 from r2med.store.files import write_array

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from r2med.core.errors import UserError
-from r2med.retrieve.dense.exact import exact_search, grouped, products
-from r2med.retrieve.dense.exact.exact_search import search_exact
-from r2med.retrieve.dense.exact.kept import Kept
-from r2med.retrieve.dense.exact.products import Products
+from r2med.retrieve.dense import cpu_products, exact_search, gpu_products, shortlist
+from r2med.retrieve.dense.cpu_products import CpuProducts
+from r2med.retrieve.dense.exact_search import SearchCache, search_exact
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "gpu"] + ["cuda"] * torch.cuda.is_available()
@@ -108,9 +107,12 @@ def test_lists_that_fill_in_every_batch_lose_nothing(q, n, k, seed, cosine, kind
     elif kind == "ulps":
         documents = np.nextafter(documents, rng.choice(np.float32([-9, 9]), documents.shape))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_search, "BATCH_DOCUMENTS", batch)
-        patch.setattr(exact_search, "BATCH_SCORES", 1)
-        patch.setattr(grouped, "SPARE", 32)
+        patch.setattr(cpu_products, "TILE_DOCUMENTS", batch)
+        patch.setattr(cpu_products, "TILE_SCORES", 1)
+        patch.setattr(gpu_products, "CHUNK_ROWS", batch)
+        patch.setattr(gpu_products, "MAX_CANDIDATES", 8 * batch)
+        patch.setattr(gpu_products, "QUERIES_AT_ONCE", 3)
+        patch.setattr(shortlist, "SPARE_CANDIDATES", 32)
         check(queries, documents, k, cosine=cosine, seed=seed)
 
 
@@ -205,44 +207,54 @@ def test_float16_blocks_are_searched_as_the_numbers_they_are(cosine):
 @pytest.mark.parametrize("device", DEVICES[1:])
 @pytest.mark.parametrize("cosine", [False, True])
 def test_vectors_that_stay_on_the_gpu_are_found_there(device, cosine):
-    documents, kept = normal(5000, 24, seed=20), Kept()
+    documents, cache = normal(5000, 24, seed=20), SearchCache()
     ranks = np.arange(5000, dtype=np.int32)
     for seed in (21, 22):
         queries = normal(7, 24, seed=seed)
-        search_exact(queries, split(documents, 700), 60, ranks, cosine=not cosine, device=device, kept=kept)
-        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device=device, kept=kept)
+        search_exact(queries, split(documents, 700), 60, ranks, cosine=not cosine, device=device, cache=cache)
+        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device=device, cache=cache)
         expected = brute_force(queries, documents, 60, ranks, cosine)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
-        [chunks, others] = kept._chunks.values()
-        assert sum(chunk.count for chunk in chunks) == 5000, "once, whatever is searched"
-        assert sum(chunk.count for chunk in others) == 5000
+        assert [count for *_, count in cache.on_gpu] == [5000, 5000], "once for cosines, once for dot products"
 
 
+@pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_lengths_of_documents_are_found_once(kind):
-    documents, kept = normal(3000, 24, seed=20), Kept()
+def test_lengths_of_documents_are_taken_once(kind, cosine, monkeypatch):
+    documents, cache = normal(3000, 24, seed=20), SearchCache()
     documents *= np.random.default_rng(21).uniform(0.1, 9, (3000, 1)).astype(np.float32)
-    odd = [7, 1500] if kind == np.float32 else []
-    documents[odd] *= np.float32([[1e30], [1e-30]])[: len(odd)]  # squares of these are not numbers of float32
+    if kind == np.float32:
+        documents[[7, 1500]] *= np.float32([[1e25], [1e-30]])  # squares of these are no numbers of float32
     documents[[8, 2999]] = 0
     documents = documents.astype(kind)
     ranks = np.random.default_rng(22).permutation(3000).astype(np.int32)
-    for seed in (23, 24, 25):
+    for seed in (23, 24):
         queries = normal(7, 24, seed=seed)
-        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=True, device="cpu", kept=kept)
-        expected = brute_force(queries, documents, 60, ranks, cosine=True)
+        found = search_exact(queries, split(documents, 700), 60, ranks, cosine=cosine, device="cpu", cache=cache)
+        expected = brute_force(queries, documents, 60, ranks, cosine=cosine)
         assert [rows for rows, _ in ranking(found, ranks)] == [rows for rows, _ in expected]
-        unknown = set(np.flatnonzero(np.isnan(kept.factors(3000))).tolist())
-        assert set(odd) <= unknown <= {*odd, 8, 2999}
-    with np.errstate(all="ignore"):
-        lengths = 1 / kept.factors(3000)
-    right = np.linalg.norm(documents.astype(np.float64), axis=1)
-    usual = ~np.isin(np.arange(3000), [*odd, 8, 2999])
-    np.testing.assert_allclose(lengths[usual], right[usual], rtol=1e-5)
-    nearest = expected[0][0][0]
-    kept.factors(3000)[nearest] /= 1000  # it shows that this is asked, and not the vector
-    rows, _ = search_exact(queries, [(0, documents)], 5, ranks, cosine=True, device="cpu", kept=kept)[0]
-    assert nearest not in rows
+        right = np.linalg.norm(documents.astype(np.float64), axis=1)
+        np.testing.assert_allclose(cache.lengths(3000), right, rtol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [1e6, 1e-6])
+@pytest.mark.parametrize("cosine", [False, True])
+def test_one_document_a_million_times_as_long_as_the_others_changes_nothing(factor, cosine):
+    # Its own sums cancel, so that it belongs into the middle of the ranking.
+    documents, queries = normal(4000, 64, seed=26), normal(5, 64)
+    long = normal(1, 64, seed=27)[0].astype(np.float64) * factor
+    for query in queries[:1].astype(np.float64):
+        long += (documents[7].astype(np.float64) @ query - long @ query) / (query @ query) * query
+    documents[2500] = long
+    check(queries, documents, 200, cosine=cosine, blocks=split(documents, 512))
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-39, 1e-20])
+def test_subnormal_documents_and_queries_are_ranked_as_float64_does(scale):
+    documents = normal(400, 12, seed=28)
+    documents[::2] *= np.float32(scale)
+    check(normal(4, 12), documents, 50)
+    check(normal(4, 12) * np.float32(scale), documents, 50, cosine=True)
 
 
 @pytest.mark.parametrize("cosine", [False, True])
@@ -289,18 +301,6 @@ def test_one_of_the_k_best_whose_sum_is_far_off_is_found(cosine, crowded, monkey
     check(queries, random.permutation(documents), k, cosine=cosine)
 
 
-def test_a_length_that_another_search_found_meanwhile_stays(monkeypatch):
-    def after_another(*args):
-        kept[1] = 1  # as another search may have it
-        return real(*args)
-
-    real, kept = np.einsum, np.full(3, np.nan, np.float32)
-    monkeypatch.setattr(np, "einsum", after_another)
-    _, factors = products._unit_length(0, np.float32([[3, 4], [0, 0], [1e30, 0]]), kept)
-    assert factors.tolist() == [np.float32(0.2), 1, 1]
-    np.testing.assert_array_equal(kept, np.float32([0.2, 1, np.nan]))
-
-
 @pytest.mark.parametrize("threads", ["1", "3", "16"])
 def test_the_ranking_is_the_same_whatever_the_number_of_threads(threads, monkeypatch):
     monkeypatch.setenv("R2MED_THREADS", threads)
@@ -315,7 +315,7 @@ from pathlib import Path
 import numpy as np
 from r2med.core.cost import Cost
 from r2med.retrieve.dense.embeddings import Embeddings
-from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact_search import search_exact
 from r2med.store import Artefact
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 shards = []
@@ -391,25 +391,25 @@ def test_reduced_precision_chosen_for_models_does_not_reach_the_search():
         torch.set_float32_matmul_precision("highest")
 
 
-def test_the_working_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
+def test_the_measured_bound_grows_when_a_near_tie_deviates_more_than_the_sample(monkeypatch):
     # A product that is far off on a few documents, which the sample of eight a query is unlikely to meet.
-    real = Products.write
+    real = CpuProducts._multiply
 
-    def careless(self, batch, scores, step):
-        real(self, batch, scores, step)
-        scores[:, 5::40] += np.float32(2e-6)
+    def careless(self, piece, lengths, out):
+        real(self, piece, lengths, out)
+        out[:, 5::40] += np.float32(2e-6)
 
-    monkeypatch.setattr(Products, "write", careless)
+    monkeypatch.setattr(CpuProducts, "_multiply", careless)
     check(normal(130, 64), normal(6000, 64, seed=19), 800)
 
 
-@pytest.mark.parametrize("device", ["cpu"])
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("k", [1, 3, 40])
-def test_a_document_too_long_for_float32_is_refused_though_no_sample_has_it(device, k):
+def test_a_document_too_long_for_float32_is_refused(device, k):
     documents = np.ones((33, 2), np.float32) * np.arange(33, dtype=np.float32)[:, None]
     documents[1] = 3e38, -3e38
     queries = np.array([[2, 2], [1, 2]], np.float32)
-    with pytest.raises(ValueError, match="row 1: a score exceeds float32"):
+    with pytest.raises(ValueError, match="row 1 is so long that its score may exceed float32"):
         search_exact(queries, [(0, documents)], k, np.arange(33, dtype=np.int32), device=device)
 
 
@@ -458,7 +458,7 @@ real = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else real(name, *rest)
 import numpy as np
 from r2med.core.errors import MissingExtraError
-from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact_search import search_exact
 documents, ranks = np.eye(5, dtype=np.float32), np.arange(5, dtype=np.int32)
 found = search_exact(documents[2:3], [(0, documents)], 1, ranks)
 assert found[0][0].tolist() == [2], found
@@ -471,7 +471,7 @@ except MissingExtraError:
     assert done.stdout == "fine\n", done.stderr
 
 
-@pytest.mark.parametrize("device", ["cpu"])
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dimension", [4, 64])
 @pytest.mark.parametrize("k", [1, 10, 50])
 def test_sums_that_exceed_float32_on_the_way_are_refused_and_named(device, dimension, k):
@@ -480,5 +480,5 @@ def test_sums_that_exceed_float32_on_the_way_are_refused_and_named(device, dimen
     documents[:, 0] = np.arange(50)
     documents[10:20, 1], documents[10:20, -1] = large, -large
     queries[:, 0], queries[:, 1], queries[:, -1] = 1, large, large
-    with pytest.raises(ValueError, match=r"row 1\d: a score exceeds float32, or a sum on the way to it"):
+    with pytest.raises(ValueError, match=r"row 1\d is so long that its score may exceed float32"):
         search_exact(queries, [(0, documents)], k, np.arange(50, dtype=np.int32), device=device)

@@ -5,7 +5,7 @@ import pytest
 
 from r2med.engine.work import THREADS, Threads
 from r2med.retrieve.dense import proposals
-from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact_search import search_exact
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.store import Store
 from r2med.store.files import write_array

@@ -224,7 +224,7 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
     from r2med.encoders.model_cards import resolve_card
     from r2med.retrieve.dense.dense_retriever import query_vectors
     from r2med.retrieve.dense.embeddings import embed_corpus
-    from r2med.retrieve.dense.exact.exact_search import search_exact
+    from r2med.retrieve.dense.exact_search import search_exact
 
     queries = judged_queries(dataset)
     gold = gold_pairs(dataset, queries)

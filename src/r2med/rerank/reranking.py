@@ -13,6 +13,7 @@ from r2med.core.cost import Cost
 from r2med.data.dataset import Dataset
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import NO_DOCUMENT, Run
+from r2med.retrieve.ties import best_first
 from r2med.store import Store
 
 
@@ -75,7 +76,7 @@ def reranked(run: Run, depth: int, scores: Sequence[Scores]) -> Run:
     lines = []
     for rows, new in zip(candidates(run, depth), scores, strict=True):
         single = new.astype(np.float32)
-        order = np.lexsort((-ranks[rows], -single))
+        order = best_first(single, ranks[rows])
         lines.append((rows[order], single[order]))
     return _joined(run, lines)
 

@@ -27,7 +27,8 @@ from r2med.retrieve.retriever import (
     SearchQuery,
     cached_search,
 )
-from r2med.retrieve.run import NO_DOCUMENT, Run, best
+from r2med.retrieve.run import NO_DOCUMENT, Run
+from r2med.retrieve.ties import best
 from r2med.runtime.setup import Setup
 from r2med.store import Store, digest
 

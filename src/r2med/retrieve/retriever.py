@@ -15,6 +15,7 @@ from r2med.core.errors import UserError
 from r2med.core.foreign_code import described
 from r2med.data import Dataset, Query
 from r2med.retrieve.run import Run
+from r2med.retrieve.ties import TIE_RULE
 from r2med.store import LiveStore, Store, about, digest
 from r2med.store.files import write_array
 
@@ -85,7 +86,7 @@ class Searcher(Protocol):
     """A retriever that has seen a corpus."""
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query, ties by document id descending; see `Approximate`."""
+        """Return the k best documents of each query, ties by the rule of ties.py; see `Approximate`."""
 
     def live(self) -> Searcher:
         """Return a searcher for queries that come one by one: opened in full, and it keeps nothing of them."""
@@ -131,7 +132,7 @@ def cached_search(
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
-    key = digest(["run", VERSION, described(retriever, dataset), corpus.fingerprint, asked, k])
+    key = digest(["run", VERSION, TIE_RULE, described(retriever, dataset), corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
         searcher = retriever.index(dataset, store)

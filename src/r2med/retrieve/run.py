@@ -1,4 +1,4 @@
-"""Run: what a search found, as arrays. Ranked by score, ties by document id descending, as trec_eval reads them."""
+"""Run: what a search found, as arrays. Ranked by score, ties by the rule of ties.py."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ import numpy.typing as npt
 
 from r2med.core.errors import UserError, nearest, refuse_table
 from r2med.retrieve.run_file import read_rankings
+from r2med.retrieve.ties import best_first
 from r2med.text.html_table import html_table
 
 NO_DOCUMENT = -1
-
-SAMPLE = 4096
-"""Scores that the k-th best is guessed from. Partitioning all 60,000 of a corpus costs four times as much."""
 
 
 class Documents(Protocol):
@@ -96,7 +94,7 @@ class Run:
         all_rows = np.full((len(queries), width), NO_DOCUMENT, dtype=np.int32)
         all_scores = np.zeros((len(queries), width), dtype=hits[0][1].dtype if hits else np.float32)
         for line, (rows, scores) in enumerate(hits):
-            order = np.lexsort((-ranks[rows], -scores))
+            order = best_first(scores, ranks[rows])
             all_rows[line, : len(rows)] = rows[order]
             all_scores[line, : len(rows)] = scores[order]
         return cls(tuple(queries), all_rows, all_scores, documents)
@@ -159,44 +157,3 @@ def as_scores(query: str, ranking: Mapping[str, float], precision: type[Any] = n
     if scores.ndim != 1 or np.isnan(scores).any():
         raise UserError(f"query {query!r}: a run is query id -> document id -> score, and scores are numbers")
     return scores
-
-
-def best(scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the positions of the k best scores, in no particular order."""
-    cut = len(scores) - k
-    if cut <= 0:
-        return np.arange(len(scores))
-    positions = np.flatnonzero(scores >= _guess(scores, k))
-    if len(positions) < k:  # the sample promised too much
-        positions = np.arange(len(scores))
-    shortlist = scores[positions]
-    threshold = kth_best(shortlist, k)
-    above = positions[shortlist > threshold]
-    level = positions[shortlist == threshold]
-    if len(above) + len(level) > k:
-        level = level[np.argsort(-ranks[level])[: k - len(above)]]
-    return np.concatenate((above, level))
-
-
-def kth_best(scores: npt.NDArray[np.float32], k: int) -> float:
-    """Return the k-th largest score, or minus infinity if there are fewer."""
-    return float(np.partition(scores, len(scores) - k)[len(scores) - k]) if len(scores) >= k else -np.inf
-
-
-def _guess(scores: npt.NDArray[np.float32], k: int) -> float:
-    """Return a score that k and very likely some more reach, from an evenly spaced sample."""
-    step = len(scores) // SAMPLE
-    if step < 2:
-        return -np.inf
-    expected = k / step
-    # Three standard deviations above what the sample would hold of the k best, were they spread at random.
-    return kth_best(scores[::step], int(expected + 3 * np.sqrt(expected) + 3))
-
-
-def best_positive(
-    scores: npt.NDArray[np.float32], k: int, ranks: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Return (rows, scores) of the k best scores above 0: the documents that share a word with the query."""
-    rows: npt.NDArray[Any] = best(scores, k, ranks)
-    rows = rows[scores[rows] > 0]
-    return rows.astype(np.int32), scores[rows]

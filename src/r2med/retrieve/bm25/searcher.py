@@ -26,7 +26,8 @@ from r2med.retrieve.bm25.index import VERSION, Index, Positions, open_index
 from r2med.retrieve.bm25.postings import MEMORY, Segment
 from r2med.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.retrieve.retriever import Searched, SearchQuery
-from r2med.retrieve.run import Run, best, best_positive
+from r2med.retrieve.run import Run
+from r2med.retrieve.ties import best, best_positive
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 from r2med.store.files import array_file, let_go

@@ -26,9 +26,8 @@ from r2med.encoders.weights import IN_FOLDER
 from r2med.engine.work import THREADS, Engine
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
-from r2med.retrieve.dense.exact.arrays import Rows
-from r2med.retrieve.dense.exact.exact_search import search_exact
-from r2med.retrieve.dense.exact.kept import Kept
+from r2med.retrieve.dense.exact_scores import Rows
+from r2med.retrieve.dense.exact_search import SearchCache, search_exact
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
@@ -186,7 +185,7 @@ class DenseSearcher:
         self._embeddings = embeddings
         self._store = store
         self._segments = segments
-        self._kept = Kept()
+        self._cache = SearchCache()
         self._turn = _turn(encoder, retriever.stage.name)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -238,7 +237,7 @@ class DenseSearcher:
             cosine=cosine,
             memory=setup.memory,
             device=setup.device,
-            kept=self._kept,
+            cache=self._cache,
         )
 
     def live(self) -> DenseSearcher:

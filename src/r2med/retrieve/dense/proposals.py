@@ -13,8 +13,8 @@ import numpy as np
 
 from r2med.encoders.encoder import Vectors
 from r2med.engine.work import THREADS, Engine, Needs, Work
-from r2med.retrieve.dense.exact.arrays import Rows
-from r2med.retrieve.dense.exact.exact_search import search_exact
+from r2med.retrieve.dense.exact_scores import Rows
+from r2med.retrieve.dense.exact_search import search_exact
 from r2med.store import Artefact, Store
 
 GROUP = 64

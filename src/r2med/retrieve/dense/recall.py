@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.encoders.encoder import Vectors
-from r2med.retrieve.dense.exact.arrays import Positions, Rows
-from r2med.retrieve.run import best
+from r2med.retrieve.dense.exact_scores import Positions, Rows
+from r2med.retrieve.ties import best
 
 SAMPLE = 50
 SEED = 13

@@ -1,0 +1,138 @@
+"""Exact dense search: every document is scored, and the ranking is that of float64 on every device.
+
+Documents are multiplied with all queries tile by tile, in float32 here (cpu_products.py) or in half precision on a GPU
+(gpu_products.py). The products only choose a shortlist with a proven margin (shortlist.py); float64 scores of the
+stored vectors decide what the margin cannot (exact_scores.py). The ranking is by those scores rounded to float32, ties
+by the rule of retrieve/ties.py.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from r2med.core.errors import MissingExtraError
+from r2med.encoders.devices import devices
+from r2med.encoders.encoder import Vectors
+from r2med.engine import cores
+from r2med.retrieve.dense.cpu_products import CpuProducts
+from r2med.retrieve.dense.exact_scores import Block, Exact, ExactScorer, Rows
+from r2med.retrieve.dense.gpu_products import Chunk, GpuProducts
+from r2med.retrieve.dense.shortlist import Shortlists
+
+PIECE_ROWS = 1 << 12
+"""Documents that are multiplied at a time, at most: that many scores of a hundred queries stay in a core's cache."""
+
+
+class SearchCache:
+    """What searches of the same documents use again: the lengths of the documents, and vectors on a GPU."""
+
+    def __init__(self) -> None:
+        self._lengths: Exact = np.empty(0)
+        self.on_gpu: dict[tuple[str, bool, int, int], Chunk] = {}
+
+    def lengths(self, count: int) -> Exact:
+        """Return the array of the lengths of all documents, NaN where a length is not known yet."""
+        if len(self._lengths) != count:
+            self._lengths = np.full(count, np.nan)
+        return self._lengths
+
+
+class Products(Protocol):
+    """What multiplies documents with the queries of one search, and adds candidates to its shortlists."""
+
+    @property
+    def tile_rows(self) -> int:
+        """How many documents are chosen from together."""
+
+    def search(self, pieces: list[Block]) -> None:
+        """Find candidates among some documents, given in pieces with their first rows."""
+
+    def flush(self) -> None:
+        """Add all candidates found so far to the shortlists."""
+
+
+def search_exact(
+    queries: Vectors,
+    blocks: Iterable[Block],
+    k: int,
+    ranks: npt.NDArray[np.int32],
+    *,
+    cosine: bool = False,
+    memory: int = 2 << 30,
+    device: str = "auto",
+    cache: SearchCache | None = None,
+) -> list[tuple[Rows, Vectors]]:
+    """Return each query's k best (rows, scores) in no particular order; `ranks` decide ties at the cut.
+
+    `blocks` are (first row, float32 or float16 vectors) in ascending rows. Blocks that are mapped files stay open for
+    the exact scores. Of other blocks as much is held as half of `memory`; then their candidates are scored, so that
+    they can go. `cache` saves work when the same blocks are searched again.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}")
+    queries = np.require(queries, np.float32, "C")
+    if queries.ndim != 2:
+        raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
+    if not len(queries):
+        return []
+    scorer, gpu, cache = ExactScorer(queries, bool(cosine)), _gpu(device), cache or SearchCache()
+    k = min(int(k), max(1, len(ranks)))
+    with ThreadPoolExecutor(cores()) as pool:
+        shortlists = Shortlists(scorer, k, ranks, pool)
+        products: Products = (
+            CpuProducts(scorer, shortlists, cache.lengths(len(ranks)), k, memory, pool)
+            if gpu is None
+            else GpuProducts(scorer, shortlists, k, gpu, cache.on_gpu)
+        )
+        for tile in _tiles(blocks, products, scorer, shortlists, len(ranks), memory):
+            products.search(tile)
+            tile.clear()  # or its vectors would be held as long as the next tile is read
+        products.flush()
+        return shortlists.results()
+
+
+def _tiles(
+    blocks: Iterable[Block], products: Products, scorer: ExactScorer, shortlists: Shortlists, count: int, memory: int
+) -> Iterator[list[Block]]:
+    """Yield pieces of blocks that are chosen from together; settle when memory allows no more blocks to be held."""
+    tile: list[Block] = []
+    room = products.tile_rows
+    for first, given in blocks:
+        if first + len(given) > count:
+            raise ValueError(f"row {first + len(given) - 1} has no rank: there are {count}")
+        block, at = scorer.hold(first, given), 0
+        while at < len(block):
+            piece = block[at : at + min(room, PIECE_ROWS)]
+            tile.append((first + at, piece))
+            at, room = at + len(piece), room - len(piece)
+            if not room:
+                yield tile
+                tile, room = [], products.tile_rows
+        if scorer.held_bytes > memory // 2:
+            if tile:
+                yield tile
+                tile, room = [], products.tile_rows
+            products.flush()
+            shortlists.settle()
+            scorer.release()
+    if tile:
+        yield tile
+
+
+def _gpu(device: str) -> str | None:
+    """Return the GPU that was chosen; None for the CPU. Raises UserError if this machine has no such device."""
+    if device == "cpu":
+        return None
+    if sys.modules.get("torch") is None and not importlib.util.find_spec("torch"):
+        if device == "auto":
+            return None
+        raise MissingExtraError(f"searching on {device}", "dense")
+    name = devices(device)[0]
+    return name if name.startswith("cuda") else None
