@@ -1,15 +1,25 @@
 """Many systems on many datasets: what cannot run is told of, and the others go on without it."""
 
+from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
 import pytest
 
 import r2med
 from r2med import System, UserError
+from r2med.core import stages as core_stages
 from r2med.data import load
+from r2med.encoders.custom import spec_of
 from r2med.evaluation.batch import plan_run
+from r2med.retrieve.bm25.searcher import BM25Retriever
+from r2med.retrieve.dense import dense_retriever
+from r2med.retrieve.dense.dense_retriever import DenseRetriever
+from r2med.retrieve.fusion import FusedRetriever
 from r2med.runtime.setup import Setup
 from r2med.store import Store
+from r2med.system import composing
 
 
 @pytest.fixture
@@ -91,3 +101,44 @@ def test_what_makes_no_sense_is_one_line_before_anything_runs(
 ) -> None:
     with pytest.raises(UserError, match=says):
         plan_run(data=["demo"], setup=setup, **given)  # type: ignore[arg-type]
+
+
+class Letters:
+    """A model that counts letters."""
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        return np.array([[text.count(letter) for letter in "aeioutns"] for text in texts], dtype=np.float32)
+
+
+def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(setup: Setup, monkeypatch) -> None:
+    """The latency probe too uses what is open."""
+    counts: Counter[str] = Counter()
+
+    def count(owner: object, name: str) -> None:
+        work = getattr(owner, name)
+
+        def counted(*arguments, **named):
+            counts[name if isinstance(owner, ModuleType) else f"{owner.__name__}.{name}"] += 1
+            return work(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    for name in ("parse", "parse_stage"):
+        count(composing, name)
+    count(core_stages, "parse_stage")
+    count(dense_retriever, "open_encoder")
+    for kind in (BM25Retriever, DenseRetriever, FusedRetriever):
+        count(kind, "describe")
+    for kind in (BM25Retriever, DenseRetriever):
+        count(kind, "index")
+    [[cell]] = r2med.run(f"bm25+{spec_of(Letters())}", "demo/Biology", out=None, setup=setup).rows
+    assert cell.record is not None and cell.record.latency(0.5) > 0
+    assert counts == {
+        "parse": 1,
+        "open_encoder": 1,
+        "FusedRetriever.describe": 1,
+        "BM25Retriever.describe": 1,
+        "DenseRetriever.describe": 1,
+        "BM25Retriever.index": 1,
+        "DenseRetriever.index": 1,
+    }

@@ -83,7 +83,7 @@ def _evaluated(
     if path is not None and not fresh and (record := _recorded(path, key)):
         _remove_failed_tries(path, record)
         return record, True
-    outcome = system.run(dataset, store, k, expansion)
+    outcome = system.run(dataset, store, k, expansion, settings)
     files: dict[str, FileFacts | None] = {}
     if path is not None:
         run_file = run_path(path)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -135,7 +137,11 @@ class FusedRetriever:
 
     def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
         """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
-        return FusionSearcher(self, dataset, store)
+        return self.index_described(dataset, store, described(self, dataset))
+
+    def index_described(self, dataset: Dataset, store: Store, described: Mapping[str, Any]) -> FusionSearcher:
+        """Return the searcher; the descriptions of the parts are in that of the fusion."""
+        return FusionSearcher(self, dataset, store, described["parts"])
 
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
@@ -160,15 +166,18 @@ class FusedRetriever:
 
 
 class FusionSearcher:
-    """Searches one corpus with every part."""
+    """Searches one corpus with every part. Each part is indexed once, when it is first searched."""
 
     def __init__(
-        self, retriever: FusedRetriever, dataset: Dataset, store: Store, opened: Sequence[Searcher] = ()
+        self, retriever: FusedRetriever, dataset: Dataset, store: Store, descriptions: Sequence[Mapping[str, Any]]
     ) -> None:
         self._retriever = retriever
         self._dataset = dataset
         self._store = store
-        self._opened = opened
+        self._descriptions = descriptions
+        self._keys = [digest(each) for each in descriptions]
+        self._indexed: dict[str, Searcher] = {}
+        self._live: tuple[Searcher, ...] = ()
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k documents of each query that are worth most over all parts."""
@@ -180,7 +189,7 @@ class FusionSearcher:
         for part, weight, asked in self._retriever.runs(queries):
             searched = self._search(part, asked, depth)
             # One part prepares its corpus once, and the same search is done once.
-            identity = self._identity(part)
+            identity = self._keys[part]
             costs[identity, tuple(asked)] = searched.cost
             prepared[identity] = searched.prepared
             started = time.perf_counter()
@@ -197,18 +206,26 @@ class FusionSearcher:
         return Searched(run, total(costs.values()) + Cost(seconds=own), total(prepared.values()))
 
     def live(self) -> FusionSearcher:
-        """Return one whose parts are all opened now, once, and that keeps no run."""
-        opened = [part.index(self._dataset, self._store).live() for part in self._retriever.parts]
-        return FusionSearcher(self._retriever, self._dataset, self._store, opened)
+        """Return one that keeps no run; its parts are those that have searched already, or are opened now."""
+        searcher = copy.copy(self)
+        searcher._live = tuple(self._index(part).live() for part in range(len(self._retriever.parts)))
+        return searcher
 
-    def _identity(self, part: int) -> str:
-        """Return what a part is, by all its settings: two of the same are one."""
-        return str(part) if self._opened else digest(described(self._retriever.parts[part], self._dataset))
+    def _index(self, part: int) -> Searcher:
+        """Return the searcher of a part; two parts with the same settings share one."""
+        key = self._keys[part]
+        if key not in self._indexed:
+            self._indexed[key] = self._retriever.parts[part].index(self._dataset, self._store)
+        return self._indexed[key]
 
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
-        if self._opened:
-            return self._opened[part].search(queries, depth)
-        return cached_search(self._retriever.parts[part], self._dataset, queries, depth, self._store)
+        if self._live:
+            return self._live[part].search(queries, depth)
+        retriever, description = self._retriever.parts[part], self._descriptions[part]
+        index = partial(self._index, part)
+        return cached_search(
+            retriever, self._dataset, queries, depth, self._store, description=description, index=index
+        )
 
 
 def _asked(search: SearchQuery, word: str) -> SearchQuery:

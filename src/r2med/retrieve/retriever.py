@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -102,6 +102,14 @@ class Retriever(Protocol):
         """Prepare the corpus, through the store."""
 
 
+@runtime_checkable
+class Composite(Protocol):
+    """A retriever made of others, whose descriptions are in its own, so that none is described twice."""
+
+    def index_described(self, dataset: Dataset, store: Store, described: Mapping[str, Any]) -> Searcher:
+        """Prepare the corpus, through the store; `described` is what `describe` returned."""
+
+
 VERSION = 5
 
 
@@ -122,20 +130,30 @@ class Search:
 
 
 def cached_search(
-    retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store, timed: bool = False
+    retriever: Retriever,
+    dataset: Dataset,
+    queries: Sequence[SearchQuery],
+    k: int,
+    store: Store,
+    timed: bool = False,
+    *,
+    description: Mapping[str, Any] | None = None,
+    index: Callable[[], Searcher] | None = None,
 ) -> Searched:
     """Search, through the store; each query's excluded documents are left out of its ranking.
 
     With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
+    `description` is the retriever's where it is known already, and `index` returns its searcher where that may be open.
     """
     if isinstance(store, LiveStore):
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
-    key = digest(["run", VERSION, TIE_RULE, described(retriever, dataset), corpus.fingerprint, asked, k])
+    known = described(retriever, dataset) if description is None else description
+    key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
-        searcher = retriever.index(dataset, store)
+        searcher = index() if index is not None else _indexed(retriever, dataset, store, known)
         searched = _search(searcher, dataset, queries, k)
         write_array(folder / "rows.npy", searched.run.rows)
         write_array(folder / "scores.npy", searched.run.scores)
@@ -149,6 +167,12 @@ def cached_search(
         artefact = store.make("run", key, build)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
+
+
+def _indexed(retriever: Retriever, dataset: Dataset, store: Store, description: Mapping[str, Any]) -> Searcher:
+    if isinstance(retriever, Composite):
+        return retriever.index_described(dataset, store, description)
+    return retriever.index(dataset, store)
 
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: LiveStore) -> Searcher:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -117,10 +117,8 @@ class System:
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError for what would stop the system on one of the datasets: before the first call, not after."""
         check((self._expander, *self._rerankers), datasets)
-        for dataset in datasets:
-            self._retriever.describe(dataset)  # this is where missing weights are told
-            for reranker in self._rerankers:
-                reranker.describe(dataset)
+        for dataset in datasets:  # this is where missing weights are found
+            self._described[id(dataset)] = dataset, self._descriptions(dataset)
 
     @property
     def asking(self) -> dict[str, Asking]:
@@ -132,9 +130,17 @@ class System:
     @_offline_if_asked
     def describe(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""
+        checked, descriptions = self._described.pop(id(dataset), (None, None))
+        if descriptions is None or checked is not dataset:
+            descriptions = self._descriptions(dataset)
         return {
             "expand": described(self._expander, dataset) if self._expander else None,
             "generations": expansion.fingerprint,
+            **descriptions,
+        }
+
+    def _descriptions(self, dataset: Dataset) -> dict[str, Any]:
+        return {
             "retrieve": described(self._retriever, dataset),
             "rerank": [described(reranker, dataset) for reranker in self._rerankers],
         }
@@ -150,14 +156,27 @@ class System:
         return expansion
 
     @_offline_if_asked
-    def run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion | None = None) -> Outcome:
-        """Search a dataset and rerank. What was searched, scored or answered before is read back."""
-        with about(dataset=dataset.name):
-            return self._run(dataset, store, k, expansion or self.expand(dataset, store))
+    def run(
+        self,
+        dataset: Dataset,
+        store: Store,
+        k: int,
+        expansion: Expansion | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Outcome:
+        """Search a dataset and rerank. What was searched, scored or answered before is read back.
 
-    def _run(self, dataset: Dataset, store: Store, k: int, expansion: Expansion) -> Outcome:
-        wide = self._searched_depth(k)
-        searched = cached_search(self._retriever, dataset, expansion.queries, wide, store, timed=True)
+        `settings` are what `describe` returned, where that was asked already.
+        """
+        with about(dataset=dataset.name):
+            return self._run(dataset, store, k, expansion or self.expand(dataset, store), settings or {})
+
+    def _run(
+        self, dataset: Dataset, store: Store, k: int, expansion: Expansion, settings: Mapping[str, Any]
+    ) -> Outcome:
+        wide, queries = self._searched_depth(k), expansion.queries
+        description = settings.get("retrieve")
+        searched = cached_search(self._retriever, dataset, queries, wide, store, timed=True, description=description)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
@@ -225,6 +244,11 @@ class System:
         for reranker in self._rerankers:
             if not isinstance(reranker, Asking):
                 reranker.rerank(dataset, queries, first, store)
+
+    @cached_property
+    def _described(self) -> dict[int, tuple[Dataset, dict[str, Any]]]:
+        """The descriptions of datasets that were checked, until a record is made of them."""
+        return {}
 
     @cached_property
     def _expander(self) -> Expander | None:

@@ -6,7 +6,7 @@ import copy
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -20,6 +20,7 @@ from r2med.core.errors import UserError
 from r2med.core.stages import Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
+from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
 from r2med.encoders.weights import IN_FOLDER
@@ -66,7 +67,7 @@ class VectorSearch(Stage):
         return {"stage": self.name, **({"index": index.name, **asdict(index)} if index else {})}
 
 
-_OF_INDEX = {field.name: kind.name for kind in (Hnsw, Ivf) for field in fields(kind)}
+_OF_INDEX = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
 """Parameter -> the index whose it is."""
 
 
@@ -92,6 +93,7 @@ class DenseRetriever:
 
     stage: VectorSearch
     setup: Setup
+    _encoders: dict[tuple[Instruction, Path], Encoder] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def card(self) -> ModelCard:
@@ -104,8 +106,12 @@ class DenseRetriever:
         return self.card.similarity == "cosine" and not self.card.normalise
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
-        """Return what encodes for a dataset."""
-        return open_encoder(self.card, dataset.instruction, self.setup, store)
+        """Return what encodes for a dataset; datasets with the same instruction share it."""
+        kept = store or self.setup.store
+        key = dataset.instruction, kept.root
+        if key not in self._encoders:
+            self._encoders[key] = open_encoder(self.card, dataset.instruction, self.setup, kept)
+        return self._encoders[key]
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
