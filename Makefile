@@ -20,13 +20,24 @@ check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@$(call scripts)
 
 format: $(VENV)/.check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The scripts of the pages are formatted by prettier and typed by tsc, where there is npm to install the two.
+node = node_modules/.bin
+scripts = if ! command -v npm >/dev/null; then echo "skipped: the scripts of the pages are not checked, there is no npm"; \
+	elif ! $(MAKE) --silent node_modules/.installed; then echo "skipped: the scripts of the pages are not checked, npm could not install prettier and typescript"; \
+	else $(node)/prettier --check "src/**/*.js" "src/**/*.d.ts" "tests/**/*.js" && $(node)/tsc; fi
+
+node_modules/.installed: package.json
+	npm install --silent --no-package-lock --no-audit --no-fund
+	@touch $@
+
 clean:
-	rm -rf $(VENV) results board build dist
+	rm -rf $(VENV) node_modules results board build dist
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "r2med needs Python 3.11 or newer: make PYTHON=python3.11 run")'

@@ -421,17 +421,20 @@
     await move({ at: params.get("at") || "" });
   }
 
+  /** @type {Page["keys"]} */
   const keys = [
-    ...VERDICTS.map(([word, key, label]) => [key, label.toLowerCase(), () => decide(word)]),
+    ...VERDICTS.map(
+      ([word, key, label]) => /** @type {Page["keys"][0]} */ ([key, label.toLowerCase(), () => decide(word)]),
+    ),
     ["j", "on", () => step(1)],
     ["k", "back to what you said", () => step(-1)],
     ["/", "write a comment; Escape leaves it", () => shown?.comment?.focus()],
   ];
-  board.page("review", { title: "Review", label: "Review", keys, show: (...given) => show(false, ...given) });
+  board.page("review", { title: "Review", label: "Review", keys, show: (main, params) => show(false, main, params) });
   board.page("disagreements", {
     title: "Disagreements",
     label: "Disagreements",
     keys,
-    show: (...given) => show(true, ...given),
+    show: (main, params) => show(true, main, params),
   });
 })();

@@ -4,6 +4,7 @@
 
 (() => {
   const { h, visible, named } = shell;
+  /** @type {(id: string) => any} */
   const $ = (id) => document.getElementById(id);
 
   const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
@@ -279,7 +280,7 @@
           shown[side] = await post({ question, system, k: Number($("count").value) }, mine.signal);
           answered(sections[side], shown[side], (performance.now() - started) / 1000);
         } catch (error) {
-          if (!mine.signal.aborted) fill(sections[side], [problem(error.message)]);
+          if (!mine.signal.aborted) fill(sections[side], [problem(/** @type {Error} */ (error).message)]);
         }
       }),
     );
@@ -315,14 +316,15 @@
 
   $("ask").addEventListener("submit", ask);
   document.addEventListener("keydown", (event) => {
+    const target = /** @type {HTMLElement} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (event.target === $("question")) {
+    if (target === $("question")) {
       if (event.key === "Enter" && !event.shiftKey) {
         event.preventDefault();
         $("ask").requestSubmit();
       }
-      if (event.key === "Escape") event.target.blur();
-    } else if (!event.target.closest("input, select, textarea")) {
+      if (event.key === "Escape") target.blur();
+    } else if (!target.closest("input, select, textarea")) {
       if (event.key === "/") {
         event.preventDefault();
         $("question").focus();

@@ -4,8 +4,10 @@
 
 const board = (() => {
   const { h, svg, visible, named, switchTheme } = shell;
+  /** @type {Map<string, Page>} */
   const pages = new Map();
-  const files = new Map(); // name of a data file -> {promise, resolve, reject}
+  /** @type {Map<string, { promise: Promise<any>, resolve: Function, reject: Function, script?: HTMLElement }>} */
+  const files = new Map(); // by the name of a data file
   const product = document.title; // what the pages belong to
   let current = null;
   let home = "leaderboard"; // where one is without an address
@@ -15,7 +17,7 @@ const board = (() => {
 
   function file(name) {
     if (!files.has(name)) {
-      const entry = {};
+      const entry = /** @type {any} */ ({});
       entry.promise = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
       entry.promise.catch(() => {});
       files.set(name, entry);
@@ -26,7 +28,12 @@ const board = (() => {
   /* Called by data files. JSON.parse keeps a key like __proto__ an ordinary key; a literal would not. */
   const data = (name, json) => file(name).resolve(JSON.parse(json));
 
-  /* Return a promise of the content of data/NAME.js, loaded once. */
+  /**
+   * Return a promise of the content of data/NAME.js, loaded once.
+   * @template {string} Name
+   * @param {Name} name
+   * @returns {Promise<DataFile<Name>>}
+   */
   function load(name) {
     const entry = file(name);
     if (!entry.script) {
@@ -65,7 +72,11 @@ const board = (() => {
     history.replaceState(null, "", link(page, { ...Object.fromEntries(params), ...changes }));
   }
 
-  /* page("name", {title, label?, when?(site), keys?, show(main, params, site)}): label stands in the navigation. */
+  /**
+   * Add a page to the site.
+   * @param {string} name
+   * @param {Page} description
+   */
   const page = (name, description) => {
     pages.set(name, description);
   };
@@ -76,7 +87,7 @@ const board = (() => {
     const main = h("div"); // each time a new one: a page that is still at work when another is opened writes where nobody sees it
     const moved = current !== name;
     current = name;
-    for (const anchor of document.querySelectorAll("#nav a")) {
+    for (const anchor of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#nav a"))) {
       if (anchor.dataset.page === name) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
     }
@@ -85,7 +96,7 @@ const board = (() => {
     try {
       await pages.get(name).show(main, params, site);
     } catch (error) {
-      main.replaceChildren(h("p", { class: "empty" }, visible(error.message)));
+      main.replaceChildren(h("p", { class: "empty" }, visible(error instanceof Error ? error.message : error)));
       throw error;
     } finally {
       clear();
@@ -95,9 +106,10 @@ const board = (() => {
 
   /* --- keys ---------------------------------------------------------------------------------------------------- */
 
+  /** @type {Page["keys"]} */
   const everywhere = [
     ["?", "this help", () => help()],
-    ["/", "search", () => document.querySelector("main input[type=search]")?.focus()],
+    ["/", "search", () => /** @type {HTMLElement} */ (document.querySelector("main input[type=search]"))?.focus()],
     ["t", "light or dark", () => switchTheme()],
   ];
 
@@ -126,7 +138,7 @@ const board = (() => {
   ];
 
   function help() {
-    const dialog = document.getElementById("help");
+    const dialog = /** @type {HTMLDialogElement} */ (document.getElementById("help"));
     const rows = keysNow().map(([key, text]) => h("tr", null, h("td", null, h("kbd", null, key)), h("td", null, text)));
     const close = h("button", { type: "button", onclick: () => dialog.close() }, "Close");
     dialog.replaceChildren(h("h2", { id: "help-title" }, "Keys"), h("table", null, h("tbody", null, rows)), close);
@@ -184,7 +196,7 @@ const board = (() => {
               "aria-pressed": String(value === now),
               onclick: () => {
                 draw(value);
-                group.children[options.findIndex((o) => o[0] === value)].focus();
+                group.querySelectorAll("button")[options.findIndex((o) => o[0] === value)].focus();
                 change(value);
               },
             },

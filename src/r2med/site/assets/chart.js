@@ -103,8 +103,13 @@ board.chart = (() => {
       "stroke-width": 1.5,
     });
 
-  /* Points that no other beats in both: at least as good for less. Expects {x, y}; returns them from cheap to dear. */
+  /**
+   * Points that no other beats in both: at least as good for less, from cheap to dear.
+   * @template {{ x: number, y: number }} Item
+   * @param {Item[]} items
+   */
   function pareto(items) {
+    /** @type {Item[]} */
     const front = [];
     for (const item of [...items].sort((a, b) => a.x - b.x || b.y - a.y)) {
       if (!front.length || item.y > front.at(-1).y) front.push(item);
@@ -171,7 +176,9 @@ board.chart = (() => {
       tip,
     );
     for (const kind of ["pointerover", "focusin"])
-      drawn.addEventListener(kind, (event) => pointAt(event.target.closest("[data-name]"), tip, frame));
+      drawn.addEventListener(kind, ({ target }) =>
+        pointAt(/** @type {Element} */ (target).closest("[data-name]"), tip, frame),
+      );
     return drawn;
   }
 
@@ -208,6 +215,8 @@ board.chart = (() => {
 
   /* Names beside the Pareto points. One that would cover a point or another name is left out: pointing at the point shows it. */
   function labels(front, items, x, y, frame) {
+    /** @typedef {[left: number, top: number, wide: number, high: number]} Box */
+    /** @type {Box[]} */
     const taken = items.map((item) => [x(item.x) - RADIUS, y(item.y) - RADIUS, 2 * RADIUS, 2 * RADIUS]);
     const free = ([left, top, wide, high]) =>
       left >= frame.left &&
@@ -225,7 +234,8 @@ board.chart = (() => {
         [at - wide / 2, level - 24],
         [at - wide / 2, level + 12],
       ];
-      const box = places.map(([left, top]) => [left, top, wide, HEIGHT]).find(free);
+      const boxes = places.map(([left, top]) => /** @type {Box} */ ([left, top, wide, HEIGHT]));
+      const box = boxes.find(free);
       if (!box) return null;
       taken.push(box);
       const left = box[0] < at && box[0] + wide <= at;

@@ -22,6 +22,7 @@
 
   const WIDE = window.matchMedia("(min-width: 60rem)"); // below, the list of queries is folded
 
+  /** @type {ExplorerView} */
   let view = null; // what is in view: dataset, its files, the choices, the list
 
   /* --- what is chosen --------------------------------------------------------------------------------------------- */
@@ -214,9 +215,8 @@
   /* Mark the query that is open, and have it in view. */
   function markCurrent() {
     view.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
-    const current =
-      view.list.children[view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q)]
-        ?.firstChild;
+    const at = view.shown.findIndex((position) => view.index.queries[position][0] === view.chosen.q);
+    const current = /** @type {HTMLElement} */ (view.list.children[at]?.firstChild);
     current?.setAttribute("aria-current", "true");
     if (current && view.list.clientHeight) {
       const top = current.offsetTop - view.list.offsetTop;
@@ -475,7 +475,7 @@
       view.side,
       (side) => {
         view.side = side;
-        view.body.querySelector(".pair").dataset.side = side;
+        /** @type {HTMLElement} */ (view.body.querySelector(".pair")).dataset.side = side;
       },
     );
     group.classList.add("side-switch");
@@ -484,10 +484,9 @@
 
   function drawRankings(position) {
     const [a, b] = sides();
-    const both = [
-      ["A", a],
-      ["B", b],
-    ].filter(([, system]) => system !== undefined);
+    const both = [/** @type {["A" | "B", number]} */ (["A", a]), /** @type {["A" | "B", number]} */ (["B", b])].filter(
+      ([, system]) => system !== undefined,
+    );
     const made = both.map(([letter, system], i) => {
       const file = view.files[i];
       return {
@@ -589,9 +588,9 @@
     own.drawn = drawn;
     if (own.position !== undefined && own.position !== position) window.scrollTo(0, 0);
     own.position = position;
-    const focus = document.activeElement?.dataset?.focus;
+    const focus = /** @type {HTMLElement} */ (document.activeElement)?.dataset?.focus;
     own.body.replaceChildren(heading(position), drawLedger(position), drawRankings(position));
-    if (focus) own.body.querySelector(`[data-focus="${focus}"]`)?.focus();
+    if (focus) /** @type {HTMLElement} */ (own.body.querySelector(`[data-focus="${focus}"]`))?.focus();
     const next = own.shown[own.shown.indexOf(position) + 1];
     if (next !== undefined) board.load(`explorer/${own.number}/q${next}`).catch(() => {}); // so that j finds it there
   }
@@ -644,6 +643,7 @@
     );
   }
 
+  /** @type {Page["show"]} */
   async function show(main, params, site) {
     const { datasets } = await board.load("explorer/index");
     if (!datasets.length) {
@@ -667,9 +667,11 @@
       datasets.find(([, systems]) => asked.every((system) => systems.includes(system)))?.[0] ??
       available[0];
     const [index, gold] = await Promise.all([board.load(`explorer/${wanted}/index`), board.load(`gold/${wanted}`)]);
-    const chosen = Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""]));
+    const chosen = /** @type {any} */ (Object.fromEntries(KEYS.map((name) => [name, params.get(name) || ""])));
     const place = new Map(gold.queries.map((id, i) => [id, i]));
-    const judged = new Map(index.queries.map(([id], i) => [i, place.get(id)]).filter(([, at]) => at !== undefined));
+    /** @type {Map<number, number>} */
+    const judged = new Map();
+    index.queries.forEach(([id], i) => place.has(id) && judged.set(i, place.get(id)));
     view = {
       site,
       available,
@@ -724,7 +726,7 @@
     if (view?.chosen.b) choose({ a: view.chosen.b, b: view.chosen.a });
   };
   const answer = () => {
-    const details = view?.body.querySelector(".answer");
+    const details = /** @type {HTMLDetailsElement} */ (view?.body.querySelector(".answer"));
     if (details) details.open = !details.open;
   };
 

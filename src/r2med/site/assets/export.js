@@ -22,6 +22,7 @@ board.exports = (() => {
     ...row.cells.map(figure),
   ];
 
+  /** @param {ExportedView} view */
   function csv(view) {
     // A cell that begins like a formula would be run by a spreadsheet.
     const cell = (value) => {
@@ -55,6 +56,7 @@ board.exports = (() => {
       1,
     )}\n`;
 
+  /** @param {ExportedView} view */
   function markdown(view) {
     const cell = (value) =>
       String(value)
@@ -68,6 +70,7 @@ board.exports = (() => {
     return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
   }
 
+  /** @param {ExportedView} view */
   function latex(view) {
     const cell = (value) => [...String(value).replace(/\s+/g, " ")].map((sign) => view.latex[sign] ?? sign).join("");
     const best = view.columns.map((_, i) => Math.max(...view.rows.map((row) => row.cells[i].value ?? -1)));
@@ -90,6 +93,7 @@ board.exports = (() => {
     ].join("\n");
   }
 
+  /** @type {[label: string, ending: string, type: string, make: (view: ExportedView) => string][]} */
   const FORMATS = [
     ["CSV", "csv", "text/csv", csv],
     ["JSON", "json", "application/json", json],

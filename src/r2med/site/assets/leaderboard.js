@@ -3,7 +3,8 @@
 
 (() => {
   const { h, named, points, visible } = board;
-  let view = null; // what is on the screen: {site, set, setNumber, measure, columns, all, rows, params, body, selected}
+  /** @type {LeaderboardView} */
+  let view = null; // what is on the screen
 
   const X_AXES = new Map([
     ["dollars", ["dollars per 1,000 queries", board.rows.perThousand, (v) => (v === 0 ? "free" : `$${trimmed(v)}`)]],
@@ -19,14 +20,27 @@
   ]);
   const trimmed = (value) => Number(value.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 6 });
 
+  /** @type {Page["show"]} */
   async function show(main, params, site) {
     const setNumber = chosenSet(site, params.get("set"));
     const set = site.sets[setNumber];
     const measure = board.measure.parse(params.get("measure") || "") ? params.get("measure") : site.measure;
     const columns = board.rows.columns(site, set);
     const all = await board.rows.all(site, setNumber, measure, columns);
-    view = { site, set, setNumber, measure, columns, all, params, selected: -1, marked: null, lines: new Map() };
-    view.body = h("div");
+    view = {
+      site,
+      set,
+      setNumber,
+      measure,
+      columns,
+      all,
+      params,
+      selected: -1,
+      marked: null,
+      lines: new Map(),
+      rows: all,
+      body: h("div"),
+    };
     main.replaceChildren(lede(), controls(), view.body);
     draw();
   }
@@ -330,7 +344,7 @@
   function sortBy(id) {
     const { by, upwards } = order();
     change({ sort: id, up: (by === id ? !upwards : id === "name") ? "1" : "" });
-    view.body.querySelector("[aria-sort] button")?.focus();
+    /** @type {HTMLElement} */ (view.body.querySelector("[aria-sort] button"))?.focus();
   }
 
   function placed(line, position, sorted) {

@@ -20,7 +20,13 @@ board.marks = (() => {
   const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
   const readable = (text) => text.replace(CONTROLS, board.visible);
 
-  /* Return what is looked for in a query's file; `generated` are the numbers of the terms that a system's text adds. */
+  /**
+   * Return what is looked for in a query's file; `generated` are the numbers of the terms that a system's text adds.
+   * @param {QueryFile} file
+   * @param {ExplorerIndex} index
+   * @param {number[]} generated
+   * @returns {WantedWords}
+   */
   function words(file, { edges, blanks }, generated) {
     file.chunk ??= new RegExp(`[^${blanks.replace(/[\]\\^-]/g, "\\$&")}]+`, "g");
     file.lookup ??= new Map(file.forms.map(([chunk, ...parts]) => [chunk, parts]));
@@ -34,12 +40,18 @@ board.marks = (() => {
     };
   }
 
+  /** @type {(term: number, wanted: WantedWords) => Match["kind"] | null} */
   function kind(term, { query, generated }) {
     if (term < query) return generated.has(term) ? "both" : "query";
     return generated.has(term) ? "generated" : null;
   }
 
-  /* Return [{start, stop, term, kind}] of the words of a text that match, in order. */
+  /**
+   * Return the words of a text that match, in order.
+   * @param {string} text
+   * @param {WantedWords} wanted
+   * @returns {Match[]}
+   */
   function matches(text, wanted) {
     const all = [];
     for (const { 0: chunk, index } of text.matchAll(wanted.chunk)) {
@@ -97,7 +109,7 @@ board.marks = (() => {
     for (const match of all) {
       if (match.start < at || match.stop > stop) continue;
       nodes.push(readable(text.slice(at, match.start)));
-      const mark = MARKS[match.kind][Number(match.common)].cloneNode();
+      const mark = /** @type {HTMLElement} */ (MARKS[match.kind][Number(match.common)].cloneNode());
       mark.append(readable(text.slice(match.start, match.stop)));
       nodes.push(mark);
       at = match.stop;

@@ -4,7 +4,11 @@
 board.measure = (() => {
   const FAMILIES = ["nDCG", "R", "P", "MAP", "MRR"];
 
-  /* Return [family, cutoff] of "nDCG@10", "MRR" (cutoff null), or null where it is no measure. */
+  /**
+   * Return [family, cutoff] of "nDCG@10", "MRR" (cutoff null), or null where it is no measure.
+   * @param {string} text
+   * @returns {[family: string, cutoff: number | null] | null}
+   */
   function parse(text) {
     const match = /^(nDCG|R|P|MAP|MRR)(?:@([1-9][0-9]{0,8}))?$/.exec(text);
     if (!match || (!match[2] && (match[1] === "R" || match[1] === "P"))) return null;
@@ -70,16 +74,30 @@ board.measure = (() => {
     return known.get(cutoff);
   }
 
-  /* Return the value for one query: `ranks` of its gold documents (0: not in the ranking) and their grades, all above 0. */
+  /**
+   * Return the value for one query: `ranks` of its gold documents (0: not in the ranking) and their grades, all above 0.
+   * @param {string} measure
+   * @param {number[]} ranks
+   * @param {number[]} grades
+   * @returns {number}
+   */
   function query(measure, ranks, grades) {
-    const [family, cutoff = Infinity] = parse(measure).filter(Boolean);
+    const [family, at] = parse(measure);
+    const cutoff = at ?? Infinity;
     const best = ideal(grades, cutoff);
     return best ? COMPUTE[family](ranks, grades, cutoff, best) : 0;
   }
 
-  /* Return the values of all queries of a dataset's gold file for one system; null where there is no ranking of it. */
+  /**
+   * Return the values of all queries of a dataset's gold file for one system; null where there is no ranking of it.
+   * @param {string} measure
+   * @param {GoldFile} gold
+   * @param {number} system
+   * @returns {number[] | null}
+   */
   function queries(measure, gold, system) {
-    const [family, cutoff = Infinity] = parse(measure).filter(Boolean);
+    const [family, at] = parse(measure);
+    const cutoff = at ?? Infinity;
     const best = idealsOf(gold, cutoff);
     return (
       gold.ranks[system]?.map((ranks, i) => (best[i] ? COMPUTE[family](ranks, gold.grades[i], cutoff, best[i]) : 0)) ??
@@ -87,7 +105,13 @@ board.measure = (() => {
     );
   }
 
-  /* Return the mean over a dataset's judged queries; null where there is no ranking. */
+  /**
+   * Return the mean over a dataset's judged queries; null where there is no ranking.
+   * @param {string} measure
+   * @param {GoldFile} gold
+   * @param {number} system
+   * @returns {number | null}
+   */
   function mean(measure, gold, system) {
     const values = queries(measure, gold, system);
     return values && (values.length ? sum(values) / values.length : 0);

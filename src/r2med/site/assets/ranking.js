@@ -45,6 +45,10 @@ board.ranking = (() => {
     return [body, more];
   }
 
+  /**
+   * @param {ShownDocument} document
+   * @param {ShownDocument[]} documents
+   */
   function judgement(document, documents) {
     const [, , , , grade, copy] = document;
     if (grade > 0) return h("span", { class: "chip gold" }, grade > 1 ? `relevant, grade ${grade}` : "relevant");
@@ -86,7 +90,11 @@ board.ranking = (() => {
     );
   }
 
-  /* The list of a side {letter, documents, ranking, scores, wanted}; `other(position)` is the other side's rank of a document. */
+  /**
+   * The list of a side; `other(position)` is the other side's rank of a document.
+   * @param {Side} side
+   * @param {(document: number) => number} [other]
+   */
   const list = (side, other) =>
     board.fillInTurn(
       h("ol", { class: `ranking ${side.letter.toLowerCase()}` }),
@@ -126,8 +134,12 @@ board.ranking = (() => {
     );
   }
 
-  /* τ_AP of two top lists, the mean of both directions: 1 the same order, −1 the reverse; mistakes at the top count most.
-     A document that a list does not show stands below all that it does; of two such documents neither order is known. */
+  /**
+   * τ_AP of two top lists, the mean of both directions: 1 the same order, −1 the reverse; mistakes at the top count most.
+   * A document that a list does not show stands below all that it does; of two such documents neither order is known.
+   * @param {number[]} x
+   * @param {number[]} y
+   */
   function tauAP(x, y) {
     const one = (reference, ranked) => {
       if (ranked.length < 2) return ranked.length === reference.length ? 1 : 0;

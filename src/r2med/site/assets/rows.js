@@ -5,10 +5,16 @@ board.rows = (() => {
   const mean = (values) =>
     values.length && values.every((value) => value !== null) ? values.reduce((a, b) => a + b, 0) / values.length : null;
 
-  /* Return the columns of a set of datasets: averages first, then each task's datasets behind the task's mean. */
+  /**
+   * Return the columns of a set of datasets: averages first, then each task's datasets behind the task's mean.
+   * @param {Site} site
+   * @param {DatasetSet} set
+   * @returns {Column[]}
+   */
   function columns(site, set) {
     const numbers = set.datasets;
     const apart = numbers.filter((number) => site.datasets[number].apart);
+    /** @type {Column[]} */
     const made = [];
     if (numbers.length > 1) {
       made.push({ id: "average", title: "Average", label: "Average", group: "All", members: numbers, main: true });
@@ -39,7 +45,14 @@ board.rows = (() => {
     return made;
   }
 
-  /* Return the rows: ours first, then the published ones, each with a value for every column, ranked by the first. */
+  /**
+   * Return the rows: ours first, then the published ones, each with a value for every column, ranked by the first.
+   * @param {Site} site
+   * @param {number} setNumber
+   * @param {string} measure
+   * @param {Column[]} made
+   * @returns {Promise<Row[]>}
+   */
   async function all(site, setNumber, measure, made) {
     const set = site.sets[setNumber];
     const headline = measure === site.measure;
@@ -94,6 +107,7 @@ board.rows = (() => {
   }
 
   /* The ranks of relevant documents of each dataset; null where no system was run, so that there is no such file. */
+  /** @type {(site: Site, set: DatasetSet) => Promise<(GoldFile | null)[]>} */
   const goldFiles = (site, set) =>
     Promise.all(
       set.datasets.map((number) =>
@@ -131,6 +145,8 @@ board.rows = (() => {
   ]);
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
 
+  /** @typedef {[value: string, text: string]} Option */
+  /** @type {[name: string, label: string, options: (rows: Row[]) => Option[], test: (row: Row, wanted: string) => boolean][]} */
   const FILTERS = [
     ["from", "From", (rows) => distinct(rows, "from"), (row, wanted) => row.from === wanted],
     ["kind", "Kind", (rows) => distinct(rows, "kind"), (row, wanted) => row.kind === wanted],
@@ -151,11 +167,12 @@ board.rows = (() => {
     ],
   ];
 
+  /** @type {(rows: Row[], name: "from" | "kind" | "llm") => Option[]} */
   const distinct = (rows, name) =>
     [...new Set(rows.map((row) => row[name]))]
       .filter(Boolean)
       .sort()
-      .map((value) => [value, value]);
+      .map((value) => /** @type {Option} */ ([value, value]));
 
   function passing(rows, params) {
     const words = (params.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -168,14 +185,20 @@ board.rows = (() => {
     });
   }
 
-  /* Sort by a column, or by name; what has no value stands last either way. */
+  /**
+   * Sort by a column, or by name; what has no value stands last either way.
+   * @param {Row[]} rows
+   * @param {Column[]} made
+   * @param {string} by
+   * @param {boolean} upwards
+   */
   function sorted(rows, made, by, upwards) {
     const index = made.findIndex((column) => column.id === by);
     const value = (row) => (index < 0 ? row.name.toLowerCase() : row.cells[index].value);
     const sign = upwards ? 1 : -1;
     return [...rows].sort((a, b) => {
       const [x, y] = [value(a), value(b)];
-      if (x === null || y === null) return (x === null) - (y === null);
+      if (x === null || y === null) return Number(x === null) - Number(y === null);
       return (x < y ? -1 : x > y ? 1 : 0) * sign || (a.rank || Infinity) - (b.rank || Infinity);
     });
   }

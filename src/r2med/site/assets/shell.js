@@ -22,8 +22,22 @@ const shell = (() => {
     return element;
   }
 
-  /* h("a", {href: "#/x", onclick: f}, "text", node, [nodes]): an element; svg(…) the same in SVG. */
+  /**
+   * h("a", {href: "#/x", onclick: f}, "text", node, [nodes]): an element; svg(…) the same in SVG.
+   * @template {keyof HTMLElementTagNameMap} Tag
+   * @param {Tag} tag
+   * @param {Record<string, any> | null} [attributes]
+   * @param {any[]} children
+   * @returns {HTMLElementTagNameMap[Tag]}
+   */
   const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  /**
+   * @template {keyof SVGElementTagNameMap} Tag
+   * @param {Tag} tag
+   * @param {Record<string, any> | null} [attributes]
+   * @param {any[]} children
+   * @returns {SVGElementTagNameMap[Tag]}
+   */
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
   // What would turn the reading order, hide, or break a line of a name is written out instead.

@@ -28,6 +28,7 @@
       .map(([kind, times]) => `${kind} ${times}`)
       .join(", ") || "none";
 
+  /** @type {Page["show"]} */
   async function show(main, params, site) {
     const number = site.systems.findIndex((system) => system.name === params.get("name"));
     if (number < 0) {
@@ -422,7 +423,11 @@
     keys: [
       ["[", "the system one rank above", () => move(0)],
       ["]", "the system one rank below", () => move(1)],
-      ["c", "compare with another", () => document.querySelector(".actions select")?.focus()],
+      [
+        "c",
+        "compare with another",
+        () => /** @type {HTMLElement} */ (document.querySelector(".actions select"))?.focus(),
+      ],
     ],
     show,
   });

@@ -1,0 +1,415 @@
+/* The shapes of the data files that Python writes and the scripts read, checked by `make check`. Nothing of this is shipped.
+   Scores are between 0 and 1. A document, a query, a system or a dataset that another file names is named by its number. */
+
+type Score = [value: number, low: number | null, high: number | null];
+
+/* --- data/site.js: leaderboard.py --------------------------------------------------------------------------------- */
+
+interface SystemParts {
+  kind: string;
+  retriever: string;
+  expansion: string;
+  reranker: string;
+  llm: string;
+  size: number | null; // billions of parameters of the largest model; 0: no model
+}
+
+interface DatasetFacts {
+  name: string;
+  short: string;
+  task: string;
+  scenario: string;
+  queries: number | null;
+  documents: number | null;
+  apart: boolean; // there is a second average without it
+}
+
+interface DatasetSet {
+  name: string;
+  datasets: number[];
+}
+
+interface SystemRow extends SystemParts {
+  name: string;
+  entry: string; // the name of the entry that it was submitted in
+  figures: (Score | null)[]; // by dataset
+  averages: (Score | null)[]; // by set
+  classes: (number | null)[]; // by set
+  cost: { dollars: number | null; seconds: number | null; tokens: number | null }; // of one query
+  failures: number;
+  approximate: string[];
+  judged_by_kin: string[];
+}
+
+interface PublishedRow extends SystemParts {
+  name: string;
+  values: (number | null)[]; // by dataset
+  average: number;
+  reported_by: string;
+  source: string;
+  note: string;
+  max_length: number | null;
+  differs: string;
+  command: string;
+}
+
+interface Site {
+  foot: string;
+  advice: boolean;
+  measure: string;
+  latex: Record<string, string>;
+  datasets: DatasetFacts[];
+  sets: DatasetSet[];
+  systems: SystemRow[];
+  published: PublishedRow[];
+}
+
+/* --- data/system/N.js: system_pages.py ---------------------------------------------------------------------------- */
+
+type Fact = [name: string, value: string];
+type Count = [kind: string, times: number];
+
+interface StageRecord {
+  stage: "expand" | "retrieve" | "rerank";
+  name: string;
+  recorded: boolean;
+  seconds: number;
+  prepared: number;
+  calls: number;
+  tokens: number;
+  dollars: number;
+  unpriced: number;
+  failures: number;
+  kinds: Count[];
+  failed: [query: string, kinds: string][];
+  repairs: Count[];
+  details: [name: string, value: unknown][];
+}
+
+interface SystemRecord {
+  dataset: number;
+  created: string;
+  source: string;
+  key: string;
+  run: string;
+  p50: number | null;
+  p95: number | null;
+  stages: StageRecord[];
+}
+
+type Slice = [kind: string, label: string, queries: number, score: Score];
+
+interface SystemFile {
+  command: string;
+  settings: Fact[];
+  versions: Fact[];
+  records: SystemRecord[];
+  slices: Slice[][]; // by set
+}
+
+/* --- data/gold/N.js: gold_ranks.py -------------------------------------------------------------------------------- */
+
+interface GoldFile {
+  queries: string[];
+  gold: string[][]; // by query: ids of relevant documents
+  grades: number[][]; // by query: their grades, all above 0
+  ranks: (number[][] | null)[]; // by system and query: their ranks, 0 beyond the depth
+}
+
+/* --- data/explorer/…: explorer.py --------------------------------------------------------------------------------- */
+
+interface ExplorerDatasets {
+  datasets: [dataset: number, systems: number[]][];
+}
+
+interface ExplorerIndex {
+  queries: [id: string, text: string, answer: string, body: string][];
+  systems: number[];
+  edges: string; // characters that are never the first or the last of a word
+  blanks: string; // characters between words
+}
+
+interface RankingsFile {
+  rankings: number[][]; // by query: documents of its query file
+  scores: number[][];
+  copies: [query: number, ranks: number[]][]; // ranks of relevant documents where copies of their text count
+  failures: [query: number, text: string][];
+  traces: number[]; // queries that an agent worked on
+}
+
+type ShownDocument = [
+  id: string,
+  text: string | null,
+  before: number, // characters left out before the text
+  after: number,
+  grade: number | null, // null: unjudged
+  copy: number, // the relevant document that has the same text; -1: none
+];
+
+/* A written form, and the index terms in it: one term for all of it, or [start, stop, term] for each part. */
+type WordForm = [written: string, ...terms: (number | [start: number, stop: number, term: number])[]];
+
+interface QueryFile {
+  documents: ShownDocument[]; // the relevant ones first
+  gold: number; // how many of them are relevant
+  words: number; // terms below this number are the query's
+  common: number[];
+  forms: WordForm[];
+  generated: [texts: string[], terms: number[], systems: number[]][];
+  chunk?: RegExp; // made of it by marks.js, once
+  lookup?: Map<string, (number | [number, number, number])[]>;
+}
+
+interface TraceFile {
+  prompt: string;
+  turns: {
+    text: string;
+    query: string;
+    notice: string;
+    documents: { id: string }[] | null;
+    information: string;
+    analysis: string;
+  }[];
+}
+
+/* --- data/reproduce.js and data/advice.js: reproduce_page.py, advice_page.py -------------------------------------- */
+
+type Verdict = "OK" | "near" | "off" | "not run";
+
+interface Reproduction {
+  name: string;
+  source: string;
+  seen_with: string;
+  conditions: string[];
+  command: string;
+  data: string;
+  ok: number; // points
+  near: number;
+  verdict: Verdict;
+  run_with: string;
+  figures: [dataset: string, measure: string, expected: number, observed: number | null, verdict: Verdict][];
+}
+
+interface Rung {
+  group: string;
+  system: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+  questions: number;
+  p50: number | null;
+  p95: number | null;
+  dollars: number | null; // of 1,000 questions
+  tuned: number;
+  behind: number;
+  p: number;
+  note: string;
+}
+
+interface AdviceFile {
+  dataset: string;
+  questions: number;
+  rungs: Rung[];
+  best: string;
+  recommended: string;
+  fastest: string;
+  detectable_gap: number;
+  detectable_pair: [string, string] | null;
+  left_out: string[];
+  reason: string;
+  command: string;
+}
+
+/* --- which file has which shape ----------------------------------------------------------------------------------- */
+
+type DataFile<Name extends string> = Name extends "site"
+  ? Site
+  : Name extends "reproduce"
+    ? Reproduction[]
+    : Name extends "advice"
+      ? AdviceFile[]
+      : Name extends "explorer/index"
+        ? ExplorerDatasets
+        : Name extends `system/${number}`
+          ? SystemFile
+          : Name extends `gold/${number}`
+            ? GoldFile
+            : Name extends `explorer/${number}/index`
+              ? ExplorerIndex
+              : Name extends `explorer/${number}/s${number}`
+                ? RankingsFile
+                : Name extends `explorer/${number}/q${number}`
+                  ? QueryFile
+                  : Name extends `explorer/${number}/t${number}-${number}`
+                    ? TraceFile
+                    : never;
+
+/* --- what the pages make of them ---------------------------------------------------------------------------------- */
+
+/* A column of the leaderboard: an average, the mean of a task, or one dataset. */
+interface Column {
+  id: string;
+  title: string;
+  label: string;
+  group: string;
+  members: number[];
+  dataset?: number;
+  main?: boolean;
+}
+
+interface Cell {
+  value: number | null;
+  low: number | null;
+  high: number | null;
+}
+
+/* A row of the leaderboard, run here, submitted or published. */
+interface Row extends Partial<Omit<SystemRow, keyof PublishedRow>>, Partial<PublishedRow> {
+  name: string;
+  kind: string;
+  llm: string;
+  size: number | null;
+  ours: boolean;
+  from: string;
+  level: number | null;
+  cells: Cell[];
+  number?: number;
+  rank?: number;
+}
+
+interface LeaderboardView {
+  site: Site;
+  set: DatasetSet;
+  setNumber: number;
+  measure: string;
+  columns: Column[];
+  all: Row[];
+  rows: Row[];
+  params: URLSearchParams;
+  body: HTMLElement;
+  selected: number;
+  marked: string | null;
+  lines: Map<Row, HTMLElement>;
+}
+
+/* What is saved as a file. */
+interface ExportedView {
+  measure: string;
+  columns: Column[];
+  rows: Row[];
+  latex: Record<string, string>;
+}
+
+/* A word of a text that matches. */
+interface Match {
+  start: number;
+  stop: number;
+  term: number;
+  kind: "query" | "generated" | "both";
+  common: boolean;
+}
+
+/* What is looked for in the texts of a query. */
+interface WantedWords {
+  chunk: RegExp;
+  lookup: Map<string, (number | [number, number, number])[]>;
+  edges: string;
+  query: number;
+  common: Set<number>;
+  generated: Set<number>;
+}
+
+interface Chosen {
+  data: string;
+  q: string;
+  a: string;
+  b: string;
+  order: string;
+  find: string;
+  measure: string;
+}
+
+interface ExplorerView {
+  site: Site;
+  available: number[];
+  number: number;
+  dataset: DatasetFacts;
+  index: ExplorerIndex;
+  gold: GoldFile;
+  judged: Map<number, number>; // position of a query in the index -> in the gold file
+  chosen: Chosen;
+  kept: Map<string, any>;
+  side: "a" | "b";
+  names: string[];
+  files?: RankingsFile[]; // of A, and of B where there is one
+  query?: QueryFile | null;
+  shown?: number[]; // positions of the queries in the list
+  listed?: string; // the choices that `shown` was computed with
+  listDrawn?: string;
+  drawn?: string;
+  position?: number;
+  turn?: object; // of the last drawing that was begun
+  order?: HTMLSelectElement;
+  list?: HTMLElement;
+  count?: HTMLElement;
+  body?: HTMLElement;
+  queries?: HTMLDetailsElement;
+}
+
+/* One side of a comparison: a system and what it ranked for the query. */
+interface Side {
+  letter: "A" | "B";
+  system: number;
+  file: RankingsFile;
+  documents: ShownDocument[];
+  ranking: number[];
+  scores: number[];
+  wanted: WantedWords;
+}
+
+/* A page: what it is called, and what draws it. */
+interface Page {
+  title: string;
+  label?: string; // stands in the navigation
+  when?: (site: Site) => boolean;
+  keys?: [key: string, what: string, action: (event: KeyboardEvent) => unknown][];
+  show: (main: HTMLElement, params: URLSearchParams, site: Site) => any;
+}
+
+/* --- the pages that are served: search_protocol.py, review_desk.py ------------------------------------------------ */
+
+interface SearchPassage {
+  id: string;
+  score: number;
+  text: string;
+  cut: boolean;
+  before: number | null;
+  window: [start: number, stop: number];
+  marks: [start: number, stop: number, kind: string][];
+}
+
+interface SearchStage {
+  stage: "expand" | "retrieve" | "rerank";
+  name: string;
+  status: "ok" | "partial" | "failed";
+  notices: string[];
+  seconds: number;
+  calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  texts: number;
+  dollars: number | null;
+}
+
+interface SearchAnswer {
+  system: string;
+  status: "ok" | "partial" | "failed";
+  problem: string;
+  passages: SearchPassage[];
+  generated: string[];
+  terms: [term: string, weight: number][];
+  turns: { text: string; query: string; documents: string[]; notice: string }[];
+  stages: SearchStage[];
+  spent: number;
+  budget: number | null;
+}

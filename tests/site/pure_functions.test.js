@@ -1,0 +1,122 @@
+/* The scripts' functions that draw nothing, by node's own runner: node --test FILE. The pages load them as classic
+   scripts; so does this. */
+"use strict";
+
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
+const test = require("node:test");
+const vm = require("node:vm");
+
+const ASSETS = path.join(__dirname, "../../src/r2med/site/assets");
+const points = (value, digits = 2) => (100 * value).toFixed(digits);
+
+globalThis.board = { h: () => null, svg: () => null, named: String, count: String, marks: {}, points };
+globalThis.location = { hash: "#/leaderboard" };
+for (const name of ["measure", "chart", "rows", "export", "ranking"])
+  vm.runInThisContext(fs.readFileSync(path.join(ASSETS, `${name}.js`), "utf8"), { filename: `${name}.js` });
+const { measure, chart, rows, exports: files, ranking } = board;
+
+const near = (value, expected) => assert.ok(Math.abs(value - expected) < 1e-12, `${value} is not ${expected}`);
+
+test("a measure is a family with a cutoff, which R and P need", () => {
+  assert.deepEqual(measure.parse("nDCG@10"), ["nDCG", 10]);
+  assert.deepEqual(measure.parse("MRR"), ["MRR", null]);
+  for (const wrong of ["R", "P", "P@0", "nDCG@", "ndcg@10", "nDCG@1e3", ""]) assert.equal(measure.parse(wrong), null);
+});
+
+test("the measures of one query are those of their definitions", () => {
+  const [ranks, grades] = [
+    [2, 0, 5],
+    [1, 2, 1],
+  ];
+  const gain = (grade, rank) => grade / Math.log2(rank + 1);
+  near(measure.query("nDCG@10", ranks, grades), (gain(1, 2) + gain(1, 5)) / (gain(2, 1) + gain(1, 2) + gain(1, 3)));
+  near(measure.query("nDCG@4", ranks, grades), gain(1, 2) / (gain(2, 1) + gain(1, 2) + gain(1, 3)));
+  near(measure.query("R@4", ranks, grades), 1 / 3);
+  near(measure.query("P@5", ranks, grades), 2 / 5);
+  near(measure.query("MAP", ranks, grades), (1 / 2 + 2 / 5) / 3);
+  near(measure.query("MRR", ranks, grades), 1 / 2);
+  assert.equal(measure.query("MRR@1", ranks, grades), 0);
+  assert.equal(measure.query("nDCG@10", [], []), 0);
+});
+
+test("the mean is over the judged queries; a system without a ranking has none", () => {
+  const gold = { queries: ["1", "2"], gold: [["a"], ["b"]], grades: [[1], [1]], ranks: [[[1], [4]], null] };
+  near(measure.mean("MRR", gold, 0), (1 + 1 / 4) / 2);
+  assert.equal(measure.mean("MRR", gold, 1), null);
+});
+
+test("τ_AP is 1 for the same order, -1 for the reverse, and the same both ways", () => {
+  assert.equal(ranking.tauAP([1, 2, 3], [1, 2, 3]), 1);
+  assert.equal(ranking.tauAP([1, 2, 3], [3, 2, 1]), -1);
+  assert.equal(ranking.tauAP([1, 2, 3, 4], [2, 9, 1, 4]), ranking.tauAP([2, 9, 1, 4], [1, 2, 3, 4]));
+  assert.ok(ranking.tauAP([1, 2, 3, 4], [2, 1, 3, 4]) < ranking.tauAP([1, 2, 3, 4], [1, 2, 4, 3]));
+});
+
+test("the Pareto line has what no other beats for less", () => {
+  const items = [
+    [1, 5],
+    [2, 4],
+    [3, 7],
+    [0, 1],
+    [3, 6],
+  ].map(([x, y]) => ({ x, y }));
+  assert.deepEqual(chart.pareto(items), [
+    { x: 0, y: 1 },
+    { x: 1, y: 5 },
+    { x: 3, y: 7 },
+  ]);
+  assert.deepEqual(chart.pareto([]), []);
+});
+
+const view = {
+  measure: "nDCG@10",
+  latex: { "%": "\\%", _: "\\_" },
+  columns: [{ title: "Average" }, { title: "Bio_1" }],
+  rows: [
+    {
+      rank: 1,
+      level: 1,
+      name: "a,b",
+      from: "run here",
+      kind: "retriever",
+      llm: "",
+      cells: [{ value: 0.5 }, { value: 0.25 }],
+    },
+    { name: "=1+1 50%", reported_by: "x|y", kind: "agent", llm: "q", cells: [{ value: null }, { value: 0.3 }] },
+  ],
+};
+
+test("a CSV cell is quoted where it must be, and never runs as a formula", () => {
+  assert.deepEqual(files.csv(view).split("\r\n"), [
+    "rank,class,system,from,kind,llm,Average,Bio_1",
+    '1,1,"a,b",run here,retriever,,50.00,25.00',
+    ",,'=1+1 50%,x|y,agent,q,,30.00",
+    "",
+  ]);
+});
+
+test("a LaTeX table escapes names and prints the best of each column in bold", () => {
+  const lines = files.latex(view).split("\n");
+  assert.ok(lines.includes("System & Average & Bio\\_1 \\\\"));
+  assert.ok(lines.includes("a,b & \\textbf{50.00} & 25.00 \\\\"));
+  assert.ok(lines.includes("=1+1 50\\% &  & \\textbf{30.00} \\\\"));
+});
+
+test("a Markdown table escapes what would end a cell", () => {
+  assert.ok(files.markdown(view).includes("| x\\|y |"));
+});
+
+test("rows without a value come last, whichever way the others are sorted", () => {
+  const made = [{ id: "average" }];
+  const some = [
+    ["b", 0.2],
+    ["none", null],
+    ["a", 0.9],
+  ].map(([name, value]) => ({ name, cells: [{ value }] }));
+  const order = (by, upwards) => rows.sorted(some, made, by, upwards).map((row) => row.name);
+  assert.deepEqual(order("average", false), ["a", "b", "none"]);
+  assert.deepEqual(order("average", true), ["b", "a", "none"]);
+  assert.deepEqual(order("name", true), ["a", "b", "none"]);
+});
