@@ -108,6 +108,14 @@ def test_the_ready_line_begins_with_the_page_and_has_the_dataset_and_the_retriev
     assert demo.ready == f"{url}/ searches with bm25 · {about} · Ctrl-C stops"
 
 
+def test_the_access_log_leaves_out_query_strings_which_may_hold_a_token(home):
+    with serving(DEMO, "--access-log", R2MED_HOME=home) as server, server.client() as http:
+        assert http.get("/health?token=planted").status_code == 200
+        _, written = server.stop()
+    assert "GET /health HTTP" in written
+    assert "planted" not in written
+
+
 def test_a_client_like_search_r1_s_is_served(demo):
     with demo.client() as http:
         agent = SearchR1Client(http, "/retrieve", topk=2)
