@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from r2med.measure.prediction_powered import share
+from r2med.measure.prediction_powered import FEWEST_REVIEWS, share
 
 
 def simulated(random, truth, seen, informative):
@@ -31,11 +31,20 @@ def test_scores_that_tell_something_make_the_interval_narrower():
 
 
 def test_scores_that_say_nothing_leave_what_people_said():
-    said = np.array([1.0, 1, 0, 1])
-    result = share(np.ones(1000), np.arange(4), said)
+    said = np.array([1.0, 1, 0, 1] * 3)
+    result = share(np.ones(1000), np.arange(12), said)
     assert result.value == 0.75
-    assert result.low < 0.4
-    assert result.high > 0.94
+    assert result.low < 0.5
+    assert result.high > 0.9
+
+
+def test_fewer_than_ten_reviews_have_no_interval():
+    said = np.array([1.0, 0] * 5)
+    few = share(np.ones(100), np.arange(FEWEST_REVIEWS - 1), said[1:])
+    assert few.value == pytest.approx(4 / 9)
+    assert few.low is None and few.high is None
+    enough = share(np.ones(100), np.arange(FEWEST_REVIEWS), said)
+    assert enough.low < 0.5 < enough.high
 
 
 def test_where_people_saw_all_nothing_is_uncertain():

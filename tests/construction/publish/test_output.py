@@ -10,6 +10,7 @@ import yaml
 
 from r2med.construction.publish.outcome import origin
 from r2med.construction.publish.output import write_output
+from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
@@ -73,7 +74,6 @@ def test_the_readme_is_a_card_of_the_hub(folder):
     assert {"query", "corpus", "qrels", "labels"} <= {config["config_name"] for config in head["configs"]}
 
 
-@pytest.mark.filterwarnings("ignore:ConjunctiveGraph")
 def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tmp_path, store):
     """Two cases may end in one question with different answers: they stay, and readers know of them."""
     assert "Queries with the text of an earlier one: 0." in (folder / "README.md").read_text("utf-8")
@@ -84,6 +84,20 @@ def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tm
         assert "Queries with the text of an earlier one: 1 (q5 as q3)." in (written / name).read_text("utf-8")
 
 
+@pytest.mark.parametrize(("reviewed", "shown"), [(9, False), (10, True)])
+def test_a_share_from_fewer_than_ten_reviews_has_no_interval(reviewed, shown, tmp_path, store, monkeypatch):
+    made = small_build(tmp_path / "build", queries=20)
+    said = [Review(question=f"q{n}", chunk=f"gold-{n}", annotator="Ann", verdict="accept") for n in range(1, 20)]
+    monkeypatch.setattr("r2med.construction.publish.output.read_reviews", lambda folder: said[:reviewed])
+    written = write_output(made, Setup(store=store))
+    assert written
+    for name in ("README.md", "datasheet.html"):
+        text = (written / name).read_text("utf-8")
+        assert ("too few reviews for an interval" not in text) == shown
+        assert not {"nan", "None"} & set(re.findall(r"\w+", text))
+
+
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph")
 def test_croissant_validates_and_its_rows_are_those_of_the_files(folder, monkeypatch, tmp_path):
     import mlcroissant
 

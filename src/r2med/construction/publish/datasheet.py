@@ -79,7 +79,7 @@ def _facts(made: Outcome, dataset: Dataset) -> Iterator[tuple[str, str, str]]:
 
 
 def _interval(estimate: Estimate, form: str) -> str:
-    return "no interval: too few" if estimate.low is None else f"95 % interval {estimate.interval(form)}"
+    return "too few reviews for an interval" if estimate.low is None else f"95 % interval {estimate.interval(form)}"
 
 
 # How it was made.
