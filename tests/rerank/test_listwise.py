@@ -132,6 +132,8 @@ def test_passages_that_were_not_ranked_are_told(tmp_path):
     reranked, _ = rerank("listwise(judge)", lambda _: "[2] > [1]", judged(permutation(20)), tmp_path)
     assert reranked.repairs == {"missing": 18}
     assert "18 passages were shown and not ranked" in reranked.notices[0]
+    reranked, _ = rerank("listwise(judge)", lambda _: "[2] > [1]", judged(permutation(3)), tmp_path / "one")
+    assert "1 passage was shown and not ranked" in reranked.notices[0]
 
 
 @pytest.mark.parametrize("method", ["listwise(judge)", "groupwise(judge)"])

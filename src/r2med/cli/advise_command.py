@@ -127,7 +127,8 @@ def _notes(advice: Advice) -> list[str]:
         if rung.note
     ]
     lines += [
-        f"{rung.system}: {rung.unranked:,} passages were shown to the reranker and not ranked"
+        f"{rung.system}: {rung.unranked:,} {'passage was' if rung.unranked == 1 else 'passages were'} shown to the "
+        "reranker and not ranked"
         for rung in advice.rungs
         if rung.unranked
     ]

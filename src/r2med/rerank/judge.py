@@ -239,7 +239,8 @@ class Asker:
             notices.append(f"{calls}: their documents stay where they were")
             notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
         if unranked := self._repairs["missing"]:
-            notices.append(f"{unranked:,} passages were shown and not ranked: they stay behind those that were")
+            were = "passage was" if unranked == 1 else "passages were"
+            notices.append(f"{unranked:,} {were} shown and not ranked: ranked ones come first")
         if self._cut:
             notices.append(f"{self._cut} prompts were cut at their passages to fit {self._card.context_length} tokens")
         if len(run.queries) and not run.found.any():
