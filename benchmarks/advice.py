@@ -62,12 +62,19 @@ def giving_up(values: Floats) -> int:
     return min(surely_within(values, new_rule(values), GIVE_UP))
 
 
-def simulate(values: Floats, questions: int, draws: int, seed: int, rule: Rule) -> Floats:
-    """Return the true loss of what a rule recommends in each draw."""
-    truth = values.mean(axis=1)
+def simulate(values: Floats, questions: int, draws: int, seed: int, rule: Rule, population: int = 0) -> Floats:
+    """Return the true loss of what a rule recommends in each draw.
+
+    With a `population` each draw has its own: this many questions, chosen at random, are all that there are.
+    """
     random = np.random.default_rng([seed, questions])
-    taken = (random.integers(0, values.shape[1], questions) for _ in range(draws))
-    return np.array([truth.max() - truth[rule(values[:, each])] for each in taken])
+    losses = []
+    for _ in range(draws):
+        whole = values[:, random.permutation(values.shape[1])[:population]] if population else values
+        truth = whole.mean(axis=1)
+        taken = random.integers(0, whole.shape[1], questions)
+        losses.append(truth.max() - truth[rule(whole[:, taken])])
+    return np.array(losses)
 
 
 def main() -> None:
@@ -76,13 +83,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--population", type=int, default=0, help="Questions of a random population for each draw.")
     asked = parser.parse_args()
     values = scores(asked.folder, SYSTEMS)
     print(f"{len(values)} systems, {values.shape[1]} questions; true means {np.sort(values.mean(axis=1)).round(1)}")
     rules = {"0.2: cheapest with p > 0.05": old_rule, "best mean": new_rule, "--give-up 2": giving_up}
     for questions in (30, 50, 100, 200):
         for name, rule in rules.items():
-            loss = simulate(values, questions, asked.draws, asked.seed, rule)
+            loss = simulate(values, questions, asked.draws, asked.seed, rule, asked.population)
             above = f"above {GIVE_UP:g}: {(loss > GIVE_UP).mean():6.1%}"
             print(f"{questions:4} questions  {name:28} mean loss {loss.mean():5.2f}  {above}")
 
