@@ -65,6 +65,15 @@ def _ranks(figures: Floats) -> Integers:
     return ranks
 
 
+def _drawn_ranks(draws: Floats) -> Integers:
+    return np.array([_ranks(draw) for draw in draws.T]).T
+
+
+def rank_intervals(draws: Floats) -> Floats:
+    """Return the lowest and highest rank of each system in 95 % of the draws of its figure (systems × draws)."""
+    return interval(_drawn_ranks(draws).astype(np.float64))
+
+
 def _tau(first: Floats, second: Floats) -> float:
     from scipy.stats import kendalltau
 
@@ -76,8 +85,8 @@ def _stability_table(systems: list[str], values: Values, draws: Floats) -> Table
     figures = means(values)
     known = over_datasets(values)
     ranks = _ranks(figures)
-    drawn = np.array([_ranks(draw) for draw in draws.T]).T
-    spread = interval(drawn.astype(np.float64))
+    drawn = _drawn_ranks(draws)
+    spread = rank_intervals(draws)
     rows: list[list[Value]] = []
     chart = []
     for number in np.argsort(ranks).tolist():

@@ -1,0 +1,273 @@
+"""Coverage of the 95 % intervals: how often they hold the truth, over many made-up samples whose truth is known.
+
+    python benchmarks/coverage.py
+
+One line for each kind of interval and sample size: the mean coverage over a grid of distributions, the lowest of the
+grid, and the share of samples that have an interval. A sample without one does not count as covered or missed. Where
+the package gives no interval because the sample is too small, the line says what its coverage would be, in brackets.
+Seeds are fixed: the figures are the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from unittest.mock import patch
+
+import numpy as np
+
+from r2med.analysis import estimates
+from r2med.analysis.reliability import rank_intervals
+from r2med.measure import agreement, prediction_powered
+from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure.scores import Floats
+from r2med.measure.significance import Pairs, bootstrap, stratified
+
+SIZES = (5, 10, 30)
+SAMPLES = 4000
+FEW_SAMPLES = 2000
+"""Samples where each needs a call of its own."""
+TRUE_SAMPLE = 1_000_000
+"""Values whose mean is taken as the truth where no formula gives it."""
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+Found = tuple[float, float]
+"""The coverage among samples that have an interval, and the share of these samples."""
+
+
+def covered(truth: float, low: Floats, high: Floats) -> Found:
+    given = ~np.isnan(low)
+    held = (low <= truth + 1e-9) & (truth - 1e-9 <= high)
+    return (float(held[given].mean()) if given.any() else np.nan), float(given.mean())
+
+
+# Values of single queries, between 0 and 1.
+
+
+def share(of: float) -> Draw:
+    return lambda random, shape: (random.random(shape) < of).astype(np.float64)
+
+
+def smooth(mean: float, size: float) -> Draw:
+    return lambda random, shape: random.beta(mean * size, (1 - mean) * size, shape)
+
+
+def mixture(zeros: float, ones: float, a: float, b: float) -> Draw:
+    """Return values like nDCG@10: some are 0, some are 1, the others follow a beta distribution."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+        place = random.random(shape)
+        return np.select([place < zeros, place < zeros + ones], [0.0, 1.0], random.beta(a, b, shape))
+
+    return draw
+
+
+def gain(ranks: Floats) -> Floats:
+    """Return nDCG@10 of one relevant document at these ranks."""
+    return np.where(ranks <= 10, 1 / np.log2(1 + ranks), 0.0)
+
+
+def one_document(median: float, spread: float) -> Draw:
+    """Return nDCG@10 where the rank of the one relevant document is log-normal."""
+    return lambda random, shape: gain(np.floor(random.lognormal(np.log(median), spread, shape)) + 1)
+
+
+MEANS: dict[str, list[Draw]] = {
+    "mean: shares": [share(of) for of in (0.02, 0.08, 0.15, 0.25, 0.4, 0.6, 0.75, 0.85, 0.92, 0.98)],
+    "mean: smooth values": [smooth(*each) for each in product((0.05, 0.2, 0.4, 0.6, 0.8, 0.95), (1.5, 4, 20))],
+    "mean: like nDCG": [
+        *(
+            mixture(*each)
+            for each in (
+                (0.7, 0.05, 2, 3), (0.5, 0.2, 2, 2), (0.4, 0.4, 1, 1), (0.2, 0.5, 3, 2),
+                (0.8, 0.0, 1, 2), (0.1, 0.1, 1, 3), (0.0, 0.75, 2, 2), (0.45, 0.0, 1, 4),
+            )
+        ),
+        *(one_document(*each) for each in product((1, 5, 30), (0.7, 2))),
+    ],
+}  # fmt: skip
+
+
+def mean_coverage(draw: Draw, size: int) -> Found:
+    random = np.random.default_rng(size)
+    truth = 100 * float(draw(random, (TRUE_SAMPLE,)).mean())
+    return covered(truth, *mean_intervals({"": 100 * draw(random, (SAMPLES, size))}))
+
+
+# Differences of two systems on the same queries.
+
+PairDraw = Callable[[np.random.Generator, tuple[int, ...]], tuple[Floats, Floats]]
+
+
+def apart(first: Draw, second: Draw) -> PairDraw:
+    return lambda random, shape: (first(random, shape), second(random, shape))
+
+
+def ranks(medians: tuple[float, float], common: float, own: float) -> PairDraw:
+    """Return nDCG@10 of two systems that find hard queries hard: `common` is the spread of what they share."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        hardness = common * random.normal(size=shape)
+        found = [np.exp(np.log(m) + hardness + own * random.normal(size=shape)) for m in medians]
+        return gain(np.floor(found[0]) + 1), gain(np.floor(found[1]) + 1)
+
+    return draw
+
+
+def rare(changed: float) -> PairDraw:
+    """Return two systems that differ on few queries only: the second finds something on these."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        first = random.beta(1, 2, shape)
+        return first, np.where(random.random(shape) < changed, np.minimum(1, first + 0.5), first)
+
+    return draw
+
+
+def skewed(a: float, b: float) -> PairDraw:
+    """Return two systems of which the second never loses: most gains are small, and a few are large."""
+
+    def draw(random: np.random.Generator, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        first = random.beta(1, 2, shape) / 2
+        return first, first + random.beta(a, b, shape) / 2
+
+    return draw
+
+
+DIFFERENCES: dict[str, list[PairDraw]] = {
+    "difference: smooth values": [
+        apart(smooth(a, 4), smooth(b, 4)) for a, b in ((0.2, 0.2), (0.2, 0.4), (0.6, 0.8), (0.8, 0.95))
+    ],
+    "difference: ranks": [
+        ranks(medians, *spreads)
+        for medians, spreads in product(((3, 3), (3, 6), (10, 30), (1, 20)), ((1.5, 0.3), (1, 1)))
+    ],
+    "difference: few queries differ": [rare(changed) for changed in (0.1, 0.3, 0.5)],
+    "difference: skewed gains": [skewed(a, 4 * a) for a in (0.3, 0.5, 1, 2)],
+}
+
+
+def difference_coverage(draw: PairDraw, size: int) -> Found:
+    random = np.random.default_rng(size)
+    first, second = draw(random, (TRUE_SAMPLE,))
+    truth = 100 * float(first.mean() - second.mean())
+    rows = 100 * np.vstack(draw(random, (SAMPLES, size)))
+    return covered(truth, *difference_intervals({"": rows}, Pairs(np.arange(SAMPLES), SAMPLES + np.arange(SAMPLES))))
+
+
+# Agreement of raters.
+
+COEFFICIENTS: dict[str, tuple[int, Callable[[Floats], agreement.Agreement]]] = {
+    "Cohen's κ": (2, agreement.cohen_kappa),
+    "Fleiss' κ": (3, agreement.fleiss_kappa),
+    "ordinal α": (3, lambda ratings: agreement.krippendorff_alpha(ratings, "ordinal")),
+}
+RATERS = list(product(((1, 1), (3, 1), (1, 1, 2), (1, 2, 1)), (0.3, 0.6, 0.85)))
+"""How often each value is given, and how often a rater sees the true value instead of guessing."""
+
+
+def rate(random: np.random.Generator, units: int, raters: int, weights: Sequence[int], seen: float) -> Floats:
+    shares = np.array(weights) / sum(weights)
+    truth = random.choice(len(shares), (units, 1), p=shares)
+    guess = random.choice(len(shares), (units, raters), p=shares)
+    return np.where(random.random((units, raters)) < seen, truth, guess).astype(np.float64)
+
+
+def agreement_coverage(name: str, case: tuple[tuple[int, ...], float], units: int) -> Found:
+    random = np.random.default_rng(units)
+    raters, coefficient = COEFFICIENTS[name]
+    truth = coefficient(rate(random, 100_000, raters, *case)).value
+    found = [coefficient(rate(random, units, raters, *case)) for _ in range(FEW_SAMPLES)]
+    return covered(truth, np.array([each.low for each in found]), np.array([each.high for each in found]))
+
+
+# Spearman's correlation over queries: of normal values, and of counts with ties.
+
+
+def spearman_coverage(case: tuple[float, bool], size: int) -> Found:
+    correlation, tied = case
+    random = np.random.default_rng(size)
+
+    def pair(count: int) -> Floats:
+        values = random.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], count).T
+        return np.round(2 * values) if tied else values
+
+    from scipy.stats import spearmanr
+
+    truth = float(spearmanr(*pair(200_000)).statistic)
+    found = [estimates.correlation_interval(*pair(size)) for _ in range(FEW_SAMPLES)]
+    ends = [(np.nan, np.nan) if each is None or each.low is None else (each.low, each.high) for each in found]
+    low, high = np.array(ends, dtype=np.float64).T
+    return covered(truth, low, high)
+
+
+# The share of judges' labels that people accept.
+
+
+def accepted_coverage(case: tuple[float, int], seen: int) -> Found:
+    share_accepted, informative = case
+    random = np.random.default_rng([seen, informative])
+    held, given = [], []
+    for _ in range(FEW_SAMPLES):
+        accepted = (random.random(400) < share_accepted).astype(np.float64)
+        scores = np.clip(0.3 + 0.4 * accepted * informative + random.normal(0, 0.25, 400), 0, 1)
+        reviewed = random.choice(400, seen, replace=False)
+        found = prediction_powered.share(scores, reviewed, accepted[reviewed])
+        given.append(found is not None and not np.isnan(found.low))
+        held.append(found is not None and found.low <= accepted.mean() <= found.high)
+    return (float(np.mean(np.array(held)[given])) if any(given) else np.nan), float(np.mean(given))
+
+
+# Ranks of systems, as `r2med analyse reliability` shows them: the bootstrap over queries.
+
+
+def rank_coverage(case: tuple[int, float], queries: int) -> Found:
+    """Return how often a system's true rank is in its interval; true means are `gap` points apart."""
+    systems, gap = case
+    random = np.random.default_rng([queries, systems, int(10 * gap)])
+    truth = np.arange(1, systems + 1)
+    held = []
+    for number in range(FEW_SAMPLES // 4):
+        # Single queries spread by 30 points (standard deviation), and the difference of two systems by 20.
+        hardness = random.normal(0, 26, queries)
+        values = 50 - gap * truth[:, None] + hardness + random.normal(0, 14, (systems, queries))
+        low, high = rank_intervals(stratified(bootstrap({"": values}, 1000, seed=number)))
+        held.append((low <= truth) & (truth <= high))
+    return float(np.mean(held)), 1.0
+
+
+def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
+    """Yield a name, a size, what was found for each case of its grid, and if the package gives these intervals."""
+    for name, draws in MEANS.items():
+        for size in SIZES:
+            yield name, size, [mean_coverage(draw, size) for draw in draws], True
+    for name, pairs in DIFFERENCES.items():
+        for size in SIZES:
+            yield name, size, [difference_coverage(draw, size) for draw in pairs], True
+    with patch.object(agreement, "FEWEST_UNITS", 2):
+        for name, units in product(COEFFICIENTS, (*SIZES, 50)):
+            yield name, units, [agreement_coverage(name, case, units) for case in RATERS], units >= 30
+    with patch.object(findings, "FEWEST_CORRELATED", 4):
+        cases = list(product((0.0, 0.4, 0.8), (False, True)))
+        for size in SIZES:
+            yield "Spearman's ρ over queries", size, [spearman_coverage(case, size) for case in cases], size >= 10
+    with patch.object(prediction_powered, "FEWEST_REVIEWS", 2):
+        for size in (2, *SIZES):
+            shares = list(product((0.5, 0.7, 0.8, 0.9, 0.95), (0, 1)))
+            yield "accepted labels", size, [accepted_coverage(case, size) for case in shares], size >= 10
+    for systems, queries in product((5, 10), (50, 100)):
+        found = [rank_coverage((systems, gap), queries) for gap in (0.5, 1.0, 2.0, 4.0)]
+        yield f"rank among {systems} systems", queries, found, True
+
+
+def main() -> None:
+    print(f"{'interval of':32} {'n':>4} {'mean':>8} {'lowest':>8} {'given':>6}")
+    for name, size, found, is_given in lines():
+        coverage, given = np.array(found).T
+        shown = [f"{100 * value:.1f}" for value in (np.nanmean(coverage), np.nanmin(coverage))]
+        mean, lowest = shown if is_given else [f"({each})" for each in shown]
+        print(f"{name:32} {size:4} {mean:>8} {lowest:>8} {100 * given.mean() if is_given else 0:5.0f} %", flush=True)
+
+
+if __name__ == "__main__":
+    main()
