@@ -178,7 +178,8 @@ def agreement_coverage(name: str, case: tuple[tuple[int, ...], float], units: in
     raters, coefficient = COEFFICIENTS[name]
     truth = coefficient(rate(random, 100_000, raters, *case)).value
     found = [coefficient(rate(random, units, raters, *case)) for _ in range(FEW_SAMPLES)]
-    return covered(truth, np.array([each.low for each in found]), np.array([each.high for each in found]))
+    ends = np.array([(np.nan, np.nan) if each.low is None else each.bounds for each in found])
+    return covered(truth, ends[:, 0], ends[:, 1])
 
 
 # Spearman's correlation over queries: of normal values, and of counts with ties.
@@ -213,8 +214,9 @@ def accepted_coverage(case: tuple[float, int], seen: int) -> Found:
         scores = np.clip(0.3 + 0.4 * accepted * informative + random.normal(0, 0.25, 400), 0, 1)
         reviewed = random.choice(400, seen, replace=False)
         found = prediction_powered.share(scores, reviewed, accepted[reviewed])
-        given.append(found is not None and not np.isnan(found.low))
-        held.append(found is not None and found.low <= accepted.mean() <= found.high)
+        low, high = (found.low, found.high) if found else (None, None)
+        given.append(low is not None and high is not None)
+        held.append(low is not None and high is not None and low <= accepted.mean() <= high)
     return (float(np.mean(np.array(held)[given])) if any(given) else np.nan), float(np.mean(given))
 
 
@@ -247,7 +249,7 @@ def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
     with patch.object(agreement, "FEWEST_UNITS", 2):
         for name, units in product(COEFFICIENTS, (*SIZES, 50)):
             yield name, units, [agreement_coverage(name, case, units) for case in RATERS], units >= 30
-    with patch.object(findings, "FEWEST_CORRELATED", 4):
+    with patch.object(estimates, "FEWEST_CORRELATED", 4):
         cases = list(product((0.0, 0.4, 0.8), (False, True)))
         for size in SIZES:
             yield "Spearman's ρ over queries", size, [spearman_coverage(case, size) for case in cases], size >= 10
