@@ -7,9 +7,11 @@ import pytest
 
 import r2med
 from r2med.core.errors import UserError
+from r2med.core.stage_plan import StagePlan
+from r2med.core.stages import Stage
 from r2med.crossencoders.pair_scorer import ScoredPair
 from r2med.evaluation.batch import plan_run
-from r2med.evaluation.planning import StagePlan, asking_seconds, stage_plans
+from r2med.evaluation.planning import asking_seconds, stage_plans
 from r2med.llm.chat import ChatRequest, Message, RawAnswer, Sampling
 from r2med.llm.costs import Preview
 from r2med.llm.journal import Journal, journal_file
@@ -103,3 +105,22 @@ def test_what_has_its_own_index_or_weights_is_not_said_to_be_encoded_or_download
 def test_a_name_that_means_no_model_stops_the_plan(setup: Setup, system: str) -> None:
     with pytest.raises(UserError):
         planned([system], ["demo/Biology"], setup)
+
+
+def test_the_searches_of_an_expansion_are_part_of_its_plan(setup: Setup) -> None:
+    stages = planned(
+        ["hyde(o3-mini, rounds=1, by=bge) → bm25", "search-r1(o3-mini, by=medcpt) → bm25"], ["Biology"], setup
+    )
+    assert stages["bge"].work.startswith("encodes ") and stages["bge"].fetch == 335e6 * 4
+    assert stages["medcpt"].work.startswith("encodes ")
+    assert "bge" not in planned(["hyde(author) → bm25"], ["Biology"], setup)
+
+
+def test_a_stage_that_does_not_plan_itself_has_an_unknown_time(setup: Setup) -> None:
+    class Silent(Stage, kind="rerank"):
+        name: str = "silent"
+
+    plan = plan_run(["bm25"], ["Biology"], setup=setup)
+    system = replace(plan.systems[0], rerankers=(Silent(),))
+    [(_, stages)] = stage_plans(replace(plan, systems=(system,)))
+    assert [(stage.name, stage.seconds is None) for stage in stages] == [("bm25", False), ("silent", True)]

@@ -13,10 +13,11 @@ from r2med.agents.dialogue import FRAME, Dialogue, Finished, chat_template, conv
 from r2med.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.agents.sources import LocalSearch
 from r2med.core.spec import decoded
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
-from r2med.expand.recorded import open_recorded
+from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.llm.chat import Failure, Sampling
 from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failed_queries, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
@@ -24,6 +25,7 @@ from r2med.llm.llm_cards import AnswerStyle, Cleaning, LLMCard, resolve_llm, sam
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 
@@ -80,6 +82,16 @@ class AgentStage(Stage, kind="expand", needs="llm"):
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task; `room` are the tokens that a prompt apart from it may have."""
         raise NotImplementedError(f"{type(self).__name__} has no agent()")
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return whether an LLM is asked, and what its searches take where they are made here."""
+        texts = plan_texts(self, self.llm, runtime.setup)
+        if self.remote or texts.work == RECORDED:
+            return [texts]
+        if self.corpus:
+            work = f"searches the corpus of {decoded(self.corpus)}; what is kept of that is not known"
+            return [texts, StagePlan(str(self.by), work)]
+        return [texts, *self.by.plan(data, runtime)]
 
     def open(self, setup: Setup) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked or searched yet."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Opened, Stage, depth_field
 from r2med.data.dataset import Dataset
 from r2med.encoders.custom import PIPELINE, PythonObject, guarded, python_object
@@ -24,8 +25,11 @@ from r2med.rerank.reranking import Reranked, Scores, candidates, reranked
 from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
+
+OWN_WORK = "runs a pipeline of PyTerrier, which has its own index and weights"
 
 Rankings = dict[str, dict[str, float]]
 
@@ -35,6 +39,10 @@ _TURN = threading.Lock()
 
 class Pipeline(Stage, kind="retrieve"):
     """Search with a pipeline of PyTerrier: it gets qid and query, and returns docno and score."""
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return that the pipeline works by itself."""
+        return [StagePlan(str(self), OWN_WORK)]
 
     def open(self, setup: Setup) -> Pipeline:
         """Return itself: it is imported when it is described."""
@@ -74,6 +82,10 @@ class PipelineReranker(Stage, kind="rerank"):
     """Rerank with a pipeline of PyTerrier: it gets qid, query, docno, text, score and rank, and returns new scores."""
 
     depth: int = depth_field()
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return that the pipeline works by itself."""
+        return [StagePlan(str(self), OWN_WORK)]
 
     def open(self, setup: Setup) -> OpenedPipeline:
         """Return the reranker."""

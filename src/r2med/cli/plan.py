@@ -9,9 +9,9 @@ from operator import add
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from r2med.core.stage_plan import StagePlan
     from r2med.data import Dataset
     from r2med.evaluation.batch import Plan
-    from r2med.evaluation.planning import StagePlan
     from r2med.expand.expansion import Asking
     from r2med.llm.chat import ChatRequest
     from r2med.llm.costs import Preview

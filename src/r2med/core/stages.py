@@ -21,6 +21,7 @@ from r2med.core import plugins
 from r2med.core.errors import UserError, nearest, unknown
 from r2med.core.foreign_code import foreign_code
 from r2med.core.spec import Call, parse_stage
+from r2med.core.stage_plan import PlannedData, StagePlan
 
 log = logging.getLogger("r2med")
 
@@ -180,6 +181,10 @@ class Stage(BaseModel):
     def feeding(self, retriever: Stage) -> Stage:
         """Return the expansion as it works before a retriever; feedback learns from what it feeds."""
         return self
+
+    def plan(self, data: Sequence[PlannedData], runtime: Any) -> list[StagePlan]:
+        """Return what the stage, and what it searches with, would do on some datasets; nothing is asked or loaded."""
+        return [StagePlan(str(self), "does not say what it would do")]
 
     def open(self, setup: Any) -> Any:
         """Return the expander, retriever or reranker that these settings declare; nothing is asked or loaded yet."""

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Opened, Retrieving, Stage
 from r2med.data import Dataset
 from r2med.expand.expansion import Expansion
@@ -23,6 +24,7 @@ from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.bm25.searcher import BM25Retriever
 from r2med.retrieve.retriever import SearchQuery, cached_search
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.text import english
@@ -53,6 +55,11 @@ class Feedback(Stage, kind="expand"):
     def feeding(self, retriever: Stage) -> Self:
         """Return the same feedback for a retriever: it searches with the BM25 that it feeds, unless `by` is given."""
         return self if self.by else self.model_copy(update={"by": next(_all_bm25(retriever), BM25())})
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return that a first search is made, and what that takes."""
+        first = self.by or BM25()
+        return [StagePlan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
 
     def open(self, setup: Setup) -> FeedbackExpander:
         """Return the expander."""

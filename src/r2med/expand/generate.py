@@ -10,11 +10,12 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from r2med.core.cost import Cost, total
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
 from r2med.expand.expansion import Expander, Expansion, JoiningChoice, QueryChoice, told_cut
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
-from r2med.expand.recorded import open_recorded
+from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, told_failures
 from r2med.llm.journaled import open_chat
@@ -25,6 +26,7 @@ from r2med.prompts.templates import Prompted, Template, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 
@@ -77,6 +79,14 @@ class Generated(Stage, kind="expand", needs="llm"):
     def card(self) -> MethodCard:
         """The card of the method."""
         return METHODS.card(self.name)
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return whether an LLM is asked, and what its searches take."""
+        texts = plan_texts(self, self.llm, runtime.setup, asked=self.card.asked)
+        if texts.work == RECORDED:
+            return [texts]
+        first = BM25().plan(data, runtime) if "passages" in self.card.fields else []
+        return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
 
     def open(self, setup: Setup) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked yet."""

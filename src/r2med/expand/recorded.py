@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import UserError, nearest
+from r2med.core.stage_plan import StagePlan
 from r2med.core.stages import Opened, Stage
 from r2med.data import Dataset
 from r2med.data.layouts.hub_clone import read_rows
@@ -18,12 +19,15 @@ from r2med.expand.expansion import Expansion, Joining
 from r2med.expand.generations import find_generations, folder_name, other_llms
 from r2med.llm.cleaning import VERSION, recorded_answers
 from r2med.llm.costs import listed_kinds
-from r2med.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm
+from r2med.llm.llm_cards import LLMS, AnswerStyle, Cleaning, find_llm, missing_key
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 AUTHOR = "author"
 """Whoever wrote a dataset's hand-written texts: no LLM, whatever endpoint is named beside it."""
+
+RECORDED = "reads recorded texts"
+"""What a plan says of a stage that asks nobody."""
 
 Texts = Mapping[str, tuple[str, ...]]
 
@@ -56,6 +60,13 @@ def open_recorded(
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning)
+
+
+def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True) -> StagePlan:
+    """Return whether recorded texts would be read or an LLM asked, by the rule of `open_recorded`."""
+    if setup.recorded or llm == AUTHOR or not asked:
+        return StagePlan(str(stage), RECORDED, seconds=0.0)
+    return StagePlan(str(stage), "asks an LLM, see below", seconds=0.0, missing=missing_key(llm, setup))
 
 
 @dataclass(frozen=True)

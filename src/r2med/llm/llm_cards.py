@@ -179,3 +179,15 @@ def sampling_of(card: LLMCard) -> Sampling:
         seed=card.seed,
         max_tokens=card.max_tokens,
     )
+
+
+def missing_key(llm: str, setup: Setup) -> str:
+    """Return what would stop an LLM from being asked, in one line: an unknown name, or a key that is not set."""
+    try:
+        card = find_llm(llm, setup)
+    except UserError as error:
+        return str(error)
+    if card is None or card.backend != "openai" or setup.base_url or os.environ.get(card.api_key_env):
+        return ""
+    local = card.base_url.startswith(("http://127.", "http://localhost"))
+    return "" if local or not card.api_key_env else f"{card.api_key_env} is not set: export it before the run"

@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from r2med.core.errors import UserError
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Opened, Stage, depth_field
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.pairs import Pair
@@ -28,11 +29,13 @@ from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import NotFiniteError, check_described
+from r2med.encoders.model_estimates import bytes_to_fetch, own_weights, reading_seconds
 from r2med.engine.reporting import Reporter
 from r2med.engine.work import HERE, THREADS, Engine, Needs, Work
 from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reranked
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, digest
 from r2med.store.files import exclusive
@@ -60,6 +63,15 @@ class CrossEncoder(Stage, kind="rerank"):
         """Return what the model of a card is."""
         card = RERANKERS.get(name)
         return f"Scores of the cross-encoder {card.repository}." if card else super().summary(name)
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return how many pairs would be scored, and whether weights would be downloaded."""
+        pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
+        fetch, missing = bytes_to_fetch(self.name, RERANKERS, resolve_reranker, runtime.setup)
+        known = seconds_per_pair(runtime.store, self.name)
+        seconds = reading_seconds(RERANKERS, self.name, 2 * pairs, runtime.setup) if known is None else pairs * known
+        work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
+        return [StagePlan(str(self), work, fetch, seconds, missing)]
 
     def open(self, setup: Setup) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME; no weights are loaded yet."""

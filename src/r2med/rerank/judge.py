@@ -11,12 +11,13 @@ import numpy as np
 from pydantic import Field
 
 from r2med.ask.json_in_text import VERSION, Parsed
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage, argument, depth_field
 from r2med.data.dataset import Dataset
 from r2med.llm.chat import ChatRequest, Failure, Generation
 from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, resolve_llm, sampling_of
+from r2med.llm.llm_cards import LLMCard, missing_key, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, kind_of
@@ -24,6 +25,7 @@ from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, que
 from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 
@@ -83,6 +85,11 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     )
     prompts: str = Field("", description=PROMPTS_MEANING)
     depth: int = depth_field()
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return that an LLM is asked; `preview` says what."""
+        missing = missing_key(self.llm, runtime.setup)
+        return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
 
     def open(self, setup: Setup) -> LLMReranker:
         """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""

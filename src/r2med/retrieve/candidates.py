@@ -10,12 +10,14 @@ import numpy as np
 
 from r2med.core.errors import UserError
 from r2med.core.spec import decoded, encoded, typed_path
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.run_file import require_run_file
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.store.files import sha256
@@ -36,6 +38,10 @@ class Candidates(Stage, kind="retrieve"):
     def path(self) -> Path:
         """Where the run or the folder is; a path that is there as it was typed is meant as it was typed."""
         return Path(decoded(self.name.removeprefix(PREFIX)))
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return that a file is read."""
+        return [StagePlan(str(self), "reads a run that is there; nothing is indexed or encoded", seconds=0.0)]
 
     def open(self, setup: Setup) -> Candidates:
         """Return itself: it depends on nothing but its files."""

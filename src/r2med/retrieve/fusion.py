@@ -18,6 +18,7 @@ from r2med.core.cost import Cost, total
 from r2med.core.errors import nearest
 from r2med.core.foreign_code import described
 from r2med.core.spec import Call
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Fused, Numbers, Stage, Words, argument
 from r2med.data import Dataset
 from r2med.retrieve.retriever import (
@@ -31,6 +32,7 @@ from r2med.retrieve.retriever import (
 )
 from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.retrieve.ties import best
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store, digest
 
@@ -108,6 +110,10 @@ class Fusion(Stage, kind="retrieve"):
         if len(self.queries) == len(self.parts):
             return self.queries
         return (self.queries or ("expanded",)) * len(self.parts)
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return what each part would do."""
+        return [each for part in self.parts for each in part.plan(data, runtime)]
 
     def open(self, setup: Setup) -> FusedRetriever:
         """Return the retriever with its parts opened."""

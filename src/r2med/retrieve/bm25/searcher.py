@@ -17,6 +17,7 @@ from scipy.sparse._sparsetools import csc_matvec  # the loop of `csc_array @ vec
 
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Opened, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
@@ -28,6 +29,7 @@ from r2med.retrieve.bm25.scorers import SCORERS, Floats
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.ties import best, best_positive
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 from r2med.store.files import array_file, let_go
@@ -40,6 +42,10 @@ IMPACTS = 1 << 18
 """Impacts computed at a time: what a core's cache holds."""
 
 
+INDEXED = 10_000
+"""Documents that are indexed in a second, about: for plans."""
+
+
 class BM25(Stage, kind="retrieve"):
     """Match words: BM25 over Lucene's English analysis. The defaults reproduce the benchmark's published figures."""
 
@@ -50,6 +56,13 @@ class BM25(Stage, kind="retrieve"):
     )
     k1: float = Field(0.9, ge=0, le=1e6, description="how late repeated words stop to count")
     b: float = Field(0.4, ge=0, le=1, description="how much a document's length counts")
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return what would be indexed."""
+        todo = [each for each in data if not each.keeps("bm25-postings")]
+        documents = sum(each.documents for each in todo)
+        kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept"
+        return [StagePlan(str(self), f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)]
 
     def open(self, setup: Setup) -> BM25Retriever:
         """Return the retriever: it depends on nothing but its settings, wherever the index is built."""

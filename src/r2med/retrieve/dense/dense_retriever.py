@@ -17,12 +17,14 @@ from pydantic import Field, model_validator
 from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
+from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders.encoder import Encoded, Encoder, Vectors, open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, resolve_card
+from r2med.encoders.model_estimates import bytes_to_fetch, own_weights, reading_seconds
 from r2med.encoders.weights import IN_FOLDER
 from r2med.engine.work import THREADS, Engine
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
@@ -33,6 +35,7 @@ from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 
@@ -60,6 +63,16 @@ class VectorSearch(Stage):
     def approximate(self) -> Hnsw | Ivf | None:
         """The index; None where all vectors are compared."""
         return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
+
+    def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
+        """Return what would be encoded, and whether weights would be downloaded."""
+        todo = [each for each in data if not each.keeps("vectors", self.name)]
+        documents = sum(each.documents for each in todo)
+        fetch, missing = bytes_to_fetch(self.name, MODELS, resolve_card, runtime.setup)
+        kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept{own_weights(self.name)}"
+        seconds = reading_seconds(MODELS, self.name, documents, runtime.setup)
+        work = f"encodes {documents:,} documents; {kept}"
+        return [StagePlan(str(self), work, fetch if todo else 0.0, seconds, missing)]
 
     def settings(self) -> dict[str, Any]:
         """Return the name and, if there is one, the index: exact search has nothing to declare."""
