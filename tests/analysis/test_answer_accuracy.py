@@ -72,7 +72,7 @@ def test_wrong_answers_and_right_ones_are_told_apart_by_the_judge(tmp_path: Path
     (agreement,) = tables["answers-agreement"].rows
     assert agreement[0] == 8
     assert agreement[2] == 7  # one could not be read, however often it was asked
-    assert any("1 brought nothing usable (1 unreadable)" in note for note in section.notes)
+    assert any("1 had no usable answer (1 unreadable)" in note for note in section.notes)
     assert any("written by hand" in note for note in section.notes)
     assert {row[1] for row in tables["answers-slices"].rows} >= {"task", "length"}
     said = {row[2]: row[6] for row in tables["answers-queries"].rows}

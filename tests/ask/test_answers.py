@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 from pydantic import ValidationError, create_model
 
-from r2med.ask.answers import Answer, Remark, Text, Texts, Truth, letter, one_of, score
+from r2med.ask.answers import LLMAnswer, Remark, Text, Texts, Truth, letter, one_of, score
 from r2med.ask.json_answers import json_question
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.fitting import Fitter
@@ -14,7 +14,7 @@ from r2med.prompts.templates import Template
 
 
 def test_a_schema_names_every_field_in_order_and_allows_no_other():
-    class Judged(Answer):
+    class Judged(LLMAnswer):
         why: Text
         score: Annotated[int, score(2)]
         kind: Annotated[str, one_of("a", "b")]
@@ -29,7 +29,7 @@ def test_a_schema_names_every_field_in_order_and_allows_no_other():
 
 def model(kind):
     """Return a model with one field of a kind."""
-    return create_model("One", __base__=Answer, field=(kind, ...))
+    return create_model("One", __base__=LLMAnswer, field=(kind, ...))
 
 
 SCORE, KIND, LETTER = Annotated[int, score(5)], Annotated[str, one_of("EXM", "none")], Annotated[int, letter(3)]
@@ -73,7 +73,7 @@ def test_nothing_is_guessed(kind, value):
 
 
 def test_a_schema_goes_only_to_llms_that_keep_one():
-    class Reason(Answer):
+    class Reason(LLMAnswer):
         why: Text
 
     def schema(**fields):

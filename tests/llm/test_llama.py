@@ -10,7 +10,7 @@ from typing import Annotated
 import httpx
 import pytest
 
-from r2med.ask.answers import Answer, Text, one_of, score
+from r2med.ask.answers import LLMAnswer, Text, one_of, score
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.llm.journaled import open_chat
@@ -221,7 +221,7 @@ def test_the_same_model_answers_the_same_behind_its_own_server(smollm2, tmp_path
 
 
 def test_an_answer_keeps_the_schema_that_was_asked_for(smollm2):
-    class Rated(Answer):
+    class Rated(LLMAnswer):
         rationale: Text
         relevance: Annotated[int, score(5)]
         kind: Annotated[str, one_of("drug", "disease")]

@@ -258,6 +258,6 @@ def test_of_a_monstrous_answer_only_the_end_is_read_and_few_brackets_are_tried_i
     assert (parsed.value if parsed else None) == order
     assert parse_scores(text, 20) is None
     assert parse_score(text, 1) is None
-    assert len(in_vain) <= 3 * json_in_text.FAILED
-    assert parse_order("[1] > [2]" + " " * json_in_text.LONGEST + "[2] > [1]", 2).value == (1, 0)
-    assert parse_order("[1] > [2]" + " " * json_in_text.LONGEST, 2) is None
+    assert len(in_vain) <= 3 * json_in_text.MAX_FAILED_BRACKETS
+    assert parse_order("[1] > [2]" + " " * json_in_text.MAX_CHARACTERS + "[2] > [1]", 2).value == (1, 0)
+    assert parse_order("[1] > [2]" + " " * json_in_text.MAX_CHARACTERS, 2) is None

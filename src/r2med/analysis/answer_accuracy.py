@@ -13,7 +13,7 @@ from r2med.analysis.answer_rule import by_rule
 from r2med.analysis.estimates import correlation_interval, correlation_of_means, mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import Expanded, author_notes, expanded_systems, gains
-from r2med.ask.answers import Answer, Remark, one_of
+from r2med.ask.answers import LLMAnswer, Remark, one_of
 from r2med.ask.llm_questions import Questions
 from r2med.comparison.comparison import slice_facts
 from r2med.core.errors import UserError
@@ -25,7 +25,7 @@ from r2med.pages.estimate import Estimate
 from r2med.pages.page import Section, Table
 
 
-class AnswerVerdict(Answer):
+class AnswerVerdict(LLMAnswer):
     """The final answer of a text, and whether it is right."""
 
     final_answer: Remark = ""

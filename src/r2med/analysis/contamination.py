@@ -10,7 +10,7 @@ import numpy as np
 
 from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
-from r2med.ask.answers import Answer, Text
+from r2med.ask.answers import LLMAnswer, Text
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
 from r2med.pages.cells import Value
@@ -27,7 +27,7 @@ BY_HEART = 10
 _WORD = re.compile(r"\w+")
 
 
-class Continuation(Answer):
+class Continuation(LLMAnswer):
     """How a document goes on, by heart."""
 
     continuation: Text

@@ -12,7 +12,7 @@ from r2med.analysis.estimates import mean_interval
 from r2med.analysis.material import Material
 from r2med.analysis.overlap import barred_rows, gold_pairs
 from r2med.analysis.unjudged import ranked_lists
-from r2med.ask.answers import Answer, Choice, OpenAnswer, Truth, choice_of
+from r2med.ask.answers import Choice, LLMAnswer, OpenAnswer, Truth, choice_of
 from r2med.ask.llm_questions import Questions
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset, Query
@@ -51,7 +51,7 @@ def _is_right(item: Asked, answer: Choice) -> bool:
     return item.options[answer.choice] == item.query.answer
 
 
-class Supported(Answer):
+class Supported(LLMAnswer):
     """Whether the passages support an answer."""
 
     supported: Truth

@@ -1,4 +1,4 @@
-"""Answers of LLMs as pydantic models: their JSON schema goes with the question, and every answer is checked by them."""
+"""Models of LLM answers. Their JSON schema is sent with the question, and they check every answer."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from pydantic_core import CoreSchema, core_schema
 _LETTER = re.compile(r"\(?([A-Z])(?:[.):].*)?", re.IGNORECASE | re.DOTALL)
 
 
-class Answer(BaseModel):
-    """One answer of an LLM. Its fields are written in their order: put the reason before what follows from it."""
+class LLMAnswer(BaseModel):
+    """One answer of an LLM. The LLM writes the fields in this order, so put the reason before the conclusion."""
 
     model_config = ConfigDict(frozen=True)
 
     @classmethod
     def json_schema(cls) -> str:
-        """Return the schema that is sent with a question, as JSON: every field is required, no other is allowed."""
+        """Return the JSON schema that is sent with a question. Every field is required, and no other is allowed."""
         properties = cls.model_json_schema()["properties"]
-        fields = {name: {key: part[key] for key in _SENT if key in part} for name, part in properties.items()}
+        fields = {
+            name: {key: part[key] for key in _SCHEMA_KEYWORDS if key in part} for name, part in properties.items()
+        }
         schema = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
         return json.dumps(schema)
 
 
-_SENT = ("type", "items", "enum")
-"""What is sent of a field's schema: the words that every API knows. Titles, defaults and bounds are not
-among them. Their order is that of earlier versions, since the schema is part of a request's key in the journal."""
+_SCHEMA_KEYWORDS = ("type", "items", "enum")
+"""Keywords of a field's schema that are sent. Every API knows them, but not titles, defaults and bounds. Their order
+must not change, since the schema is part of a request's key in the journal."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How a field is read, and the JSON schema it has: `Annotated[str, Reading(...)]`."""
+class FieldReader:
+    """The JSON schema of a field and the function that reads it, as in `Annotated[str, FieldReader(...)]`."""
 
     schema: str
-    """As JSON, since a mark of a type must be hashable."""
+    """The schema as JSON text, since an annotation must be hashable."""
     read: Callable[[Any], Any]
-    """Returns the value. Raises ValueError or TypeError if it is not what was asked for."""
+    """Returns the value. Raises ValueError or TypeError if the answer is not of the expected form."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Read the value before pydantic checks its type."""
@@ -55,7 +57,7 @@ class Reading:
         return core_schema.no_info_before_validator_function(read, handler(source))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the schema as it is sent."""
+        """Return the JSON schema that is sent."""
         schema: dict[str, Any] = json.loads(self.schema)
         return schema
 
@@ -72,8 +74,8 @@ def _texts(value: Any) -> list[str]:
     return value
 
 
-def one_of(*words: str) -> Reading:
-    """Return the reading of a field that holds one of these words, in any case."""
+def one_of(*words: str) -> FieldReader:
+    """Return the reader of a field that holds one of these words, in upper or lower case."""
     by_lower = {word.lower(): word for word in words}
 
     def read(value: Any) -> str:
@@ -81,15 +83,15 @@ def one_of(*words: str) -> Reading:
             raise ValueError(f"{value!r} is not one of {', '.join(words)}")
         return by_lower[value.strip().lower()]
 
-    return Reading(json.dumps({"type": "string", "enum": list(words)}), read)
+    return FieldReader(json.dumps({"type": "string", "enum": list(words)}), read)
 
 
 def _truth(value: Any) -> bool:
     return value if isinstance(value, bool) else one_of("true", "false").read(value) == "true"
 
 
-def score(highest: int) -> Reading:
-    """Return the reading of a field that holds a whole number from 0 to `highest`."""
+def score(highest: int) -> FieldReader:
+    """Return the reader of a field that holds a whole number from 0 to `highest`."""
 
     def read(value: Any) -> int:
         number = float(value)
@@ -97,11 +99,11 @@ def score(highest: int) -> Reading:
             raise ValueError(f"{value!r} is not a whole number from 0 to {highest}")
         return int(number)
 
-    return Reading(json.dumps({"type": "integer", "enum": list(range(highest + 1))}), read)
+    return FieldReader(json.dumps({"type": "integer", "enum": list(range(highest + 1))}), read)
 
 
-def letter(count: int) -> Reading:
-    """Return the reading of a field that names one of `count` options by its letter, as "B" or "B. Measles"."""
+def letter(count: int) -> FieldReader:
+    """Return the reader of a field that names one of `count` options by its letter, such as "B" or "B. Measles"."""
     letters = one_of(*map(chr, range(ord("A"), ord("A") + count)))
 
     def read(value: Any) -> int:
@@ -109,26 +111,26 @@ def letter(count: int) -> Reading:
         match = _LETTER.fullmatch(_text(value))
         return ord(letters.read(match[1] if match else value)) - ord("A")
 
-    return Reading(letters.schema, read)
+    return FieldReader(letters.schema, read)
 
 
 _STRING = json.dumps({"type": "string"})
 
-Text = Annotated[str, Reading(_STRING, _text)]
+Text = Annotated[str, FieldReader(_STRING, _text)]
 """A text that is not empty."""
-Remark = Annotated[str, Reading(_STRING, lambda value: value.strip() if isinstance(value, str) else "")]
-"""A text that may be empty. Give it the default "" so that it may be missing."""
-Texts = Annotated[list[str], Reading(json.dumps({"type": "array", "items": {"type": "string"}}), _texts)]
-Truth = Annotated[bool, Reading(json.dumps({"type": "boolean"}), _truth)]
+Remark = Annotated[str, FieldReader(_STRING, lambda value: value.strip() if isinstance(value, str) else "")]
+"""A text that may be empty. A field with the default "" may also be missing."""
+Texts = Annotated[list[str], FieldReader(json.dumps({"type": "array", "items": {"type": "string"}}), _texts)]
+Truth = Annotated[bool, FieldReader(json.dumps({"type": "boolean"}), _truth)]
 
 
-class OpenAnswer(Answer):
-    """An answer in one's own words."""
+class OpenAnswer(LLMAnswer):
+    """An answer in the LLM's own words."""
 
     answer: Text
 
 
-class Choice(Answer):
+class Choice(LLMAnswer):
     """The number of the chosen option, from 0."""
 
     choice: int

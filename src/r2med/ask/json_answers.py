@@ -1,4 +1,7 @@
-"""Asking an LLM in JSON: what cannot be read is asked anew, then counted as failed; nothing is guessed."""
+"""Ask an LLM for answers in JSON.
+
+An unreadable answer is asked for again, and counted as failed after the last try. Nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from r2med.ask.answers import Answer
+from r2med.ask.answers import LLMAnswer
 from r2med.ask.json_in_text import json_objects
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
@@ -18,15 +21,15 @@ from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter
 from r2med.prompts.templates import Template
 
-Outcome = TypeVar("Outcome")
+ReadAnswer = TypeVar("ReadAnswer")
 
 
 @dataclass(frozen=True)
 class JsonQuestion:
-    """A prompt, and the model of its answer."""
+    """A prompt and the model of its answer."""
 
     prompt: Fitted | Failure
-    answer: type[Answer]
+    answer: type[LLMAnswer]
 
     @property
     def fits(self) -> bool:
@@ -34,35 +37,38 @@ class JsonQuestion:
         return isinstance(self.prompt, Fitted)
 
     def request(self, card: LLMCard, sample: int = 0) -> ChatRequest:
-        """Return the request of a prompt that fits."""
+        """Return the request for a prompt that fits."""
         assert isinstance(self.prompt, Fitted)
         schema = self.answer.json_schema() if card.keeps_schema else ""
         return ChatRequest(self.prompt.messages, sampling_of(card), sample, schema=schema)
 
 
 @dataclass
-class JsonAnswers(Generic[Outcome]):
-    """What was read, by number; the kind of failure of all others; what asking took."""
+class JsonAnswers(Generic[ReadAnswer]):
+    """The outcome or the kind of failure of each question, by its number, and the cost of all requests."""
 
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    outcomes: dict[int, ReadAnswer] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
     cost: Cost = NOTHING
 
 
 def ask_json(
     questions: Mapping[int, JsonQuestion],
-    read: Callable[[int, Any], Outcome],
+    read: Callable[[int, Any], ReadAnswer],
     chat: JournaledChat,
     card: LLMCard,
     tries: int,
-) -> JsonAnswers[Outcome]:
-    """Ask up to `tries` times each; `read` raises ValueError if an answer does not say what was asked."""
-    asked: JsonAnswers[Outcome] = JsonAnswers()
+) -> JsonAnswers[ReadAnswer]:
+    """Ask every question up to `tries` times.
+
+    `read` turns an answer into an outcome. It raises ValueError if the answer is not usable.
+    """
+    asked: JsonAnswers[ReadAnswer] = JsonAnswers()
     unfit = {number: each.prompt for number, each in questions.items() if isinstance(each.prompt, Failure)}
     asked.failures = {number: failure.kind for number, failure in unfit.items()}
     waiting = [number for number in questions if number not in unfit]
     for sample in range(tries if waiting else 0):
-        before = len(questions) if sample else len(unfit)  # progress does not go back for what is asked again
+        before = len(questions) if sample else len(unfit)  # progress does not go back when questions are asked again
         with part_of(before, len(questions)):
             answers = chat.complete([questions[number].request(card, sample) for number in waiting])
         asked.cost += answers_cost(answers, card)
@@ -73,11 +79,11 @@ def ask_json(
 
 
 def _take_in(
-    asked: JsonAnswers[Outcome],
+    asked: JsonAnswers[ReadAnswer],
     number: int,
     answer: Generation | Failure,
-    model: type[Answer],
-    read: Callable[[int, Any], Outcome],
+    model: type[LLMAnswer],
+    read: Callable[[int, Any], ReadAnswer],
 ) -> None:
     asked.failures[number] = answer.kind if isinstance(answer, Failure) else "unreadable"
     for value in json_objects(answer.text) if isinstance(answer, Generation) else ():
@@ -89,8 +95,10 @@ def _take_in(
         return
 
 
-def json_question(fitter: Fitter, template: Template, values: Mapping[str, str], answer: type[Answer]) -> JsonQuestion:
-    """Return a question; the field `text` gives way where all is too long."""
+def json_question(
+    fitter: Fitter, template: Template, values: Mapping[str, str], answer: type[LLMAnswer]
+) -> JsonQuestion:
+    """Return a question. If the prompt is too long, the field `text` is cut."""
     text = values.get("text", "")
 
     def render(size: int) -> str:
@@ -98,7 +106,7 @@ def json_question(fitter: Fitter, template: Template, values: Mapping[str, str],
             return template.render({**values, "text": text[:size]})
         except KeyError as error:
             known = ", ".join(f"{{{name}}}" for name in values)
-            raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}: {known}") from None
+            raise UserError(f"{template.file}: unknown field {{{error.args[0]}}}; known fields: {known}") from None
 
     prompt = fitter.fit(render, min(len(text), 200), len(text), "the question with the first words of the text")
     return JsonQuestion(prompt, answer)

@@ -1,6 +1,6 @@
-"""Finding values in what an LLM wrote: JSON in prose or code fences, with the slips of LLMs, and which of them counts.
+"""Find JSON values in the text of an LLM, also in prose or code fences and with common mistakes, and choose among them.
 
-Nothing here raises, and everything ends soon: an answer may be anything.
+An answer may be any text, so nothing here raises an exception or takes long.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ Value_co = TypeVar("Value_co", covariant=True)
 Candidate = TypeVar("Candidate")
 
 VERSION = 1
-"""Of the parsing. Goes into the record: what is journaled are raw answers, so another reading is another order."""
+"""Version of the parsing rules. It is part of the record: the journal keeps raw answers, so other rules can give
+another ranking."""
 
-LONGEST = 20_000
-"""Characters of an answer that are read, from its end: what was asked for stands there, and is much shorter."""
+MAX_CHARACTERS = 20_000
+"""Characters read from the end of an answer. The requested value is there, and is much shorter."""
 
-FAILED = 300
-"""Brackets that are tried in vain as the start of a value: a text of nothing but brackets must not take minutes."""
+MAX_FAILED_BRACKETS = 300
+"""Brackets that may fail as the start of a value before the search stops. A text of only brackets must not take
+minutes."""
 
 _OPENING = re.compile(r"[{\[]")
 _SLIPS = (
-    (re.compile(r",(?=\s*[}\]])"), ""),  # a comma after the last one
+    (re.compile(r",(?=\s*[}\]])"), ""),  # a comma after the last member
     (re.compile(r"([{,]\s*)(\d+)(?=\s*:)"), r'\1"\2"'),  # numbers as keys, without quotes
     (re.compile(r"'(\w+)'"), r'"\1"'),  # Python's quotes
 )
@@ -34,19 +36,19 @@ _SLIPS = (
 
 @dataclass(frozen=True)
 class Parsed(Generic[Value_co]):
-    """What an answer says, and how often what had to be mended to read it."""
+    """The value of an answer, and how often each kind of repair was needed to read it."""
 
     value: Value_co
     repairs: Counter[str] = field(default_factory=Counter)
 
 
 class Members(tuple[tuple[str, Any], ...]):
-    """A JSON object: its members in their order, keys that come twice included."""
+    """The members of a JSON object in their order, including repeated keys."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """A JSON value and where it stands in the text."""
+    """A JSON value and its position in the text."""
 
     value: Any
     start: int
@@ -57,16 +59,16 @@ _DECODER = json.JSONDecoder(object_pairs_hook=Members, parse_int=float, parse_co
 
 
 def mended(text: str) -> str:
-    """Return the text with slips in its JSON put right."""
+    """Return the text with common mistakes in its JSON corrected."""
     for slip, right in _SLIPS:
         text = slip.sub(right, text)
     return text
 
 
 def values(text: str) -> Iterator[Located]:
-    """Yield every object and list that is not part of another, in their order. All numbers are floats."""
+    """Yield every object and list that is not inside another, in order. All numbers are floats."""
     position, failed = 0, 0
-    while (opening := _OPENING.search(text, position)) and failed < FAILED:
+    while (opening := _OPENING.search(text, position)) and failed < MAX_FAILED_BRACKETS:
         position = opening.start()
         try:
             value, end = _DECODER.raw_decode(text, position)
@@ -78,7 +80,7 @@ def values(text: str) -> Iterator[Located]:
 
 
 def members(value: Any, depth: int = 20) -> Iterator[Any]:
-    """Yield a value and all that lies in it, from the outside in."""
+    """Yield a value and all values inside it, from the outside in."""
     yield value
     inside = [entry for _, entry in value] if isinstance(value, Members) else value if isinstance(value, list) else ()
     for entry in inside if depth else ():
@@ -86,17 +88,17 @@ def members(value: Any, depth: int = 20) -> Iterator[Any]:
 
 
 def last_full(candidates: Sequence[Candidate], size: Callable[[Candidate], int]) -> Candidate | None:
-    """Return the last of those that say more than two thirds as much as the fullest; None where none says anything.
+    """Return the last candidate that is more than two thirds as large as the largest; None if all are empty.
 
-    Models think aloud before they answer, and explain themselves after: what they mention in passing is short.
+    Models think aloud before they answer and explain themselves afterwards. What they mention in passing is short.
     """
     most = max(map(size, candidates), default=0)
     return next((one for one in reversed(candidates) if size(one) * 3 > most * 2), None)
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield every JSON object of an answer, the last first: models think aloud before they answer."""
-    end = text[-LONGEST:]
+    """Yield every JSON object of an answer, the last one first, since models think aloud before they answer."""
+    end = text[-MAX_CHARACTERS:]
     for form in dict.fromkeys((end, mended(end))):
         for located in reversed(list(values(form))):
             if isinstance(located.value, Members):

@@ -1,4 +1,4 @@
-"""The LLM of analyses: asked in JSON through the journal, or, in a rehearsal, not at all; what it took is counted."""
+"""Ask the LLM of the analyses in JSON, through the journal, and count the cost. In a rehearsal nothing is asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from operator import add
 from typing import Any, TypeVar
 
-from r2med.ask.answers import Answer
+from r2med.ask.answers import LLMAnswer
 from r2med.ask.json_answers import JsonQuestion, ask_json, json_question
 from r2med.core.cost import NOTHING, Cost
 from r2med.llm.costs import Preview, listed_kinds
@@ -27,43 +27,43 @@ log = logging.getLogger("r2med")
 SYSTEM = "You are a careful physician. You answer with one JSON object and nothing else."
 TRIES = 3
 
-Outcome = TypeVar("Outcome")
+ReadAnswer = TypeVar("ReadAnswer")
 
 
 @dataclass
 class Questions:
-    """All that is asked for one report."""
+    """All questions to an LLM for one report."""
 
     setup: Setup
     rehearsal: bool = False
     cost: Cost = NOTHING
     asked: Counter[str] = field(default_factory=Counter)
     failures: dict[str, Counter[str]] = field(default_factory=dict)
-    """Template -> kind of failure -> how often."""
+    """Template -> kind of failure -> count."""
     previews: dict[str, Preview] = field(default_factory=dict)
 
     @cached_property
     def card(self) -> LLMCard:
-        """The card of the LLM. Raises UserError if there is none."""
+        """Card of the LLM. Raises UserError if there is no such LLM."""
         return resolve_llm(self.setup.llm, self.setup)
 
     @cached_property
     def chat(self) -> JournaledChat:
-        """The LLM; opening it asks nothing."""
+        """The opened LLM. Opening it sends no request."""
         return open_chat(self.card, self.setup)
 
     def ask(
         self,
         template: str,
         items: Sequence[Mapping[str, str]],
-        answer: Callable[[int], type[Answer]],
-        read: Callable[[int, Any], Outcome],
+        answer: Callable[[int], type[LLMAnswer]],
+        read: Callable[[int, Any], ReadAnswer],
         *,
-        rehearsed: Sequence[Outcome] = (),
-    ) -> list[Outcome | None]:
-        """Ask about every item; None for what failed, which is counted.
+        rehearsed: Sequence[ReadAnswer] = (),
+    ) -> list[ReadAnswer | None]:
+        """Ask about every item and return the outcomes. A failed item is counted, and its outcome is None.
 
-        In a rehearsal nothing is asked: `rehearsed` are outcomes that stand for those that are not in the journal.
+        In a rehearsal nothing is asked. `rehearsed` are then the outcomes of items that the journal does not answer.
         """
         if not items:
             return []
@@ -84,9 +84,9 @@ class Questions:
         return [answers.outcomes.get(number) for number in range(len(items))]
 
     def _rehearsed(
-        self, template: str, questions: Mapping[int, JsonQuestion], read: Callable[[int, Any], Outcome]
-    ) -> dict[int, Outcome]:
-        """Count what would be asked, and return what the journal answers already."""
+        self, template: str, questions: Mapping[int, JsonQuestion], read: Callable[[int, Any], ReadAnswer]
+    ) -> dict[int, ReadAnswer]:
+        """Count the requests that would be sent, and return the outcomes that the journal already has."""
         requests = {number: each.request(self.card) for number, each in questions.items() if each.fits}
         unfit = len(questions) - len(requests)
         preview = Preview.of(self.chat, self.card, list(requests.values()), unfit=unfit)
@@ -96,9 +96,9 @@ class Questions:
         return ask_json(answered, read, self.chat, self.card, tries=1).outcomes
 
     def notes(self, *templates: str) -> Iterator[str]:
-        """Yield what failed of these questions, and which LLM was asked."""
+        """Yield for each of these templates a sentence with the LLM, the number of requests and the failures."""
         for template in templates:
             failed = self.failures.get(template, Counter())
             if self.asked[template]:
-                kinds = f"; {failed.total():,} brought nothing usable ({listed_kinds(failed)})" if failed else ""
+                kinds = f"; {failed.total():,} had no usable answer ({listed_kinds(failed)})" if failed else ""
                 yield f"{self.card.spec} was asked {self.asked[template]:,} × {template}{kinds}."

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from r2med.ask.json_in_text import LONGEST, Members, Parsed, last_full, mended, values
+from r2med.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, mended, values
 
 _WORD = r"(?:passages?|documents?|docs?|ids?|p|d)"
 # A number that is plainly a passage's: in brackets, or after a word for it.
@@ -33,7 +33,7 @@ def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
     def usable(ids: Sequence[int]) -> int:
         return len({number for number in ids if 1 <= number <= count})
 
-    orders = sorted(_orders(_plain(text[-LONGEST:])), key=lambda order: order[0])
+    orders = sorted(_orders(_plain(text[-MAX_CHARACTERS:])), key=lambda order: order[0])
     ids = last_full([ids for _, ids in orders], usable)
     if ids is None:
         return None

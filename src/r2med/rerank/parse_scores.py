@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from r2med.ask.json_in_text import LONGEST, Members, Parsed, last_full, members, mended, values
+from r2med.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, members, mended, values
 
 HIGHEST = 10.0
 
@@ -39,7 +39,7 @@ def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
     Passages without a score are left out; of several the last counts; numbers that no passage has are dropped; scores
     beyond the scale become its end. All of it is counted.
     """
-    text = text[-LONGEST:]
+    text = text[-MAX_CHARACTERS:]
     right = mended(text)
 
     def usable(pairs: Pairs) -> int:
@@ -63,7 +63,7 @@ def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
 
 def parse_score(text: str, count: int = 1) -> Parsed[float] | None:
     """Return the one score that an answer about one passage gives, the last it says; None where it says none."""
-    text = _SCALE.sub(" ", text[-LONGEST:])
+    text = _SCALE.sub(" ", text[-MAX_CHARACTERS:])
     right = mended(text)
     said = [
         (match.end(), float(next(filter(None, match.groups())).replace(",", "."))) for match in _SAID.finditer(right)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import Field
 
-from r2med.ask.answers import Answer
+from r2med.ask.answers import LLMAnswer
 from r2med.ask.json_answers import JsonAnswers, ask_json, json_question
 from r2med.construction.items import Item, Question, Rejected
 from r2med.construction.step import Step, Streams, Work
@@ -42,7 +42,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     template: ClassVar[str]
     """The name of its prompt: a file of construction/prompts, or of the folder `prompts`."""
-    answer: ClassVar[type[Answer]]
+    answer: ClassVar[type[LLMAnswer]]
     """The model of an answer."""
 
     llm: str = argument("the LLM that is asked", default="")
@@ -57,7 +57,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         """Return what fills the fields of the template; `text` is what is cut where it does not fit."""
         raise NotImplementedError
 
-    def answer_model(self, item: Asked) -> type[Answer]:
+    def answer_model(self, item: Asked) -> type[LLMAnswer]:
         """Return the model of an answer about this item."""
         return self.answer
 

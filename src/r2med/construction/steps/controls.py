@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answers import Answer, Text
+from r2med.ask.answers import LLMAnswer, Text
 from r2med.construction.items import Candidate, Chunk, Item, Question, Rejected, Stream
 from r2med.construction.pipeline import drawn
 from r2med.construction.step import Step, Streams, Work
@@ -30,7 +30,7 @@ BLOCK = 8
 """Words of the text and of the query in turn."""
 
 
-class NearMiss(Answer):
+class NearMiss(LLMAnswer):
     """A passage about another condition that looks like the answer."""
 
     condition: Text
@@ -41,7 +41,7 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
     """Plant candidates that cannot be evidence among the others: a near miss, the query's words stuffed, random."""
 
     template: ClassVar[str] = "near-miss"
-    answer: ClassVar[type[Answer]] = NearMiss
+    answer: ClassVar[type[LLMAnswer]] = NearMiss
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "candidates"
     adds: ClassVar[bool] = True

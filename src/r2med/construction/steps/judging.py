@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from r2med.ask.answers import Answer, Text, score
+from r2med.ask.answers import LLMAnswer, Text, score
 from r2med.construction.items import Item, Judgement, Rejected, Stream
 from r2med.construction.step import Streams, Work
 from r2med.construction.steps.asking import Asking
@@ -20,7 +20,7 @@ HIGHEST = 5
 """Of a score; 0 is the lowest."""
 
 
-class JudgeScores(Answer):
+class JudgeScores(LLMAnswer):
     """The reason first, then the scores that follow from it."""
 
     rationale: Text
@@ -32,7 +32,7 @@ class Judge(Asking[Case], kind="build", needs="llm"):
     """Score every candidate for answer relevance and reasoning support, 0 to 5 each, by one LLM or several."""
 
     template: ClassVar[str] = "judge"
-    answer: ClassVar[type[Answer]] = JudgeScores
+    answer: ClassVar[type[LLMAnswer]] = JudgeScores
     reads: ClassVar[tuple[Stream, ...]] = ("questions", "chunks", "candidates")
     writes: ClassVar[Stream] = "judgements"
     adds: ClassVar[bool] = True

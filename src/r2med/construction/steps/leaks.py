@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from r2med.ask.answers import Answer, Texts
+from r2med.ask.answers import LLMAnswer, Texts
 from r2med.construction.items import Question, Rejected
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.text.english import english
@@ -14,7 +14,7 @@ LEAKS = "Answer Leaks"
 _WORD = re.compile(r"\w+")
 
 
-class OtherNames(Answer):
+class OtherNames(LLMAnswer):
     """Other names of the answer."""
 
     names: Texts

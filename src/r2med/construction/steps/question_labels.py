@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from r2med.ask.answers import Answer, Reading, Remark, Truth, one_of
+from r2med.ask.answers import FieldReader, LLMAnswer, Remark, Truth, one_of
 from r2med.construction.items import Question, Rejected
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.core.stages import Words
@@ -46,14 +46,14 @@ BODY_SYSTEMS = (
 _ANSWER_KINDS = one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none")
 
 
-class KindAnswer(Answer):
+class KindAnswer(LLMAnswer):
     """What a question asks for. Which kinds of answer are right depends on it: all are sent, the step checks them."""
 
     kind: Annotated[str, one_of(*ANSWER_KINDS, "none")]
-    answer_kind: Annotated[str, Reading(_ANSWER_KINDS.schema, lambda value: str(value or "").strip())] = ""
+    answer_kind: Annotated[str, FieldReader(_ANSWER_KINDS.schema, lambda value: str(value or "").strip())] = ""
 
 
-class RulesAnswer(Answer):
+class RulesAnswer(LLMAnswer):
     """True for each of RULES that a question obeys."""
 
     depth: Truth
@@ -63,7 +63,7 @@ class RulesAnswer(Answer):
     why: Remark = ""
 
 
-class BodySystemAnswer(Answer):
+class BodySystemAnswer(LLMAnswer):
     """The body system that a question is about."""
 
     body_system: Annotated[str, one_of(*BODY_SYSTEMS)]

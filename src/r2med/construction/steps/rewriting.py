@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from r2med.ask.answers import Answer, Remark, Text, Truth
+from r2med.ask.answers import LLMAnswer, Remark, Text, Truth
 from r2med.construction.items import Question, Rejected
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.text.english import english
@@ -34,13 +34,13 @@ _PLACEHOLDERS = frozenset(
 )
 
 
-class OpenedQuestion(Answer):
+class OpenedQuestion(LLMAnswer):
     """The question without its options."""
 
     question: Text
 
 
-class HiddenDiagnosis(Answer):
+class HiddenDiagnosis(LLMAnswer):
     """A case without its diagnosis; only a confirmed diagnosis has the other two."""
 
     confirmed: Truth
@@ -48,7 +48,7 @@ class HiddenDiagnosis(Answer):
     presentation: Remark = ""
 
 
-class ReasoningPath(Answer):
+class ReasoningPath(LLMAnswer):
     """The path from a question to its answer."""
 
     reasoning: Text
