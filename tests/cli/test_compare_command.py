@@ -77,7 +77,7 @@ def test_tables_for_papers_have_all_pairs(r2med: Command) -> None:
         (("--measure", "nDCG@11"), "nDCG@11"),
         (("--slice", "bodysystem"), "did you mean body-system?"),
         (("--baseline", "bm2"), "did you mean bm25?"),
-        (("--format", "html"), "text, markdown, latex, csv"),
+        (("--format", "word"), "text, markdown, latex, csv"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(r2med: Command, words: tuple[str, ...], error: str) -> None:

@@ -4,13 +4,17 @@ import json
 
 import pytest
 
-from r2med.cli.console import console, plain, print_json, table
+from r2med.cli.console import console, plain, print_json
+from r2med.pages.cells import Column
+from r2med.pages.page import Table
+from r2med.pages.terminal_tables import print_table
 
 NAMES = ["a-name-without-spaces-that-is-much-longer-than-its-column", "[bold]x[/y]", "evil\x1b[31m"]
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    console().print(table(("name", "tokens"), [(name, "1,234,567.89") for name in NAMES], numbers=("tokens",)))
+    columns = (Column("name"), Column("tokens", "number"), Column("kind", whole=True))
+    print_table(Table(columns, [(name, "1,234,567.89", "x") for name in NAMES]), console(), {})
     return capsys.readouterr().out.splitlines()
 
 
@@ -19,7 +23,7 @@ def test_names_fold_and_numbers_stay_whole(capsys: pytest.CaptureFixture[str], m
     printed = lines(capsys)
     assert sum("1,234,567.89" in line for line in printed) == len(NAMES)
     assert all(len(line) <= 30 for line in printed)
-    assert "".join(line[:17].strip() for line in printed[2:]).startswith(NAMES[0])
+    assert "".join(line[:12].strip() for line in printed[2:]).startswith(NAMES[0])
 
 
 def test_a_pipe_is_as_wide_as_one_likes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +37,7 @@ def test_a_table_in_a_pipe_is_not_filled_up_with_spaces(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    console().print(table(("what", "here"), [("cache", "x" * 400), ("cores", "2")]))
+    print_table(Table.of(("what", "here"), [("cache", "x" * 400), ("cores", "2")]), console(), {})
     assert [line for line in capsys.readouterr().out.splitlines() if line.endswith(" ")] == []
 
 

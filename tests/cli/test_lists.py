@@ -31,3 +31,20 @@ def test_json_lists_hold_every_card(r2med: Command) -> None:
     models = json.loads(r2med("models", "list", "--json").stdout)
     assert {card["name"] for card in models if card["kind"] == "model"} == {card.name for card in MODELS.values()}
     assert [card["name"] for card in json.loads(r2med("llms", "list", "--json").stdout)] == list(LLMS)
+
+
+FORMATS = {"markdown": "| ", "latex": r"\toprule", "csv": ",", "json": "[", "html": "<!doctype html>"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("words", [("data", "list"), ("models", "list"), ("stages", "show", "hyde"), ("doctor",)])
+def test_every_table_is_printed_in_every_format(r2med, words, form):
+    done = r2med(*words, "--format", form)
+    assert done.returncode == 0, done.stderr
+    assert FORMATS[form] in done.stdout
+
+
+def test_a_format_that_does_not_exist_is_refused_before_any_work(r2med):
+    done = r2med("run", "--format", "word")
+    assert done.returncode == 2
+    assert "text, markdown, latex, csv, json, html" in done.stderr

@@ -12,6 +12,7 @@ from r2med.comparison.comparison import comparison
 from r2med.comparison.report import _cost_figures, rank_bands, rank_flows, report
 from r2med.comparison.report_tables import score_table
 from r2med.core.errors import UserError
+from r2med.pages.csv_text import table_csv
 from r2med.records.record import Record
 from support.records import collection, record, records, write_records
 
@@ -44,19 +45,19 @@ def test_the_best_is_bold_the_second_underlined_and_marks_tell_what_is_real() ->
     table = score_table(comparison(collection(MADE), resamples=999))
     assert table.heads == ("System", "Bio", "PMC", "Avg")
     first, second, third = table.rows
-    assert first[0].text == "strong"
+    assert first[0] == "strong"
     assert all(entry.bold and not entry.mark for entry in first[1:])
     assert second[-1].underlined and not third[-1].underlined
     assert {entry.mark for entry in second[1:]} == {""}  # all of them can be told from the best
     table = score_table(comparison(collection(MADE), baseline="twin", resamples=999))
-    assert [[entry.mark for entry in row[1:]] for row in table.rows if row[0].text == "strong"] == [["†", "†", "†"]]
-    assert "† differs from twin" in table.caption
+    assert [[entry.mark for entry in row[1:]] for row in table.rows if row[0] == "strong"] == [["†", "†", "†"]]
+    assert "† differs from twin" in table.note
     twins = records({"one": 0.3, "other": 0.3}, {"Biology": 40})
     assert score_table(comparison(collection(twins), resamples=99)).rows[1][-1].mark == "≈"
 
 
 def test_csv_holds_the_means_of_the_records() -> None:
-    table = score_table(comparison(collection(MADE), resamples=10)).csv()
+    table = table_csv(score_table(comparison(collection(MADE), resamples=10)))
     rows = {row["System"]: row for row in csv.DictReader(io.StringIO(table))}
     for each in MADE:
         head = {"Biology": "Bio", "PMC-Clinical": "PMC"}[each.dataset.name]

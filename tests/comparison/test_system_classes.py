@@ -54,5 +54,5 @@ def test_a_system_that_lacks_a_value_has_no_class_and_one_alone_leads() -> None:
 def test_the_report_marks_the_systems_of_the_first_class() -> None:
     made = [record(name, "d", row / 100) for name, row in zip(NAMES, np.clip(ROWS, 0, 100), strict=True)]
     compared = comparison(collection(made), resamples=999)
-    marked = [row[0].text for row in score_table(compared).rows if row[1].mark == EQUAL]
+    marked = [row[0] for row in score_table(compared).rows if row[1].mark == EQUAL]
     assert marked == [name for name, number in compared.classes().items() if number == 1][1:] == ["wild"]

@@ -13,10 +13,10 @@ from rich.console import Console
 from r2med.pages.cells import Column, Kind, Marked, Value, shown
 from r2med.pages.csv_text import csv_rows, table_csv
 from r2med.pages.estimate import Estimate
-from r2med.pages.formats import FORMATS, rendered
 from r2med.pages.latex import table_latex
 from r2med.pages.markdown import table_markdown
 from r2med.pages.page import Bars, Bullets, Curves, Dots, MarkedText, Note, Page, Section, Table, Verbatim
+from r2med.pages.rendering import FORMATS, rendered
 from r2med.pages.terminal import print_page
 
 HOSTILE = r"[a]_b|<script>*&%$#{}~^\ → x × α ≈"

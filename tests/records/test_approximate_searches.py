@@ -34,5 +34,5 @@ def test_an_agent_that_searches_approximately_is_told_too():
 
 def test_a_comparison_and_its_table_tell_it():
     compared = comparison(collection([searched({"recall@10": 0.99}), record("bm25", "mine", [0.5, 0.5, 0.5])]))
-    assert "recall@10 0.990 of exact search" in score_table(compared).caption
+    assert "recall@10 0.990 of exact search" in score_table(compared).note
     assert "recall@10 0.990 of exact search" in compared.as_json()["notices"][0]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import r2med.site
-from r2med.comparison.paper_table import LATEX_SIGNS
 from r2med.core.errors import UserError
 from r2med.leaderboard.published import published
 from r2med.leaderboard.submission import submit
+from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.collection import Collection
 from r2med.site import make_board
 from r2med.site.leaderboard import site_value

@@ -9,10 +9,15 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
     from r2med.advice.advice import Advice, Rung
+    from r2med.pages.cells import Marked
+    from r2med.pages.page import Page
     from r2med.runtime.setup import Setup
+
+UNKNOWN = "unknown"
 
 
 @flags.with_setup(*flags.WEIGHTS, *flags.ASKING)
@@ -45,6 +50,7 @@ def advise(
         Path,
         typer.Option("--out", "-o", help="Where the advice is kept, for the board.", rich_help_panel=flags.OUTPUT),
     ] = Path("results"),
+    form: Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=flags.OUTPUT)] = False,
     *,
     setup: Setup,
@@ -55,7 +61,6 @@ def advise(
 
     from r2med.advice import ladder
     from r2med.advice.advice import SUFFIX
-    from r2med.cli.console import print_json
     from r2med.cli.progress import steps
     from r2med.data import load
     from r2med.evaluation.evaluation import slug
@@ -74,48 +79,37 @@ def advise(
         )
     path = out / f"{slug(loaded.name)}{SUFFIX}"
     made.write(path)
-    if as_json:
-        print_json(asdict(made))
-    else:
-        _show(made, path)
+    show(_page(made, path), form, as_json, asdict(made))
 
 
-def _show(advice: Advice, path: Path) -> None:
-    from r2med.cli.console import console, plain
-    from r2med.cli.figures import Figures, labelled
+def _page(advice: Advice, path: Path) -> Page:
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Page, Section, Table
 
-    output = console()
-    names = [rung.system for rung in advice.rungs]
-    heads = ("nDCG@10", "95 % interval", "expected loss", "p", "p50 s", "p95 s", "$ / 1,000")
-    rows = [[plain(cell, "bold" if rung.system == advice.best else "") for cell in _row(rung)] for rung in advice.rungs]
-    figures = Figures("Pipeline", heads, rows)
-    labels, legend = labelled(names, figures.room(names, output.width))
-    for line in legend:
-        output.print(plain(line), soft_wrap=True)
-    figures.print(output, labels)
-    for line in (
-        *_notes(advice),
-        "",
-        *advice.verdict(),
-        f"Use it: {advice.serve}",
-        f"The ladder as a picture: r2med board {path.parent}",
-    ):
-        output.print(plain(line), soft_wrap=True)
-
-
-def _row(rung: Rung) -> tuple[str, ...]:
-    from r2med.advice.advice import loss
-    from r2med.evaluation.results import UNKNOWN, shown_seconds
-
-    return (
-        f"{rung.value:.2f}",
-        "–" if rung.low is None or rung.high is None else f"{rung.low:.1f} to {rung.high:.1f}",
-        loss(rung).replace(" points", "") if rung.behind else "–",
-        "–" if rung.note or not rung.behind else f"{rung.p:.3f}",
-        UNKNOWN if rung.p50 is None else shown_seconds(rung.p50),
-        UNKNOWN if rung.p95 is None else shown_seconds(rung.p95),
-        UNKNOWN if rung.dollars is None else f"{rung.dollars:.2f}",
+    columns = (
+        Column("Pipeline"),
+        Column("nDCG@10", "score"),
+        Column("expected loss", "score", 1),
+        Column("p", "p"),
+        Column("p50 s", "seconds", missing=UNKNOWN),
+        Column("p95 s", "seconds", missing=UNKNOWN),
+        Column("$ / 1,000", "dollars", missing=UNKNOWN),
     )
+    table = Table(columns, [_row(rung, advice) for rung in advice.rungs])
+    lines = (*advice.verdict(), f"Use it: {advice.serve}", f"The ladder as a picture: r2med board {path.parent}")
+    notes = [Note(line, whole=True) for line in _notes(advice)]
+    verdict = [Note(line, whole=True) for line in lines]
+    return Page(f"Advice for {advice.dataset}", [Section("", [table, *notes]), Section("", verdict)], kind="advice")
+
+
+def _row(rung: Rung, advice: Advice) -> list[Marked]:
+    from r2med.pages.cells import Marked
+    from r2med.pages.estimate import Estimate
+
+    loss = Estimate(rung.behind, rung.behind_low, rung.behind_high) if rung.behind else None
+    p = None if rung.note or not rung.behind else rung.p
+    values = (rung.system, Estimate(rung.value, rung.low, rung.high), loss, p, rung.p50, rung.p95, rung.dollars)
+    return [Marked(value, bold=rung.system == advice.best) for value in values]
 
 
 def _notes(advice: Advice) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
     from r2med.runtime.setup import Setup
@@ -66,26 +67,26 @@ def analyse(
         ),
     ] = False,
     listed: Annotated[bool, typer.Option("--list", help="Say what analyses there are.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --list: print JSON.")] = False,
+    form: Format = "text",
+    as_json: flags.AsJSON = False,
     *,
     setup: Setup,
 ) -> None:
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
+    from dataclasses import replace
+
     from r2med.analysis.analysis import ANALYSES, checked_names, rehearse
     from r2med.analysis.analysis import analyse as run
     from r2med.analysis.material import DEPTHS
-    from r2med.cli.console import console, plain, print_json, table
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
+    from r2med.pages.page import Note, Section, Table, table_page
 
-    output = console()
     if listed:
         rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
         heads = ("analysis", "what it tells", "asks")
-        if as_json:
-            print_json([dict(zip(heads, row, strict=True)) for row in rows])
-        else:
-            output.print(table(heads, rows, whole=("analysis",)))
+        value = [dict(zip(heads, row, strict=True)) for row in rows]
+        show(table_page("Analyses", Table.of(heads, rows)), form, as_json, value)
         return
     wanted = checked_names(names or [])
     material: dict[str, Any] = {
@@ -104,9 +105,9 @@ def analyse(
     flags.check_writable(out)
     with steps(len(wanted)) as step:
         done = run(*(names or ()), out=out, setup=setup, announce=step, **material)
-    for section in done.sections:
-        output.print(plain(section.title, "bold"))
-        output.print(plain(section.lead))
-        for note in section.notes:
-            output.print(plain(f"Note: {note}", "yellow"))
-    output.print(plain(f"{done.files[0]}, with {len(done.files) - 1} CSV files beside it"))
+    page = done.page
+    if form == "text" and not as_json:  # the tables are on the page that was written
+        leads = [Section(each.title, (), each.lead, each.notes) for each in page.sections]
+        files = Note(f"{done.files[0]}, with {len(done.files) - 1} CSV files beside it", whole=True)
+        page = replace(page, sections=[*leads, Section("", [files])])
+    show(replace(page, has_files=False), form, as_json)

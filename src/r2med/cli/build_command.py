@@ -10,9 +10,12 @@ from typer.core import TyperGroup
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
 
 if TYPE_CHECKING:
     from r2med.construction.pipeline import Build, Done
+    from r2med.pages.page import Page
 
 LETTERS = 1000
 """Letters of a field that are shown."""
@@ -93,29 +96,25 @@ def make(
     flags.check_writable(out)
     with steps(len(read.steps)) as announce:
         built = build_benchmark(read, out, setup, announce)
-    _show_steps(built.build, list(built.steps))
+    show_page(_steps(built.build, list(built.steps)), "text")
     if built.dataset is not None:
         folder = shlex.quote(str(built.dataset))
         print(printable(f"{built.dataset}/datasheet.html describes it. Next: r2med run bm25 --data {folder}"))
 
 
 @build.command()
-def status(folder: Folder, as_json: flags.AsJSON = False) -> None:
+def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show what each step kept and left out, and why."""
     from dataclasses import asdict
 
-    from r2med.cli.console import print_json
     from r2med.construction.pipeline import Build
     from r2med.construction.publish.output import lacks_reviews
     from r2med.text.terminal_text import printable
 
     made = Build.open(folder)
-    if as_json:
-        print_json([asdict(done) if done else None for done in made.status()])
-        return
     done = made.status()
-    _show_steps(made, done)
-    if all(done) and lacks_reviews(made):
+    show_page(_steps(made, done), form, as_json, [asdict(each) if each else None for each in done])
+    if form == "text" and not as_json and all(done) and lacks_reviews(made):
         print(printable(f"{made.dataset} lacks reviews: r2med build PLAN.toml -o {folder} writes it again"))
 
 
@@ -167,42 +166,44 @@ def example(
     print("Its answers are scripted by a person, no model is asked; --llm NAME asks one instead.")
 
 
-def _show_steps(made: Build, done: list[Done | None]) -> None:
-    from r2med.cli.console import console, plain, table
+def _steps(made: Build, done: list[Done | None]) -> Page:
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Note, Table, table_page
 
-    rows = []
+    rows: list[list[Value]] = []
     for number, (step, left) in enumerate(zip(made.plan.steps, done, strict=True), 1):
         if left is None:
-            rows.append((number, step, "not done yet", "", "", "", ""))
+            rows.append([number, str(step), "not done yet", None, None, None, ""])
             continue
         out = sum(left.rejected.values())
         reasons = [*left.rejected.items(), *((f"failed: {kind}", count) for kind, count in left.failures.items())]
         why = ", ".join(f"{count:,} {reason}" for reason, count in reasons)
-        rows.append((number, step, left.stream, f"{left.kept:,}", f"{out:,}", f"{left.cost.calls:,}", why))
-    heads = ("#", "step", "stream", "kept", "left out", "calls", "why")
-    output = console()
-    output.print(table(heads, rows, numbers=("#", "kept", "left out", "calls")))
-    output.print(plain(f"r2med build sample {made.out} --step N --rejected shows what a step left out.", "dim"))
+        rows.append([number, str(step), left.stream, left.kept, out, left.cost.calls, why])
+    counts = [Column(head, "integer", missing="") for head in ("kept", "left out", "calls")]
+    columns = (Column("#", "integer"), Column("step"), Column("stream"), *counts, Column("why"))
+    note = Note(f"r2med build sample {made.out} --step N --rejected shows what a step left out.", "quiet")
+    return table_page("Steps of a build", Table(columns, rows), notes=[note])
 
 
 def _show_rehearsal(made: Build, setup: Any) -> None:
-    from r2med.cli.console import console, plain, table
     from r2med.llm.costs import NO_CALLS
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Table, table_page
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     total, unknown = NO_CALLS, False
     for number, (step, work) in enumerate(made.rehearse(setup), 1):
         about = work.estimate
         total += about
         unknown |= work.unpriced and about.calls > 0
-        rows.append((number, step, *_figures(about, work.answered, work.unpriced)))
+        rows.append((str(number), str(step), *_figures(about, work.answered, work.unpriced)))
     *counts, dollars, at_most = _figures(total, None, unpriced=unknown and not total.dollars)
     more = " + unknown" if unknown and total.dollars else ""
     rows.append(("", "together", *counts, f"{dollars}{more}", f"{at_most}{more}"))
     heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
-    output = console()
-    output.print(table(heads, rows, numbers=tuple(head for head in heads if head != "step")))
-    output.print(plain("At most: no step leaves anything out before it has asked. Nothing was asked.", "dim"))
+    columns = [Column(head, "text" if head == "step" else "number") for head in heads]
+    note = Note("At most: no step leaves anything out before it has asked. Nothing was asked.", "quiet")
+    show_page(table_page("What the build would ask", Table(columns, rows), notes=[note]), "text")
 
 
 def _figures(about: Any, answered: int | None, unpriced: bool) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 cache = typer.Typer(help="List, check and clear what is kept for later runs.", no_args_is_help=True)
 
@@ -16,24 +17,24 @@ DAMAGED = 1
 
 
 @cache.command("list")
-def list_(as_json: flags.AsJSON = False) -> None:
+def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show what is kept, by kind, dataset and model, and the answers of each LLM."""
-    from r2med.cli.console import console, plain, print_json, table
     from r2med.llm.journal import answers_by_model
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Note, Table, table_page
     from r2med.store import default_store
     from r2med.store.holdings import holdings
 
     store = default_store()
     held, answers = holdings(store), {model: len(keys) for model, keys in answers_by_model(store).items()}
-    if as_json:
-        kept = [{"kind": h.kind, "dataset": h.dataset, "model": h.model, "bytes": h.size} for h in held]
-        print_json({"folder": str(store.root), "kept": kept, "answers": answers})
-        return
-    rows = [(h.kind, h.dataset, h.model, f"{len(h.paths):,}", _bytes(h.size)) for h in held]
-    rows += [("answers", "", model, f"{count:,}", "") for model, count in answers.items()]
-    output = console()
-    output.print(table(("kind", "dataset", "model", "number", "size"), rows, numbers=("number", "size")))
-    output.print(plain(f"{_bytes(sum(h.size for h in held))} in {store.root}"), soft_wrap=True)
+    rows: list[list[Value]] = [[h.kind, h.dataset, h.model, len(h.paths), _bytes(h.size)] for h in held]
+    rows += [["answers", "", model, count, ""] for model, count in answers.items()]
+    numbers = (Column("number", "integer"), Column("size", "number"))
+    columns = (Column("kind"), Column("dataset"), Column("model"), *numbers)
+    total = Note(f"{_bytes(sum(h.size for h in held))} in {store.root}", whole=True)
+    kept = [{"kind": h.kind, "dataset": h.dataset, "model": h.model, "bytes": h.size} for h in held]
+    page = table_page("Kept on this machine", Table(columns, rows), notes=[total])
+    show(page, form, as_json, {"folder": str(store.root), "kept": kept, "answers": answers})
 
 
 @cache.command()

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from r2med.comparison.comparison import Comparison, Pair
+    from r2med.pages.page import Content, Page, Table
 
-TOLD = 10
-"""Pairs that get sentences; of more, the ranking and its classes tell."""
+MAX_SENTENCES = 10
+"""Pairs up to which each is described in sentences."""
 
-SHOWN = 3
-"""Pairs that are shown dataset by dataset."""
+MAX_GAP_TABLES = 3
+"""Pairs up to which each is shown dataset by dataset."""
 
 
 def compare(
@@ -39,19 +39,13 @@ def compare(
     max_failures: flags.MaxFailures = 0.1,
     resamples: flags.Resamples = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="What they are drawn with.")] = 0,
-    form: Annotated[str, typer.Option("--format", metavar="NAME", help="text, markdown, latex or csv.")] = "text",
+    form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
     """Compare systems by their records: paired by query, stratified by dataset."""
-    from r2med.cli.console import print_json
     from r2med.comparison.comparison import compare as compute
-    from r2med.comparison.paper_table import FORMATS
-    from r2med.comparison.report_tables import pair_table
-    from r2med.core.errors import unknown
     from r2med.core.spec import joined_words
 
-    if form not in ("text", *FORMATS):
-        raise unknown("format", form, ("text", *FORMATS))
     compared = compute(
         *joined_words(systems or []),
         results=results,
@@ -63,77 +57,68 @@ def compare(
         data=flags.comma_separated(data),
         seed=seed,
     )
-    if as_json:
-        print_json(compared.as_json())
-    elif form == "text":
-        _print(compared)
-    else:
-        print(FORMATS[form](pair_table(compared)), end="")
+    page = _verdicts(compared) if form in ("text", "html") else _pairs(compared)
+    show(page, form, as_json, compared.as_json())
 
 
-def _print(compared: Comparison) -> None:
-    from r2med.cli.console import console, plain
+def _pairs(compared: Comparison) -> Page:
+    """Return every pair with its tests, as one table for a paper or a spreadsheet."""
+    from r2med.comparison.report_tables import pair_table
+    from r2med.pages.page import table_page
+
+    return table_page("", pair_table(compared))
+
+
+def _verdicts(compared: Comparison) -> Page:
+    """Return the ranking, and what can be said of each pair in sentences."""
     from r2med.comparison import verdicts
+    from r2med.pages.page import Note, Page, Section
 
-    output = console()
-    _print_ranking(output, compared)
-    output.print(plain(verdicts.class_rule(compared), "dim"))
+    sections = [
+        Section(f"{compared.measure} × 100", [_ranking(compared), Note(verdicts.class_rule(compared), "quiet")])
+    ]
     pairs = len(compared.pairs)
-    if pairs > TOLD:
-        output.print()
-        line = f"Of {pairs:,} pairs {sum(pair.significant for pair in compared.pairs):,} differ: --json has them all."
-        output.print(plain(line))
-    for pair in compared.pairs if pairs <= TOLD else ():
-        output.print()
-        output.print(plain(verdicts.verdict(pair, pairs), "bold" if pair.significant else ""))
-        output.print(plain(verdicts.details(pair)))
-        if pairs <= SHOWN:
-            _print_gaps(output, compared, pair)
-    output.print()
-    output.print(plain(verdicts.detectable(compared)))
-    for warning in verdicts.warnings(compared):
-        output.print(plain(f"Note: {warning}", "yellow"))
+    if pairs > MAX_SENTENCES:
+        differ = sum(pair.significant for pair in compared.pairs)
+        sections.append(Section("", [f"Of {pairs:,} pairs {differ:,} differ: --json has them all."]))
+    for pair in compared.pairs if pairs <= MAX_SENTENCES else ():
+        verdict = Note(verdicts.verdict(pair, pairs), "strong" if pair.significant else "")
+        shown = _gaps(compared, pair) if pairs <= MAX_GAP_TABLES else []
+        sections.append(Section("", [verdict, verdicts.details(pair), *shown]))
+    warnings = [Note(f"Note: {warning}", "warning") for warning in verdicts.warnings(compared)]
+    sections.append(Section("", [verdicts.detectable(compared), *warnings]))
+    return Page("Comparison of systems", sections, kind="comparison")
 
 
-def _print_ranking(output: Console, compared: Comparison) -> None:
-    """Print the systems, the best first, with their classes where there are any."""
-    from r2med.cli.console import plain
-    from r2med.cli.figures import Figures, labelled
+def _ranking(compared: Comparison) -> Table:
+    """Return the systems, the best first, with their classes where there are any."""
     from r2med.data.dataset_cards import short_name
-    from r2med.text.terminal_text import printable
+    from r2med.pages.cells import Column, Marked
+    from r2med.pages.page import Table
 
     numbers = compared.classes()
-    rows = []
-    for standing in compared.ranked:
-        mean = standing.mean
-        assert mean is not None  # a dataset that a system lacks is left out of the comparison
-        figures = [f"{standing.datasets[dataset].value:.2f}" for dataset in compared.datasets]
-        cells = (f"{numbers.get(standing.system, '–')}", f"{mean.value:.2f}", mean.interval(".2f"), *figures)
-        rows.append([plain(cell, "bold" if column == 1 else "") for column, cell in enumerate(cells)])
-    table = Figures("system", ("class", "mean", "95 %", *map(short_name, compared.datasets)), rows)
-    names = [printable(standing.system) for standing in compared.ranked]
-    names, legend = labelled(names, table.room(names, output.width))
-    output.print(plain(f"{compared.measure} × 100", "bold"))
-    for line in legend:
-        output.print(plain(line))
-    table.print(output, names)
-
-
-def _print_gaps(output: Console, compared: Comparison, pair: Pair) -> None:
-    """Print where two systems differ: on which datasets, slices and queries."""
-    from r2med.cli.console import plain, table
-    from r2med.comparison.report_tables import gaps
-    from r2med.comparison.verdicts import movement, probability, signed
-
-    output.print(plain(f"{pair.a} less {pair.b}:"))
-    heads = ("on", "difference", "low", "high", "p", "adjusted")
     rows = [
-        (label, *map(signed, (gap.difference, gap.low, gap.high)), *map(probability, (gap.p, gap.p_adjusted)))
-        for label, gap in gaps(compared, pair)
+        (
+            standing.system,
+            numbers.get(standing.system),
+            Marked(standing.mean, bold=True),
+            *(standing.datasets[dataset].value for dataset in compared.datasets),
+        )
+        for standing in compared.ranked
     ]
-    output.print(table(heads, rows, numbers=heads[1:]))
+    scores = [Column(head, "score") for head in ("mean", *map(short_name, compared.datasets))]
+    return Table((Column("system"), Column("class", "integer"), *scores), rows)
+
+
+def _gaps(compared: Comparison, pair: Pair) -> list[Content]:
+    """Return where two systems differ: on which datasets, slices and queries."""
+    from r2med.comparison.report_tables import gap_cells, gap_columns, gaps
+    from r2med.comparison.verdicts import movement
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table
+
+    rows = [(label, *gap_cells(gap)) for label, gap in gaps(compared, pair)]
+    table = Table((Column("on"), *gap_columns("difference", "adjusted")), rows, f"{pair.a} less {pair.b}:")
     movers = compared.movers(pair)
-    if movers:
-        output.print(plain(f"Moved most, from {pair.b} to {pair.a}:"))
-    for mover in movers:
-        output.print(plain(f"  {movement(mover)}"))
+    head = [f"Moved most, from {pair.b} to {pair.a}:"] if movers else []
+    return [table, *head, *(f"  {movement(mover)}" for mover in movers)]

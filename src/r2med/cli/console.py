@@ -1,19 +1,19 @@
-"""What is printed for a person: tables and JSON on any terminal or pipe, never cut, never steered by what they show."""
+"""What is printed for a person: text and JSON on any terminal or pipe, never cut and without control characters."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from r2med.pages.terminal_tables import plain
 from r2med.text.terminal_text import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, JustifyMethod
-    from rich.table import Table
-    from rich.text import Text
+    from rich.console import Console
+
+__all__ = ["console", "plain", "print_json"]
 
 UNLIMITED = 100_000
 """Columns of a pipe or a file: whoever reads it can scroll."""
@@ -42,34 +42,6 @@ class _WithoutPadding:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def plain(text: object, style: str = "") -> Text:
-    """Return text as it is: no markup, no control characters."""
-    from rich.text import Text
-
-    return Text(printable(str(text)), style=style)
-
-
-def table(
-    heads: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[str] = (), whole: Sequence[str] = ()
-) -> Table:
-    """Return a table: columns of `numbers` stand to the right, they and those of `whole` are neither folded nor cut."""
-    made = empty_table()
-    for head in heads:
-        justify: JustifyMethod = "right" if head in numbers else "left"
-        made.add_column(plain(head), justify=justify, no_wrap=head in (*numbers, *whole), overflow="fold")
-    for row in rows:
-        made.add_row(*map(plain, row))
-    return made
-
-
-def empty_table() -> Table:
-    """Return a table without columns, in the style of all tables."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    return Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
 
 
 def print_json(value: Any) -> None:

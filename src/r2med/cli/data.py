@@ -10,6 +10,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 data = typer.Typer(help="List, fetch, check and measure datasets.", no_args_is_help=True)
 
@@ -28,24 +29,22 @@ def _names(words: list[str]) -> list[str]:
 
 
 @data.command("list")
-def list_(as_json: flags.AsJSON = False) -> None:
+def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show every dataset and group by name."""
-    from r2med.cli.console import console, plain, print_json, table
     from r2med.data.dataset_cards import cards, groups
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Note, Page, Section, Table
 
-    if as_json:
-        datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
-        print_json({"datasets": datasets, "groups": groups()})
-        return
-    rows = []
+    rows: list[list[Value]] = []
     for card in cards().values():
-        counts = (f"{card.counts.queries:,}", f"{card.counts.documents:,}") if card.counts else ("", "")
-        rows.append((card.name, card.task, card.scenario, *counts, card.licence))
-    output = console()
-    output.print(table(("dataset", "task", "scenario", "#Q", "#D", "licence"), rows, numbers=("#Q", "#D")))
-    output.print()
-    for group, members in groups().items():
-        output.print(plain("group ") + plain(group, "bold") + plain(f": {', '.join(members)}"))
+        counts = (card.counts.queries, card.counts.documents) if card.counts else (None, None)
+        rows.append([card.name, card.task, card.scenario, *counts, card.licence])
+    sizes = [Column(head, "integer", missing="") for head in ("#Q", "#D")]
+    columns = (Column("dataset"), Column("task"), Column("scenario"), *sizes, Column("licence"))
+    members = [Note(f"group {group}: {', '.join(names)}") for group, names in groups().items()]
+    page = Page("Datasets", [Section("", [Table(columns, rows)]), Section("", members)])
+    datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
+    show(page, form, as_json, {"datasets": datasets, "groups": groups()})
 
 
 @data.command()
@@ -80,36 +79,42 @@ def check(datasets: Words) -> None:
 
 
 @data.command()
-def stats(datasets: Words, as_json: flags.AsJSON = False) -> None:
+def stats(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Print the sizes of datasets; lengths are means, in words and characters."""
     from dataclasses import asdict
 
-    from r2med.cli.console import console, plain, print_json
-    from r2med.cli.figures import Figures
     from r2med.data import load
     from r2med.data.stats import stats as measure
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Table, table_page
 
     sizes = [measure(load(name)) for name in _names(datasets)]
-    if as_json:
-        print_json([asdict(size) for size in sizes])
-        return
     rows = [
         (
-            f"{size.queries:,}",
-            f"{size.documents:,}",
-            f"{size.mean_positives:.2f}",
-            f"{size.query_words:.1f}",
-            f"{size.document_words:.1f}",
-            f"{size.document_characters:,.0f}",
-            f"{size.longest_document:,}",
+            size.name,
+            size.queries,
+            size.documents,
+            size.mean_positives,
+            size.query_words,
+            size.document_words,
+            size.document_characters,
+            size.longest_document,
         )
         for size in sizes
     ]
-    heads = ("#Q", "#D", "Avg. Pos", "Q-Len", "D-Len", "D-Chars", "D-Max")
-    output = console()
-    figures = Figures("Dataset", heads, [list(map(plain, row)) for row in rows])
-    figures.print(output, [size.name for size in sizes])
-    output.print(plain("Q-Len and D-Len: mean words. D-Chars, D-Max: mean and most characters.", "dim"))
+    columns = (
+        Column("Dataset"),
+        Column("#Q", "integer"),
+        Column("#D", "integer"),
+        Column("Avg. Pos", "number"),
+        Column("Q-Len", "number", 1),
+        Column("D-Len", "number", 1),
+        Column("D-Chars", "integer"),
+        Column("D-Max", "integer"),
+    )
+    note = Note("Q-Len and D-Len: mean words. D-Chars, D-Max: mean and most characters.", "quiet")
+    page = table_page("Sizes of datasets", Table(columns, rows), notes=[note])
+    show(page, form, as_json, [asdict(size) for size in sizes])
 
 
 @data.command()

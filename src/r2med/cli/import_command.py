@@ -160,13 +160,15 @@ def mteb(
 
 def _show(plan: Import) -> None:
     """Print three rows of each table under what its columns were taken for, what is not used, and counts."""
-    from r2med.cli.console import console, plain, table
+    from r2med.cli.console import console, plain
+    from r2med.pages.page import Table
+    from r2med.pages.terminal_tables import print_table
 
     output = console()
     notices = plan.notices  # before anything is printed: what cannot be read ends here
     for part in plan.parts:
         output.print(plain(f"{part.table}: {part.kind}", "bold"))
-        output.print(table(_heads(part), _rows(part)))
+        print_table(Table.of(_heads(part), _rows(part)), output, {})
         used = {*part.columns.values(), *part.texts}
         unused = [column for column in part.table.columns if column not in used]
         if unused:

@@ -8,27 +8,28 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
 
 llms = typer.Typer(help="List and show LLMs.", no_args_is_help=True)
 
 
 @llms.command("list")
-def list_(as_json: flags.AsJSON = False) -> None:
+def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show every LLM that has a card; any other runs with --llm NAME --base-url URL."""
-    from r2med.cli.console import console, plain, print_json, table
     from r2med.llm.llm_cards import LLMS
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Note, Table, table_page
 
-    if as_json:
-        print_json([card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()])
-        return
-    rows = []
+    rows: list[list[Value]] = []
     for card in LLMS.values():
-        prices = [f"{price:g}" if price else "" for price in (card.price.prompt, card.price.completion)]
-        rows.append((card.name, card.backend, *prices, card.model))
-    heads = ("name", "runs on", "$/M in", "$/M out", "model")
-    output = console()
-    output.print(table(heads, rows, numbers=("$/M in", "$/M out"), whole=("name", "runs on")))
-    output.print(plain("Dollars per million tokens; without a figure the price is not known.", "dim"))
+        known = [f"{price:g}" if price else None for price in (card.price.prompt, card.price.completion)]
+        rows.append([card.name, card.backend, *known, card.model])
+    prices = [Column(head, "dollars", missing="") for head in ("$/M in", "$/M out")]
+    columns = (Column("name", whole=True), Column("runs on", whole=True), *prices, Column("model"))
+    note = Note("Dollars per million tokens; without a figure the price is not known.", "quiet")
+    value = [card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()]
+    show_page(table_page("LLMs", Table(columns, rows), notes=[note]), form, as_json, value)
 
 
 @llms.command()

@@ -9,6 +9,8 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
 
 if TYPE_CHECKING:
     from r2med.encoders.encoder import Role
@@ -32,16 +34,15 @@ SAMPLES = (
 
 
 @models.command("list")
-def list_(as_json: flags.AsJSON = False) -> None:
+def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show every model and reranker that has a card."""
-    from r2med.cli.console import console, print_json, table
     from r2med.crossencoders.reranker_cards import RERANKERS
     from r2med.encoders.model_cards import MODELS
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table, table_page
 
-    if as_json:
-        every = (*(("model", card) for card in MODELS.values()), *(("reranker", card) for card in RERANKERS.values()))
-        print_json([{"kind": kind, **card.model_dump(mode="json", exclude_defaults=True)} for kind, card in every])
-        return
+    every = (*(("model", card) for card in MODELS.values()), *(("reranker", card) for card in RERANKERS.values()))
+    value = [{"kind": kind, **card.model_dump(mode="json", exclude_defaults=True)} for kind, card in every]
     encoders = (
         (name, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
         for name, card in MODELS.items()
@@ -49,13 +50,11 @@ def list_(as_json: flags.AsJSON = False) -> None:
     cross = (
         (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
     )
-    output = console()
-    for number, (kind, cards) in enumerate((("model", encoders), ("reranker", cross))):
-        if number:
-            output.print()
-        rows = [(name, repository, size, f"{tokens:,}", licence) for name, repository, size, tokens, licence in cards]
-        heads = ("name", kind, "size", "tokens", "licence")
-        output.print(table(heads, rows, numbers=("tokens",), whole=("name", "size")))
+    tables = []
+    for kind, rows in (("model", encoders), ("reranker", cross)):
+        names = (Column("name", whole=True), Column(kind), Column("size", whole=True))
+        tables.append(Table((*names, Column("tokens", "integer"), Column("licence")), list(rows)))
+    show_page(table_page("Models", *tables), form, as_json, value)
 
 
 @models.command()

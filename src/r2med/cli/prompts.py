@@ -8,28 +8,27 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
 
 prompts = typer.Typer(help="List and show prompt templates, and begin a set of your own.", no_args_is_help=True)
 
 
 @prompts.command("list")
-def list_(as_json: flags.AsJSON = False) -> None:
+def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show what there are templates for, and the sets that stand in for them."""
-    from r2med.cli.console import console, plain, print_json, table
+    from r2med.pages.page import Note, Table, table_page
     from r2med.prompts.prompt_sets import fixed_templates, methods, named_templates, prompt_sets
 
     sets = {name: list(named_templates(name)) for name in sorted(prompt_sets())}
-    if as_json:
-        print_json({"methods": methods(), "sets": sets, "fixed": list(fixed_templates())})
-        return
-    output = console()
-    output.print(table(("built in", "kinds of task"), [(name, ", ".join(kinds)) for name, kinds in methods().items()]))
-    output.print()
-    output.print(table(("set", "has"), [(name, ", ".join(templates)) for name, templates in sets.items()]))
-    output.print()
-    output.print(table(("fixed", "asked by"), [(name, f"r2med {name.split('/')[0]}") for name in fixed_templates()]))
-    output.print()
-    output.print(plain("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "dim"))
+    tables = (
+        Table.of(("built in", "kinds of task"), [(name, ", ".join(kinds)) for name, kinds in methods().items()]),
+        Table.of(("set", "has"), [(name, ", ".join(templates)) for name, templates in sets.items()]),
+        Table.of(("fixed", "asked by"), [(name, f"r2med {name.split('/')[0]}") for name in fixed_templates()]),
+    )
+    note = Note("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "quiet")
+    value = {"methods": methods(), "sets": sets, "fixed": list(fixed_templates())}
+    show_page(table_page("Prompt templates", *tables, notes=[note]), form, as_json, value)
 
 
 @prompts.command()

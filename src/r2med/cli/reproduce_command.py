@@ -10,10 +10,13 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
     from r2med.leaderboard.expectations import Expectation
     from r2med.leaderboard.reproduction import Reproduction
+    from r2med.pages.cells import Tone
+    from r2med.pages.page import Section, Table
     from r2med.runtime.setup import Setup
 
 
@@ -32,53 +35,51 @@ def reproduce(
     list_: Annotated[bool, typer.Option("--list", help="Show what is expected; run nothing.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print commands and figures; run nothing.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where records and runs go.")] = Path("results"),
+    form: Format = "text",
     as_json: flags.AsJSON = False,
     *,
     setup: Setup,
 ) -> None:
     """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
-    from r2med.cli.console import print_json
     from r2med.core.spec import joined_words
     from r2med.leaderboard.reproduction import expected_of
     from r2med.leaderboard.reproduction import reproduce as compare
+    from r2med.pages.page import Page, table_page
 
     names = joined_words(systems or [])
     if list_:
         expected = expected_of(names or [""])
-        if as_json:
-            print_json([{**each.model_dump(mode="json"), "command": each.command()} for each in expected])
-        else:
-            _show_list(expected)
+        value = [{**each.model_dump(mode="json"), "command": each.command()} for each in expected]
+        show(table_page("Expected scores", _expected(expected)), form, as_json, value)
         return
     if not dry_run:
         flags.check_writable(out)
     outcomes = compare(names, flags.dataset_names(data), results=out, setup=setup, dry_run=dry_run)
-    if as_json:
-        print_json([{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes])
-    else:
-        for outcome in outcomes:
-            _show(outcome)
+    value = [{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes]
+    show(Page("Reproduction of known scores", list(map(_section, outcomes))), form, as_json, value)
     if any(outcome.verdict == "off" or outcome.errors for outcome in outcomes):
         raise typer.Exit(1)
 
 
-def _show_list(expected: Sequence[Expectation]) -> None:
-    from r2med.cli.console import console, table
+def _expected(expected: Sequence[Expectation]) -> Table:
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table
 
     rows = []
     for each in expected:
-        measure, figure = next(iter(next(iter(each.values.values())).items()))
-        shown = each.average if each.average is not None else figure
-        rows.append((each.system, each.data, measure, f"{shown:.2f}", f"± {each.ok:g}", each.source))
-    heads = ("system", "data", "measure", "expected", "OK", "source")
-    console().print(table(heads, rows, numbers=("expected", "OK"), whole=("data", "measure")))
+        measure, score = next(iter(next(iter(each.values.values())).items()))
+        shown = each.average if each.average is not None else score
+        rows.append((each.system, each.data, measure, shown, f"± {each.ok:g}", each.source))
+    numbers = (Column("expected", "score"), Column("OK", "number"))
+    texts = (Column("system"), Column("data", whole=True), Column("measure", whole=True))
+    return Table((*texts, *numbers, Column("source")), rows)
 
 
-def _show(outcome: Reproduction) -> None:
-    from r2med.cli.console import console, plain, table
+def _section(outcome: Reproduction) -> Section:
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Section, Table
 
-    expectation, output = outcome.expectation, console()
-    output.print(plain(f"{expectation.system}: ") + plain(outcome.verdict, STYLES[outcome.verdict]))
+    expectation = outcome.expectation
     facts = {
         "command": outcome.command,
         "source": f"{expectation.source} ({expectation.seen_with})",
@@ -87,19 +88,14 @@ def _show(outcome: Reproduction) -> None:
         "versions": ", ".join(f"{name} {version}" for name, version in outcome.versions.items()),
         "not run": "; ".join(outcome.errors),
     }
-    for name, fact in facts.items():
-        if fact:
-            output.print(plain(f"  {name}: {fact}"))
     rows = [
-        (figure.dataset, figure.measure, f"{figure.expected:.2f}", _points(figure.observed), figure.verdict)
-        for figure in outcome.figures
+        (figure.dataset, figure.measure, figure.expected, figure.observed, figure.verdict) for figure in outcome.figures
     ]
-    output.print(table(("dataset", "measure", "expected", "observed", "verdict"), rows, ("expected", "observed")))
-    output.print()
+    scores = [Column(head, "score", missing="") for head in ("expected", "observed")]
+    table = Table((Column("dataset"), Column("measure"), *scores, Column("verdict")), rows)
+    lines = [f"  {name}: {fact}" for name, fact in facts.items() if fact]
+    verdict = outcome.verdict
+    return Section(f"{expectation.system}:", [*lines, table], aside=verdict, aside_tone=TONES[verdict])
 
 
-STYLES = {"OK": "bold green", "near": "bold yellow", "off": "bold red", "not run": "dim"}
-
-
-def _points(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+TONES: dict[str, Tone] = {"OK": "good", "near": "warning", "off": "error", "not run": "quiet"}

@@ -10,6 +10,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
     from r2med.evaluation.batch import Plan
@@ -76,6 +77,7 @@ def run(
         ),
     ] = False,
     dry_run: flags.DryRun = False,
+    form: Format = "text",
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the means as JSON instead of tables.", rich_help_panel=flags.OUTPUT),
@@ -86,14 +88,13 @@ def run(
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
     from dataclasses import replace
 
-    from r2med.cli.console import print_json
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
-    from r2med.cli.tables import failure_lines, run_report
     from r2med.core.errors import UserError
     from r2med.core.spec import joined_words
     from r2med.evaluation.batch import plan_run
     from r2med.evaluation.results import check_order
+    from r2med.evaluation.run_page import failure_lines, run_page
     from r2med.measure.measures import recorded_measure
     from r2med.store import default_store
     from r2med.text.terminal_text import printable
@@ -134,14 +135,15 @@ def run(
     with steps(len(plan.data) * len(plan.systems)) as step:
         results = plan.evaluate(out, k, fresh, announce=step)
     results = results.sorted(sort, shown) if sort else results
-    if as_json:
-        print_json([cell.summary() for cell in results])
-        for line in failure_lines(results.records):
-            print(printable(line), file=sys.stderr)  # also here, where the exit code is 0 and no table shows it
-    elif not results.records and len(results.errors) == 1:
+    has_json = as_json or form == "json"
+    if not has_json and not results.records and len(results.errors) == 1:
         raise UserError(next(iter(results.errors)))
-    else:
-        run_report(results, shown, out, demo=not systems and not data)
+    if form == "text" and not as_json:
+        print()
+    page = run_page(results, shown, out, demo=not systems and not data)
+    show(page, form, as_json, [cell.summary() for cell in results])
+    for line in failure_lines(results.records) if has_json or form == "csv" else ():
+        print(printable(line), file=sys.stderr)  # where the exit code is 0 and no page shows it
     if not results.complete:
         raise typer.Exit(1)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
+
+if TYPE_CHECKING:
+    from r2med.pages.page import Table
 
 
 def score(
     qrels: Annotated[Path, typer.Option(help="Judgements: TREC, TSV or JSON Lines.", show_default=False)],
     run: Annotated[Path, typer.Option(help="A TREC run file, gzipped or not.", show_default=False)],
+    form: Format = "text",
     as_json: flags.AsJSON = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
     doubles: Annotated[
@@ -24,10 +29,10 @@ def score(
     ] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
-    from r2med.cli.console import print_json
     from r2med.core.errors import UserError
     from r2med.data.qrels_file import read_qrels
     from r2med.measure import score as compute
+    from r2med.pages.page import Page, Section
     from r2med.retrieve.trec import read_judged_run
 
     if not qrels.is_file():
@@ -41,29 +46,25 @@ def score(
     scores = compute(judgements, ranking)
     mean = {str(measure): value for measure, value in scores.mean.items()}
     each = {q: {str(m): v for m, v in values.items()} for q, values in scores.per_query.items()}
-    if as_json:
-        print_json({"mean": mean, **({"per_query": each} if per_query else {})})
-        return
-    _print_table(f"mean of {len(each)} queries", mean)
+    sections = [Section(f"mean of {len(each)} queries", [_table(mean)])]
     if per_query:
-        for query, values in each.items():
-            _print_table(f"query {query}", values)
+        sections += [Section(f"query {query}", [_table(values)]) for query, values in each.items()]
+    value = {"mean": mean, **({"per_query": each} if per_query else {})}
+    show(Page(f"Scores of {run.name}", sections), form, as_json, value)
 
 
-def _print_table(title: str, values: dict[str, float]) -> None:
-    from r2med.cli.console import console, plain
-    from r2med.cli.figures import Figures
+def _table(values: dict[str, float]) -> Table:
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Table
 
     families: dict[str, dict[str, float]] = {}
     for name, value in values.items():
         family, _, cutoff = name.partition("@")
         families.setdefault(family, {})[cutoff] = value
     cutoffs = list(families["nDCG"])
-    rows = []
-    for by_cutoff in families.values():
-        shown = [by_cutoff[""]] if "" in by_cutoff else [by_cutoff[cutoff] for cutoff in cutoffs]
-        rows.append([plain(f"{value:.4f}") for value in shown] + [plain("")] * (len(cutoffs) - len(shown)))
-    output = console()
-    output.print(plain(title, "bold"))
-    Figures("", [f"@{cutoff}" for cutoff in cutoffs], rows).print(output, list(families))
-    output.print()
+    rows: list[list[Value]] = []
+    for family, by_cutoff in families.items():
+        known = [by_cutoff[""]] if "" in by_cutoff else [by_cutoff[cutoff] for cutoff in cutoffs]
+        rows.append([family, *known, *[None] * (len(cutoffs) - len(known))])
+    columns = [Column(f"@{cutoff}", "number", 4, missing="") for cutoff in cutoffs]
+    return Table((Column(""), *columns), rows)

@@ -10,9 +10,12 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
 
 if TYPE_CHECKING:
     from r2med.core.stages import Kind, Setting
+    from r2med.pages.page import Section
 
 stages = typer.Typer(help="List and show stages: what systems are made of.", no_args_is_help=True)
 
@@ -38,21 +41,18 @@ FORMS = {
 
 
 @stages.command("list")
-def list_(as_json: flags.AsJSON = False) -> None:
+def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show every stage by kind: expand, retrieve, rerank."""
-    from r2med.cli.console import console, plain, print_json, table
     from r2med.core.stages import KINDS
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Page, Section, Table
 
     rows = {kind: list(_rows(kind)) for kind in KINDS}
-    if as_json:
-        print_json([{"name": name, "kind": kind, "summary": text} for kind in KINDS for name, text in rows[kind]])
-        return
-    output = console()
-    for kind in KINDS:
-        output.print(plain(kind, "bold") + plain(f": {PURPOSE[kind]}"))
-        output.print(table(("name", "what it does"), rows[kind], whole=("name",)))
-        output.print()
-    output.print(plain("r2med stages show NAME prints the settings of one.", "dim"))
+    columns = (Column("name", whole=True), Column("what it does"))
+    sections = [Section(f"{kind}:", [Table(columns, rows[kind])], aside=PURPOSE[kind], aside_tone="") for kind in KINDS]
+    sections.append(Section("", [Note("r2med stages show NAME prints the settings of one.", "quiet")]))
+    value = [{"name": name, "kind": kind, "summary": text} for kind in KINDS for name, text in rows[kind]]
+    show_page(Page("Stages", sections), form, as_json, value)
 
 
 @stages.command()
@@ -61,34 +61,36 @@ def show(
         str,
         typer.Argument(help="A name of the list, such as hyde, bm25 or groupwise.", autocompletion=completion.stages),
     ],
+    form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
     """Print what a stage does, how it is typed, and what each of its settings means."""
-    from r2med.cli.console import console, plain, print_json, table
     from r2med.core.errors import UserError, nearest
     from r2med.core.stages import KINDS, names
+    from r2med.pages.page import Page
 
     word = name.partition("(")[0].partition("@")[0].strip()  # as it stands in a system
     pages = [_page(word, kind) for kind in KINDS if _is_stage(word, kind)]
     if not pages:
         known = [known for kind in KINDS for known in names(kind)]
         raise UserError(f"no stage {word!r}{nearest(word, known)}: r2med stages list shows all")
-    if as_json:
-        print_json(pages[0] if len(pages) == 1 else pages)
-        return
-    output = console()
-    for page in pages:
-        output.print(plain(page["name"], "bold") + plain(f" ({page['kind']}): {page['summary']}"))
-        output.print(plain(f"typed: {page['typed']}"))
-        if page["settings"]:
-            rows = [
-                (s["name"], s["default"] or _NO_DEFAULT[s["required"]], s["values"], s["meaning"])
-                for s in page["settings"]
-            ]
-            output.print()
-            output.print(table(("setting", "default", "values", "meaning"), rows, whole=("setting",)))
-        else:
-            output.print(plain("It has no settings."))
+    value = pages[0] if len(pages) == 1 else pages
+    show_page(Page(word, [_section(page) for page in pages]), form, as_json, value)
+
+
+def _section(page: dict[str, Any]) -> Section:
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Section, Table
+
+    typed = Note(f"typed: {page['typed']}")
+    aside = f"({page['kind']}): {page['summary']}"
+    if not page["settings"]:
+        return Section(page["name"], [typed, "It has no settings."], aside=aside, aside_tone="")
+    rows = [
+        (s["name"], s["default"] or _NO_DEFAULT[s["required"]], s["values"], s["meaning"]) for s in page["settings"]
+    ]
+    columns = (Column("setting", whole=True), Column("default"), Column("values"), Column("meaning"))
+    return Section(page["name"], [typed, Note(""), Table(columns, rows)], aside=aside, aside_tone="")
 
 
 _NO_DEFAULT = {True: "(needed)", False: ""}

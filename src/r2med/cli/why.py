@@ -38,9 +38,12 @@ def why(
 
 
 def _show(story: Story, output: Console) -> None:
-    from r2med.cli.console import plain, table
+    from r2med.cli.console import plain
     from r2med.cli.marked_text import LEGEND, marked, shared
     from r2med.measure import HEADLINE
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table
+    from r2med.pages.terminal_tables import print_table
     from r2med.text.highlight import Words
 
     record, gold = story.record, story.gold
@@ -72,6 +75,7 @@ def _show(story: Story, output: Console) -> None:
         (document.id, *(str(ranks.get(document.id, f"> {depth}")) for ranks in story.ranks.values()))
         for document in gold
     ]
-    output.print(table(("rank after", *story.ranks), rows, numbers=tuple(story.ranks)))
+    ranks = [Column(stage, "integer") for stage in story.ranks]
+    print_table(Table((Column("rank after"), *ranks), rows), output, {})
     if output.is_terminal:
         output.print(plain(LEGEND, "dim"))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from r2med.comparison.comparison import Gap
-from r2med.comparison.verdicts import signed
 from r2med.core.errors import MissingExtraError
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers
+from r2med.pages.cells import signed
 from r2med.pages.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -13,13 +13,15 @@ import numpy as np
 
 from r2med.comparison import charts
 from r2med.comparison.comparison import MEASURE, Comparison, comparison
-from r2med.comparison.paper_table import FORMATS
 from r2med.comparison.report_tables import pair_table, score_table
 from r2med.core.cost import total
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import short_name
 from r2med.measure.significance import RESAMPLES, Integers
 from r2med.measure.slices import UNKNOWN
+from r2med.pages.csv_text import table_csv
+from r2med.pages.latex import table_latex
+from r2med.pages.markdown import table_markdown
 from r2med.records.collection import MAX_FAILURES, Collection, collect
 from r2med.records.record import Record
 from r2med.store.files import write_atomically
@@ -41,7 +43,8 @@ NEEDS = {
 }
 """Why a figure may be missing."""
 
-SUFFIXES = {"markdown": "md", "latex": "tex", "csv": "csv"}
+WRITERS = {"md": table_markdown, "tex": table_latex, "csv": table_csv}
+"""Suffix of a table's file -> what writes it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def report(
     }
     content: dict[str, bytes] = {}
     for name, table in (("table", score_table(compared)), ("pairs", pair_table(compared))):
-        content |= {f"{name}.{SUFFIXES[form]}": render(table).encode() for form, render in FORMATS.items()}
+        content |= {f"{name}.{suffix}": write(table).encode() for suffix, write in WRITERS.items()}
     for name, draw in figures.items():
         content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
     notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in NEEDS.items() if name not in figures)]

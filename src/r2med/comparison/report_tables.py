@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from r2med.comparison.comparison import Comparison, Gap, Pair
-from r2med.comparison.paper_table import Entry, PaperTable
 from r2med.comparison.system_classes import FEWEST_QUERIES
-from r2med.comparison.verdicts import detectable, probability, signed
+from r2med.comparison.verdicts import detectable
 from r2med.data.dataset_cards import short_name
+from r2med.pages.cells import Column, Marked, Value
 from r2med.pages.estimate import Estimate
+from r2med.pages.page import Table
 
 DAGGER, EQUAL = "†", "≈"
 
 
-def pair_table(compared: Comparison) -> PaperTable:
+def pair_table(compared: Comparison) -> Table:
     """Return a row for each pair over all datasets, on each dataset and on each slice."""
-    heads = ("A", "B", "on", "A − B", "low", "high", "p", "p adjusted", "wins", "ties", "losses")
-    rows = []
+    rows: list[list[Value | Marked]] = []
     for pair in compared.pairs:
-        counts = [Entry(str(count)) for count in (pair.wins, pair.ties, pair.losses)]
-        rows.append([*_words(pair.a, pair.b, "all datasets"), *_gap_entries(pair), *counts])
+        rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses])
         for label, gap in gaps(compared, pair):
-            rows.append([*_words(pair.a, pair.b, label), *_gap_entries(gap), *_words("", "", "")])
+            rows.append([pair.a, pair.b, label, *gap_cells(gap), None, None, None])
     method = (
         "paired sign flips and Student's 95 % intervals, stratified by dataset; adjusted p: "
         f"{_adjustment(compared)}; Benjamini–Hochberg over pairs and slices"
     )
-    return PaperTable(heads, rows, f"{compared.measure} × 100: {method}. {detectable(compared)}", words=3)
+    counts = [Column(head, "integer", missing="") for head in ("wins", "ties", "losses")]
+    columns = (Column("A"), Column("B"), Column("on"), *gap_columns("A − B", "p adjusted"), *counts)
+    return Table(columns, rows, note=f"{compared.measure} × 100: {method}. {detectable(compared)}", name="pairs")
 
 
 def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
@@ -38,17 +39,18 @@ def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
             yield f"{each.label} ({each.queries:,})", each
 
 
-def _words(*words: str) -> list[Entry]:
-    return [Entry(word) for word in words]
+def gap_columns(difference: str, adjusted: str) -> list[Column]:
+    """Return the columns of a difference, its interval and its p-values."""
+    points = [Column(head, "difference") for head in (difference, "low", "high")]
+    return [*points, Column("p", "p"), Column(adjusted, "p")]
 
 
-def _gap_entries(gap: Gap) -> list[Entry]:
-    points = [Entry(signed(value), value) for value in (gap.difference, gap.low, gap.high)]
-    points[0] = Entry(points[0].text, gap.difference, bold=gap.significant)
-    return [*points, *(Entry(probability(p).removeprefix("= "), p) for p in (gap.p, gap.p_adjusted))]
+def gap_cells(gap: Gap) -> list[Value | Marked]:
+    """Return the cells of a difference; bold if it is significant."""
+    return [Marked(gap.difference, bold=gap.significant), gap.low, gap.high, gap.p, gap.p_adjusted]
 
 
-def score_table(compared: Comparison) -> PaperTable:
+def score_table(compared: Comparison) -> Table:
     """Return systems down, the best first, and datasets across, the best of each bold and the second underlined.
 
     A dagger marks what differs from the baseline; without a baseline, ≈ marks what cannot be told from the best.
@@ -57,22 +59,22 @@ def score_table(compared: Comparison) -> PaperTable:
     if len(columns) > 1:
         columns.append({s.system: s.mean for s in compared.systems if s.mean})
     marks = [_marks(compared, dataset) for dataset in [*compared.datasets, ""][: len(columns)]]
-    rows = [
+    rows: list[list[Value | Marked]] = [
         [
-            Entry(standing.system),
+            standing.system,
             *(_score(standing.system, column, mark) for column, mark in zip(columns, marks, strict=True)),
         ]
         for standing in compared.ranked
     ]
-    heads = ("System", *map(short_name, compared.datasets), "Avg")[: len(columns) + 1]
-    return PaperTable(heads, rows, _caption(compared))
+    heads = (*map(short_name, compared.datasets), "Avg")[: len(columns)]
+    return Table([Column("System"), *(Column(head, "score") for head in heads)], rows, note=_caption(compared))
 
 
-def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str]) -> Entry:
+def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str]) -> Marked:
     best, *others = sorted({round(each.value, 2) for each in column.values()}, reverse=True)
     value = column[system].value
     shown = round(value, 2)
-    return Entry(f"{value:.2f}", value, shown == best, bool(others) and shown == others[0], marks.get(system, ""))
+    return Marked(value, shown == best, bool(others) and shown == others[0], marks.get(system, ""))
 
 
 def _marks(compared: Comparison, dataset: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from r2med.comparison.comparison import Comparison, Mover, Pair
 from r2med.comparison.system_classes import FEWEST_QUERIES
 from r2med.measure.significance import ALPHA, CARRIERS
+from r2med.pages.cells import signed
 
 
 def verdict(pair: Pair, pairs: int = 1) -> str:
@@ -74,14 +75,6 @@ def detectable(compared: Comparison) -> str:
 def movement(mover: Mover) -> str:
     """Return what happened to one query."""
     return f"{mover.dataset} {mover.query}: {mover.b:.1f} → {mover.a:.1f} ({signed(mover.difference)})"
-
-
-def signed(points: float | None) -> str:
-    """Return points with their sign, zero without one, and a dash for None."""
-    if points is None:
-        return "–"
-    text = f"{points:+.2f}"
-    return text.replace("-", "−") if float(text) else "0.00"
 
 
 def probability(p: float) -> str:

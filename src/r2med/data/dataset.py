@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from r2med.core.errors import UserError, refuse_table
 from r2med.data.dataset_cards import ANY_DATASET, DatasetCard, Instruction
 from r2med.store import digest
-from r2med.text.html_table import html_table
 
 if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
@@ -116,7 +115,9 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         rows = [(query.id, query.text[:200], len(self.qrels.get(query.id, ()))) for query in self.queries[:5]]
-        return html_table(("query", "text", "judged documents"), rows, repr(self))
+        from r2med.pages.page import Table
+
+        return Table.of(("query", "text", "judged documents"), rows, repr(self))._repr_html_()
 
     def __repr__(self) -> str:
         return f"Dataset({self.name}: {len(self.queries):,} queries, {len(self.corpus):,} documents, {self.qrels!r})"

@@ -12,8 +12,9 @@ from r2med.comparison.comparison import Comparison, comparison
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
-from r2med.evaluation.score_table import ScoreTable
 from r2med.measure.measures import HEADLINE, group_means, recorded_measure
+from r2med.pages.cells import Column, Value
+from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import Kept, checked
 from r2med.records.record import Record
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pandas
 
 MEASURE = str(HEADLINE)
-MISSING = "–"
 UNKNOWN = "unknown"
 
 
@@ -135,18 +135,20 @@ class Results:
             return lambda row: -record.mean[measure] if (record := row[column].record) else None
         return lambda row: _ORDERS[by](row, measure)
 
-    def table(self, measure: str = MEASURE, sort: str = "") -> ScoreTable:
+    def table(self, measure: str = MEASURE, sort: str = "") -> Table:
         """Return scores × 100 and what they took, for a print or a notebook."""
         name = recorded_measure(measure)
         results = self.sorted(sort, name) if sort else self
         averaged = ["average"] * (len(self.datasets) > 1)
-        rows = []
+        rows: list[list[Value]] = []
         for row in results.rows:
             scores = [cell.record.mean[name] if cell.record else None for cell in row]
             scores += [row_means(row, name).get(label) for label in averaged]
-            took = (*(shown_latency(row, share) for share in (0.5, 0.95)), shown_dollars(row_cost(row)))
-            rows.append((row[0].system, *map(shown_score, scores), *took))
-        return ScoreTable(f"{name} × 100", ("system", *self.datasets, *averaged, "p50 s", "p95 s", "dollars"), rows)
+            took = (*(latency_cell(row, share) for share in (0.5, 0.95)), dollars_cell(row_cost(row)))
+            rows.append([row[0].system, *map(points_cell, scores), *took])
+        scored = [Column(head, "score") for head in (*self.datasets, *averaged)]
+        costs = (Column("p50 s", "seconds"), Column("p95 s", "seconds"), Column("dollars", "dollars"))
+        return Table((Column("system"), *scored, *costs), rows, f"{name} × 100")
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a row for each system and dataset, a column for each measure and for what it took."""
@@ -219,26 +221,21 @@ _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
 """What rows may be sorted by, besides datasets; the least comes first."""
 
 
-def shown_score(value: float | None) -> str:
-    """Return a score × 100."""
-    return MISSING if value is None else f"{100 * value:.2f}"
+def points_cell(score: float | None) -> float | None:
+    """Return a score in points, the score × 100."""
+    return None if score is None else 100 * score
 
 
-def shown_seconds(value: float | None) -> str:
-    """Return seconds with three digits that count."""
-    return MISSING if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
-
-
-def shown_latency(row: Row, share: float) -> str:
-    """Return the latency of a row as text."""
+def latency_cell(row: Row, share: float) -> float | str | None:
+    """Return the latency of a row; `unknown` where there are records that do not say it."""
     value = row_latency(row, share)
-    return UNKNOWN if value is None and any(cell.record for cell in row) else shown_seconds(value)
+    return UNKNOWN if value is None and any(cell.record for cell in row) else value
 
 
-def shown_dollars(cost: Cost) -> str:
-    """Return the dollars that are known: at least so many where some calls have no price."""
+def dollars_cell(cost: Cost) -> float | str:
+    """Return the dollars that are known: a lower bound where some calls have no price."""
     if not cost.unpriced:
-        return f"{cost.dollars:.2f}"
+        return cost.dollars
     return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN
 
 

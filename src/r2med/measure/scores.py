@@ -19,7 +19,6 @@ import numpy.typing as npt
 from r2med.core.errors import UserError, refuse_table
 from r2med.measure.measures import DEFAULT, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
-from r2med.text.html_table import html_table
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,8 +64,10 @@ class Scores:
         return f"Scores({len(self.queries):,} queries: {', '.join(shown)}{', …' if len(self.mean) > 3 else ''})"
 
     def _repr_html_(self) -> str:
-        rows = [(measure, f"{value:.4f}") for measure, value in self.mean.items()]
-        return html_table(("measure", "mean"), rows, f"{len(self.queries):,} judged queries")
+        rows = [(str(measure), f"{value:.4f}") for measure, value in self.mean.items()]
+        from r2med.pages.page import Table
+
+        return Table.of(("measure", "mean"), rows, f"{len(self.queries):,} judged queries")._repr_html_()
 
     @property
     def per_query(self) -> dict[str, Means]:

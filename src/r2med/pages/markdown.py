@@ -31,7 +31,12 @@ def escaped(text: str) -> str:
 def page_markdown(page: Page) -> str:
     """Return a page as Markdown."""
     facts = Table((Column(""), Column(""), Column("")), page.facts) if page.facts else None
-    blocks = [f"# {escaped(page.title)}", escaped(page.about), escaped(page.summary), *(_table(facts) if facts else ())]
+    blocks = [
+        f"# {escaped(page.title)}" if page.title else "",
+        escaped(page.about),
+        escaped(page.summary),
+        *(_table(facts) if facts else ()),
+    ]
     for section in page.sections:
         blocks += _section(section)
     return "\n\n".join([*filter(None, blocks), *filter(None, [escaped(page.foot)])]) + "\n"

@@ -55,7 +55,7 @@ def _print_section(section: Section, output: Console) -> None:
     named = next((table for table in section.tables if has_names(table)), None)
     labels = name_labels(named, output.width) if named else {}
     for name, label in labels.items():
-        output.print(plain(f"{label} {name}"), soft_wrap=True)
+        output.print(plain(f"{label} {name}"))
     for before, part in pairwise([None, *section.parts]):
         if isinstance(before, Table) and isinstance(part, Table):
             output.print()

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from r2med.core.errors import UserError, nearest, refuse_table
 from r2med.retrieve.run_file import read_rankings
 from r2med.retrieve.ties import best_first
-from r2med.text.html_table import html_table
 
 NO_DOCUMENT = -1
 
@@ -118,8 +117,11 @@ class Run:
         return list(zip(self.documents.ids(rows), self.scores[line, : len(rows)].tolist(), strict=True))
 
     def _repr_html_(self) -> str:
-        shown = [(query, *(f"{d} ({score:.4g})" for d, score in self.top(query, 3))) for query in self.queries[:5]]
-        return html_table(("query", "first", "second", "third"), shown, repr(self))
+        from r2med.pages.page import Table
+
+        best = [(query, [f"{d} ({score:.4g})" for d, score in self.top(query, 3)]) for query in self.queries[:5]]
+        rows = [(query, *documents, *[""] * (3 - len(documents))) for query, documents in best]
+        return Table.of(("query", "first", "second", "third"), rows, repr(self))._repr_html_()
 
     def id_lists(self) -> Iterator[list[str]]:
         """Yield the document ids of each query, best first; each document is looked up once for the whole run."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from r2med.comparison.comparison import intervals, points
-from r2med.comparison.paper_table import LATEX_SIGNS
 from r2med.comparison.system_classes import classes
 from r2med.core.cost import total
 from r2med.core.version import __version__
@@ -15,6 +14,7 @@ from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.leaderboard.published import published
 from r2med.measure import HEADLINE
 from r2med.pages.estimate import Estimate
+from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import Collection, Kept
 from r2med.records.record import Record

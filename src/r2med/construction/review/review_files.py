@@ -15,8 +15,8 @@ from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.reviews import VERDICTS, Review, by_candidate
 from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
+from r2med.pages.csv_text import FORMULA_STARTS
 from r2med.store.files import write_atomically
-from r2med.text.csv_table import FORMULA_STARTS
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
 

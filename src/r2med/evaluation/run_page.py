@@ -1,4 +1,4 @@
-"""The report of a run: systems down, datasets across, the best in bold; then what it took and what went wrong."""
+"""The page of a run: systems down, datasets across, the best in bold; then what it took and what went wrong."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
-from r2med.cli.console import console, plain
-from r2med.cli.figures import Figures, labelled
 from r2med.core.cost import Cost
 from r2med.data.dataset_cards import short_name
 from r2med.evaluation.results import (
-    MISSING,
     UNKNOWN,
     Results,
+    dollars_cell,
+    latency_cell,
+    points_cell,
     row_cost,
     row_means,
     row_tokens,
-    shown_dollars,
-    shown_latency,
-    shown_score,
 )
+from r2med.pages.cells import Column, Marked, Value
+from r2med.pages.page import Note, Page, Section, Table
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.record import Record, declared_stages
-from r2med.text.terminal_text import printable
 
 FAILED = {
     "expand": ("query", "queries", "got no generated text, searched without one"),
@@ -46,91 +41,79 @@ DEMO_CAPTION = (
 )
 
 
-def run_report(results: Results, measure: str, out: Path, demo: bool) -> None:
-    """Print the scores of a run, its averages, what it took, what failed, and where the records are."""
-    output = console()
-    output.print()
-    if results.records:
-        _print_scores(output, results, measure)
-        output.print()
-    for line in approximate_searches(results.records):
-        output.print(plain(f"≈ {line}."), soft_wrap=True)
-    for line in failure_lines(results.records):
-        output.print(plain(line, "yellow"), soft_wrap=True)
-    for line in _unranked(results.records):
-        output.print(plain(line, "yellow"), soft_wrap=True)
-    for line in _errors(results):
-        output.print(plain(line, "red"), soft_wrap=True)
+def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
+    """Return the scores of a run, its averages, what it took, what failed, and where the records are."""
+    sections = [_scores(results, measure)] if results.records else []
+    parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]
+    failed = (*failure_lines(results.records), *_unranked(results.records))
+    parts += [Note(line, "warning", whole=True) for line in failed]
+    parts += [Note(line, "error", whole=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
         again = f", {reused} of them reused (--fresh redoes)" if reused else ""
-        # Not wrapped: a path that is broken over two lines cannot be copied.
         line = f"{_count(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
-        output.print(plain(line), soft_wrap=True)
+        parts.append(Note(line, whole=True))
     if demo:
-        output.print(plain(DEMO_CAPTION))
-        output.print(plain("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED"))
+        parts += [Note(DEMO_CAPTION), Note("Next, the real benchmark (extra: hub): r2med run bm25 --data R2MED")]
+    return Page("Scores of retrieval systems", [*sections, Section("", parts)], kind="run")
 
 
-def _print_scores(output: Console, results: Results, measure: str) -> None:
-    """Print the tables, and below them what a reader has to know about their words."""
+def _scores(results: Results, measure: str) -> Section:
+    """Return the tables, and below them what a reader has to know about their words."""
     means = [row_means(row, measure) for row in results.rows]
-    tables = [_scores(results, measure, means)]
+    tables = [_score_table(results, measure, means)]
     tasks = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
     if tasks:
-        tables.append(_figures("average by task", tasks, [[mean.get(task) for task in tasks] for mean in means]))
+        by_task = [[mean.get(task) for task in tasks] for mean in means]
+        tables.append(_points_table("average by task", tasks, results.systems, by_task))
     costs = [row_cost(row) for row in results.rows]
+    captions = [Note(caption, "quiet") for caption in _captions(results.records, costs)]
     tables.append(_costs(results, costs))
-    # Printable first: how long a name is depends on it.
-    names = [printable(row[0].system) for row in results.rows]
-    names, legend = labelled(names, tables[0].room(names, output.width))
-    output.print(plain(f"{measure} × 100", "bold"), plain(_sizes(results), "dim"))
-    for line in legend:
-        output.print(plain(line))
-    for number, table in enumerate(tables):
-        if number:
-            output.print()
-        table.print(output, names)
-    for caption in _captions(results.records, costs):
-        output.print(plain(caption, "dim"))
+    return Section(f"{measure} × 100", [*tables, *captions], aside=_sizes(results))
 
 
-def _scores(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Figures:
-    heads = [printable(short_name(cell.dataset)) for cell in results.rows[0]]
+def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, float]]) -> Table:
+    heads = [short_name(cell.dataset) for cell in results.rows[0]]
     rows = [[cell.record.mean[measure] if cell.record else None for cell in row] for row in results.rows]
     if len(heads) > 1:
         heads.append("Avg")
         rows = [[*row, mean.get("average")] for row, mean in zip(rows, means, strict=True)]
-    return _figures("system", heads, rows)
+    return _points_table("system", heads, results.systems, rows)
 
 
-def _figures(corner: str, heads: Sequence[str], rows: Sequence[Sequence[float | None]]) -> Figures:
+def _points_table(
+    corner: str, heads: Sequence[str], systems: Sequence[str], rows: Sequence[Sequence[float | None]]
+) -> Table:
     """Return a table of scores × 100, the best of each column in bold."""
     best = [max((value for value in column if value is not None), default=None) for column in zip(*rows, strict=True)]
+    cells = [
+        [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
+        for row in rows
+    ]
+    columns = [Column(corner), *(Column(head, "score") for head in heads)]
+    return Table(columns, [[system, *row] for system, row in zip(systems, cells, strict=True)])
 
-    def shown(value: float | None, top: float | None) -> Text:
-        if value is None:
-            return plain(MISSING, "dim")
-        return plain(shown_score(value), "bold" if value == top and len(rows) > 1 else "")
 
-    return Figures(corner, heads, [list(map(shown, row, best)) for row in rows])
-
-
-def _costs(results: Results, costs: Sequence[Cost]) -> Figures:
+def _costs(results: Results, costs: Sequence[Cost]) -> Table:
     """Return what each system took over all datasets: quality has its price, and it belongs beside it."""
-    rows = []
+    rows: list[list[Value]] = []
     for row, cost in zip(results.rows, costs, strict=True):
         records = [cell.record for cell in row if cell.record]
-        figures = (
-            UNKNOWN if (tokens := row_tokens(row)) is None else f"{tokens:,}",
-            shown_dollars(cost),
-            f"{cost.encoder_seconds:.1f}",
-            shown_latency(row, 0.5),
-            shown_latency(row, 0.95),
-            f"{sum(record.failures + record.unordered for record in records):,}",
-        )
-        rows.append(list(map(plain, figures)))
-    return Figures("what it took", ("LLM tokens", "dollars", "encoder s", "p50 s", "p95 s", "failed"), rows)
+        tokens = row_tokens(row)
+        failed = sum(record.failures + record.unordered for record in records)
+        latencies = (latency_cell(row, 0.5), latency_cell(row, 0.95))
+        known = UNKNOWN if tokens is None else tokens
+        rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, *latencies, failed])
+    columns = (
+        Column("what it took"),
+        Column("LLM tokens", "integer"),
+        Column("dollars", "dollars"),
+        Column("encoder s", "number", 1),
+        Column("p50 s", "seconds"),
+        Column("p95 s", "seconds"),
+        Column("failed", "integer"),
+    )
+    return Table(columns, rows)
 
 
 def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]:

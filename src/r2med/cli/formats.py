@@ -1,0 +1,52 @@
+"""`--format`: the formats in which commands print their pages."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from r2med.pages.page import Page
+
+NAMES = ("text", "markdown", "latex", "csv", "json", "html")
+
+
+def _checked(name: str) -> str:
+    """Return the name of a format. Raises UserError if there is no such format, before any work is done."""
+    from r2med.core.errors import unknown
+
+    if name not in NAMES:
+        raise unknown("format", name, NAMES)
+    return name
+
+
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help=f"Print it as {', '.join(NAMES[:-1])} or {NAMES[-1]}.", callback=_checked
+    ),
+]
+
+
+def show(page: Page, form: str, as_json: bool = False, value: Any = None) -> None:
+    """Print a page in a format; `value` is what JSON has in its place, where a command has a shape of its own."""
+    from r2med.cli.console import console, print_json
+    from r2med.text.terminal_text import printable
+
+    if as_json or form == "json":
+        from r2med.pages.json_value import page_value
+
+        print_json(page_value(page) if value is None else value)
+    elif form == "text":
+        from r2med.pages.terminal import print_page
+
+        print_page(page, console())
+    else:
+        from r2med.pages.rendering import rendered
+
+        text = rendered(page, form)
+        # A file gets every character as it is; a terminal must not be steered by one.
+        lines = map(printable, text.split("\n")) if sys.stdout.isatty() else [text]
+        print("\n".join(lines), end="")
