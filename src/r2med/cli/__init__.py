@@ -39,6 +39,10 @@ _signals: list[int] = []
 """The signals that asked this process to end."""
 
 
+TYPED = {"->": "→", "--dry-run": "--plan"}
+"""Words that stand for others: an arrow in quotes, which is no option; the older name of a flag, for one version."""
+
+
 def main() -> NoReturn:
     """Run a verb. An error of the user's making is one line and exit code 2; so are signals, with 130 and 143."""
     try:
@@ -46,7 +50,7 @@ def main() -> NoReturn:
         write_any_text()
         from r2med.cli.app import command
 
-        sys.argv[1:] = ["→" if word == "->" else word for word in sys.argv[1:]]  # no option, but an arrow in quotes
+        sys.argv[1:] = [TYPED.get(word, word) for word in sys.argv[1:]]
         _log_to_stderr()
         _raise_on_signals()
         code = command()(standalone_mode=False)

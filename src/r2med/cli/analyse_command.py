@@ -60,7 +60,6 @@ def analyse(
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run",
             "--plan",
             help="Print calls, cost and three prompts; ask nothing.",
             rich_help_panel=flags.OUTPUT,

@@ -65,7 +65,7 @@ def make(
     budget: flags.Budget = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print calls, tokens and dollars of every step at most; ask nothing."),
+        typer.Option("--plan", help="Print calls, tokens and dollars of every step at most; ask nothing."),
     ] = False,
 ) -> None:
     """Build a benchmark: `r2med build PLAN.toml -o DIR` is short for it."""

@@ -148,7 +148,6 @@ DryRun = Annotated[
     bool,
     typer.Option(
         "--plan",
-        "--dry-run",
         help="Print the stages, what is kept, to fetch and missing, calls, cost and three prompts; do nothing.",
         rich_help_panel=OUTPUT,
     ),

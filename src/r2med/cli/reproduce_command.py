@@ -33,7 +33,7 @@ def reproduce(
     ] = None,
     data: flags.Data = None,
     list_: Annotated[bool, typer.Option("--list", help="Show what is expected; run nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print commands and figures; run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--plan", help="Print commands and figures; run nothing.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where records and runs go.")] = Path("results"),
     form: Format = "text",
     as_json: flags.AsJSON = False,
