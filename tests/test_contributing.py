@@ -50,7 +50,7 @@ def test_the_stage_of_the_page_runs_once_it_is_installed(tmp_path: Path, r2med: 
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: turner\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[r2med.stages]\nupside = turner:Upside\n")
-    shown = r2med("stages", "show", "upside", PYTHONPATH=str(tmp_path / "turner"))
+    shown = r2med("show", "--kind", "stages", "upside", PYTHONPATH=str(tmp_path / "turner"))
     assert "candidates at the top that stay" in shown.stdout, shown.stderr
     ended = r2med("run", "bm25 → upside(keep=1)@5", "--data", "demo/Biology", PYTHONPATH=str(tmp_path / "turner"))
     assert ended.returncode == 0, ended.stderr

@@ -101,4 +101,4 @@ def test_what_cannot_run_is_told_in_one_line(models: Any, system: str, message: 
 
 
 def test_the_command_line_lists_the_form(r2med: Command) -> None:
-    assert r2med("stages", "list").stdout.count("mteb:ORG/NAME") == 2
+    assert r2med("list", "stages").stdout.count("mteb:ORG/NAME") == 2

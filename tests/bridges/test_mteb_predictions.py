@@ -45,7 +45,7 @@ def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> No
     assert record.run is not None and record.system.endswith("mteb/org__model")
     assert "#" not in (tmp_path / "results/mteb/org__model/mini.trec").read_text()
     facts = (tmp_path / "results/mteb/org__model/mini.ir_metadata.yml").read_text()
-    assert '- name: "org/model"' in facts and "r2med import mteb" in facts
+    assert '- name: "org/model"' in facts and "r2med records import" in facts
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_a_task_that_is_not_of_this_benchmark_needs_its_dataset(tmp_path: Path, 
 
 
 def test_the_command_names_what_comes_next(tmp_path: Path, mini: Path, r2med: Command) -> None:
-    ended = r2med("import", "mteb", predictions(tmp_path, mini), "--data", mini, "-o", tmp_path / "results")
+    ended = r2med("records", "import", predictions(tmp_path, mini), "--data", mini, "-o", tmp_path / "results")
     assert "nDCG@10" in ended.stdout and "r2med compare --results" in ended.stdout

@@ -136,5 +136,7 @@ def test_a_record_of_another_version_is_told(record: Record, tmp_path: Path) -> 
 
 
 def test_the_command_prints_the_files(record: Record, tmp_path: Path, r2med: Command) -> None:
-    ended = r2med("export", "mteb", "bm25", "--results", tmp_path / "results", "-o", tmp_path / "out")
+    ended = r2med(
+        "records", "export", "--format", "mteb", "bm25", "--results", tmp_path / "results", "-o", tmp_path / "out"
+    )
     assert ended.stdout.strip().endswith("R2MEDMedQADiagRetrieval.json")

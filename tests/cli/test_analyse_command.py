@@ -12,12 +12,12 @@ def test_records_are_analysed_and_the_page_is_named(r2med: Command, tmp_path: Pa
     assert "Kendall" in done.stdout
     assert "out/index.html, with" in done.stdout
     assert (tmp_path / "out/rank-shift.csv").is_file()
-    plan = r2med("analyse", "downstream", "--llm", "gpt4", "--queries", 1, "--depth", 2, "--dry-run")
+    plan = r2med("analyse", "downstream", "--llm", "gpt4", "--queries", 1, "--depth", 2, "--plan")
     assert "answer-open: 4 calls" in plan.stdout  # no passages, gold, random and the system's first two
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(r2med: Command, tmp_path: Path) -> None:
-    done = r2med("analyse", "contamination", "--llm", "gpt4", "--data", "demo/Biology", "--queries", "3", "--dry-run")
+    done = r2med("analyse", "contamination", "--llm", "gpt4", "--data", "demo/Biology", "--queries", "3", "--plan")
     assert done.returncode == 0, done.stderr
     assert "continue: 3 calls" in done.stdout
     assert not (tmp_path / "analysis").exists()

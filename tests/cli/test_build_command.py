@@ -9,7 +9,7 @@ import pytest
 @pytest.mark.parametrize(("name", "queries"), [("forum", 6), ("exam", 4), ("cases", 5)])
 def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp_path, r2med, name, queries):
     assert "scripted by a person" in r2med("build", "example", name, "-o", "example").stdout
-    built = r2med("build", "example/plan.toml", "-o", "built", "--offline")
+    built = r2med("build", "run", "example/plan.toml", "-o", "built", "--offline")
     assert built.returncode == 0, built.stderr
     assert f"Next: r2med run bm25 --data built/{name}-example" in built.stdout
     assert "no model was asked" in (tmp_path / f"built/{name}-example/datasheet.html").read_text("utf-8")
@@ -20,7 +20,7 @@ def test_an_example_becomes_a_dataset_that_is_evaluated_with_the_network_off(tmp
 @pytest.fixture
 def built(r2med):
     r2med("build", "example", "exam", "-o", "example")
-    r2med("build", "example/plan.toml", "-o", "built")
+    r2med("build", "run", "example/plan.toml", "-o", "built")
 
 
 def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
@@ -37,7 +37,7 @@ def test_what_each_step_kept_and_left_out_is_shown(built, r2med):
 
 def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing(tmp_path, r2med):
     r2med("build", "example", "exam", "-o", "example")
-    plan = r2med("build", "-o", "built", "example/plan.toml", "--dry-run", "--llm", "gpt4")
+    plan = r2med("build", "run", "-o", "built", "example/plan.toml", "--plan", "--llm", "gpt4")
     assert plan.returncode == 0, plan.stderr
     line = next(line for line in plan.stdout.splitlines() if "label-kind" in line)
     calls, answered, prompt, completion, dollars, most = line.split()[2:]
@@ -49,7 +49,7 @@ def test_a_dry_run_tells_calls_tokens_and_dollars_of_every_step_and_asks_nothing
 
 def test_a_dry_run_does_not_add_up_what_is_unknown_to_nothing(r2med):
     r2med("build", "example", "exam", "-o", "example")
-    words = ("build", "-o", "built", "example/plan.toml", "--dry-run")
+    words = ("build", "run", "-o", "built", "example/plan.toml", "--plan")
     unpriced = r2med(*words, "--llm", "qwen-7b", "--base-url", "http://127.0.0.1:9").stdout
     assert unpriced.split("together")[1].split()[3:5] == ["unknown", "unknown"]
     known = float(r2med(*words, "--llm", "gpt4").stdout.split("together")[1].split()[3])
@@ -70,17 +70,17 @@ def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built
     imported = r2med("review", "built", "--import", "in.csv").stdout
     assert imported.splitlines() == [
         "1 new reviews from in.csv",
-        "built/exam-example does not have them yet: r2med build PLAN.toml -o built writes it again",
+        "built/exam-example does not have them yet: r2med build run PLAN.toml -o built writes it again",
     ]
     assert "built/exam-example lacks reviews: r2med build" in r2med("build", "status", "built").stdout
-    r2med("build", "example/plan.toml", "-o", "built")
+    r2med("build", "run", "example/plan.toml", "-o", "built")
     assert "lacks reviews" not in r2med("build", "status", "built").stdout
 
 
 def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_path):
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "plan.toml").write_text("mine = 1")
-    ended = r2med("build", "example/plan.toml", "-o", "plans")
+    ended = r2med("build", "run", "example/plan.toml", "-o", "plans")
     assert ended.returncode == 2 and "plans/plan.toml is another plan" in ended.stderr
     assert (tmp_path / "plans" / "plan.toml").read_text() == "mine = 1"
 
@@ -94,7 +94,7 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
         (("sample", "built", "--step", "99"), "no step 99: built has 14"),
         (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
         (("example", "exam", "-o", "built"), "built is there already: name another folder\n"),
-        (("example/plan.toml", "-o", "x", "--local-only", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
+        (("example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(built, r2med, words, why):

@@ -33,8 +33,9 @@ def completed(line: str, word: int) -> list[str]:
         ("r2med run bm25 → bge", 4, {"bge-reranker", "bge-reranker-large"}, {"bge", "bge-base"}),
         ("r2med run 'hyde(o3-mini) → bge", 2, {"hyde(o3-mini) → bge"}, {"hyde(o3-mini) → bge-reranker"}),
         ("r2med run bm25 --data demo/MedQA-Diag,demo/B", 4, {"demo/MedQA-Diag,demo/Biology"}, {"R2MED"}),
-        ("r2med llms show o3", 3, {"o3-mini"}, {"gpt4"}),
-        ("r2med models show bge-r", 3, {"bge-reranker"}, {"bge"}),
+        ("r2med show o3", 2, {"o3-mini"}, {"gpt4"}),
+        ("r2med show bge-r", 2, {"bge-reranker"}, {"bge"}),
+        ("r2med list m", 2, {"models"}, {"llms"}),
     ],
 )
 def test_a_shell_is_given_the_names_that_may_come_next(line: str, word: int, some: set[str], none: set[str]) -> None:

@@ -59,7 +59,7 @@ def test_no_text_of_a_cleared_dataset_is_left_in_the_store(
         monkeypatch.delenv(name, raising=False)
     asked = ("--base-url", chat_server.address)
     reranker = xlm_roberta(tmp_path / "reranker")
-    said = succeed(r2med, "import", *tables, "-o", "ward", "--yes")
+    said = succeed(r2med, "data", "import", *tables, "-o", "ward", "--yes")
     assert "r2med cache clear --dataset ward --yes" in said
     assert files_with(home)
     succeed(r2med, "data", "check", "ward")
@@ -87,7 +87,7 @@ def test_a_dataset_with_the_corpus_of_another_is_cleared_under_either_name(
     r2med: Command, tables: tuple[Path, Path], home: Path
 ) -> None:
     for folder in ("first", "second"):
-        succeed(r2med, "import", *tables, "-o", folder, "--yes")
+        succeed(r2med, "data", "import", *tables, "-o", folder, "--yes")
         succeed(r2med, "run", "bm25", "--data", folder)
     succeed(r2med, "cache", "clear", "--dataset", "./second", "--yes")
     assert files_with(home) == set()
@@ -124,7 +124,7 @@ def test_work_that_a_killed_container_left_is_removed_with_the_dataset(r2med: Co
 
 
 def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Path, Path], home: Path) -> None:
-    succeed(r2med, "import", *tables, "-o", "ward", "--yes")
+    succeed(r2med, "data", "import", *tables, "-o", "ward", "--yes")
     succeed(r2med, "run", "bm25", "--data", "ward")
     with about(dataset="ward"), Journal(journal_file(default_store())) as journal:
         journal.put(b"k" * 16, "gpt4", RawAnswer("text"))

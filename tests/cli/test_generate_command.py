@@ -1,4 +1,4 @@
-"""`r2med generate`, `--dry-run` and the flags of expansion, as typed: against an endpoint on loopback."""
+"""`r2med generate`, `--plan` and the flags of expansion, as typed: against an endpoint on loopback."""
 
 import json
 
@@ -115,7 +115,7 @@ def test_recorded_texts_that_lack_one_dataset_are_told_before_any_is_evaluated(c
 
 def test_a_dry_run_of_generate_asks_and_writes_nothing(chat_server, tmp_path, r2med):
     asked = (*HYDE, "--base-url", chat_server.address, *BIOLOGY)
-    done = r2med(*asked, "--dry-run")
+    done = r2med(*asked, "--plan")
     assert done.returncode == 0, done.stderr
     assert "hyde(org/m:free): 8 calls, 0 answered already" in done.stdout
     assert "what it costs is not known" in done.stdout
@@ -123,7 +123,7 @@ def test_a_dry_run_of_generate_asks_and_writes_nothing(chat_server, tmp_path, r2
     assert not chat_server.requests
     assert not (tmp_path / "generations").exists()
     r2med(*asked)
-    assert "hyde(org/m:free): 0 calls, 8 answered already" in r2med(*asked, "--dry-run").stdout
+    assert "hyde(org/m:free): 0 calls, 8 answered already" in r2med(*asked, "--plan").stdout
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_dry_run_of_generate_asks_and_writes_nothing(chat_server, tmp_path, r2
     ],
 )
 def test_a_dry_run_of_an_agent_shows_how_conversations_begin(r2med, agent, calls, shows):
-    told = r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--dry-run").stdout
+    told = r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--plan").stdout
     assert "8 calls, 0 answered already" in told
     assert f"each begins a conversation of up to {calls} calls" in told
     assert "about $" in told and "whose prompts grow" in told
@@ -144,22 +144,22 @@ def test_a_dry_run_of_an_agent_shows_how_conversations_begin(r2med, agent, calls
 
 
 def test_a_dry_run_does_not_call_stages_that_ask_as_they_go_free(r2med):
-    done = r2med("run", "bm25", "--expand", "rm3", "--rerank", "listwise", "--llm", "gpt4", *BIOLOGY, "--dry-run")
+    done = r2med("run", "bm25", "--expand", "rm3", "--rerank", "listwise", "--llm", "gpt4", *BIOLOGY, "--plan")
     assert "listwise(gpt4)@100: 48 calls, 0 answered already" in done.stdout
 
 
 def test_expansions_with_settings_run_from_their_flag(r2med):
     [row] = json.loads(r2med("run", "bm25", "--expand", "rm3(documents=3)", *BIOLOGY, "--json").stdout)
     assert row["system"] == "rm3(documents=3) → bm25"
-    done = r2med("run", "bm25", "--expand", "hyde(samples=2)", "--llm", "gpt4", *BIOLOGY, "--dry-run")
+    done = r2med("run", "bm25", "--expand", "hyde(samples=2)", "--llm", "gpt4", *BIOLOGY, "--plan")
     assert "hyde(gpt4, samples=2): 16 calls" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--dry-run"], "did you mean gpt4"),
-        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--dry-run"], "it has author"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--plan"], "did you mean gpt4"),
+        (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--plan"], "it has author"),
         (["run", "hyde(gpt4) → bm25", "--samples", "2"], "'hyde(LLM, samples=2) → bm25'"),
         (["run", "bm25", "--samples", "2"], "--samples goes with --expand"),
         (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),

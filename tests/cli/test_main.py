@@ -33,7 +33,7 @@ main()
 VERB = """
 import os, signal, sys, time, types
 
-def app(standalone_mode):
+def app(**how):
     {body}
 
 sys.modules["r2med.cli.app"] = types.SimpleNamespace(command=lambda: app)
@@ -123,4 +123,4 @@ def test_a_command_without_a_verb_prints_its_help(r2med: Command) -> None:
 def test_without_a_command_it_greets(r2med: Command) -> None:
     done = r2med()
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.findall(r"^  r2med (\w+)", done.stdout, re.MULTILINE) == ["run", "import", "advise", "run"]
+    assert re.findall(r"^  r2med (\w+)", done.stdout, re.MULTILINE) == ["run", "data", "advise", "run"]

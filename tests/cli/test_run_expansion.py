@@ -8,7 +8,7 @@ from support import chat_server as api
 
 
 def test_a_dry_run_asks_nothing_and_shows_calls_cost_and_three_prompts(tmp_path, r2med):
-    done = r2med("run", "bm25", "--expand", "hyde", "--llm", "o3-mini", "--data", "demo", "--dry-run")
+    done = r2med("run", "bm25", "--expand", "hyde", "--llm", "o3-mini", "--data", "demo", "--plan")
     assert done.returncode == 0, done.stderr
     assert "64 calls" in done.stdout
     assert "$" in done.stdout
@@ -34,7 +34,7 @@ def test_feedback_without_an_llm_runs_from_the_command_line(r2med):
         (["run", "hyde(gpt4, samples=0) -> bm25"], "samples"),
         (["generate", "hyde", "--llm", "gtp4"], "did you mean gpt4"),
         (["generate", "rm3", "--llm", "gpt4"], "asks no LLM"),
-        (["llms", "show", "gtp4"], "did you mean gpt4"),
+        (["show", "--kind", "llms", "gtp4"], "did you mean gpt4"),
         (["run", "bm25", "--recorded"], "--recorded is about texts of an LLM"),
         (["run", "bm25", "--base-url", "http://localhost:8000/v1"], "--base-url is about texts of an LLM"),
         (["run", "hyde(gpt4) -> bm25", "--llm-backend", "locl"], "did you mean local"),

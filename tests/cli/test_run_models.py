@@ -79,7 +79,7 @@ def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_pa
         (["run", "nv", "--data", "demo/Biology"], "--trust-remote-code"),
         (["run", "bge", "--model-path", "bge=nowhere", "--data", "demo/Biology"], "nowhere"),
         (["run", "path:nowhere"], "nowhere"),
-        (["models", "show", "bgee"], "did you mean bge"),
+        (["show", "--kind", "models", "bgee"], "did you mean bge"),
     ],
 )
 def test_mistakes_about_models_are_one_line(arguments, says, r2med):

@@ -95,9 +95,9 @@ def test_a_build_that_is_killed_ends_as_if_it_had_not_been(tmp_path, r2med, writ
     whole = built(tmp_path / "whole", STEPS, {"e.jsonl": EXAM}, ANSWERS)
     plan = plan_file(tmp_path / "killed", STEPS, {"e.jsonl": EXAM}, ANSWERS)
     out = tmp_path / "killed/out"
-    killed = r2med("build", plan, "-o", out, fault=signal_at(write, signal.SIGKILL, out))
+    killed = r2med("build", "run", plan, "-o", out, fault=signal_at(write, signal.SIGKILL, out))
     assert killed.returncode == -signal.SIGKILL
-    assert r2med("build", plan, "-o", out).returncode == 0
+    assert r2med("build", "run", plan, "-o", out).returncode == 0
     assert contents(out) == contents(whole.out)
 
 
@@ -105,7 +105,19 @@ def test_a_killed_build_goes_on_at_the_record(tmp_path, chat_server, home, monke
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     plan = plan_file(tmp_path, STEPS[:2], {"e.jsonl": EXAM})
     chat_server.otherwise = api.answer(json.dumps(KIND), delay=0.05)
-    words = ["-m", "r2med", "build", plan, "-o", tmp_path / "out", "--llm", "any", "--base-url", chat_server.address]
+    words = [
+        "-m",
+        "r2med",
+        "build",
+        "run",
+        plan,
+        "-o",
+        tmp_path / "out",
+        "--llm",
+        "any",
+        "--base-url",
+        chat_server.address,
+    ]
     with started([*words, "--concurrency", "2"]) as first:
         wait_for(lambda: sum(chat_server.served.values()) >= 4)
         chat_server.otherwise = api.hang
@@ -267,7 +279,7 @@ def test_a_damaged_step_file_is_one_line_wherever_it_is_read(tmp_path, r2med):
     file.write_text(file.read_text()[:-20])
     shown = r2med("build", "sample", made.out)
     assert (shown.returncode, shown.stdout) == (2, "")
-    assert f"{file}, line 11, is not as its step wrote it: r2med build PLAN.toml -o {made.out}" in shown.stderr
+    assert f"{file}, line 11, is not as its step wrote it: r2med build run PLAN.toml -o {made.out}" in shown.stderr
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../e.jsonl", "sub/../../e.jsonl", "~/e.jsonl"])

@@ -231,9 +231,9 @@ def test_a_bad_card_of_an_installed_plugin_stops_nothing_and_one_of_the_users_ow
     ended = r2med("run", "bm25", "--data", "demo/Biology", PYTHONPATH=str(site))
     assert ended.returncode == 0, ended.stderr
     assert "datasets/bad.toml: not a TOML card" in ended.stderr and "is left out" in ended.stderr
-    listed = r2med("models", "list", PYTHONPATH=str(site))
+    listed = r2med("list", "models", PYTHONPATH=str(site))
     assert listed.returncode == 0 and "models/bad.toml: not a TOML card" in listed.stderr
-    own = r2med("models", "list", R2MED_PLUGINS=str(site / "card_pack"))
+    own = r2med("list", "models", R2MED_PLUGINS=str(site / "card_pack"))
     assert own.returncode == 2 and "models/bad.toml: not a TOML card" in own.stderr
 
 
@@ -245,7 +245,7 @@ def test_a_plugin_cannot_replace_what_is_built_in(tmp_path: Path, r2med: Command
         (site / "card_pack" / card).write_text("")
     ended = r2med("run", "bm25", "--data", "demo/Biology", PYTHONPATH=str(site))
     alone = r2med("run", "bm25", "--data", "demo/Biology", "--fresh")
-    listed = r2med("stages", "list", PYTHONPATH=str(site))
+    listed = r2med("list", "stages", PYTHONPATH=str(site))
     assert ended.returncode == listed.returncode == 0, ended.stderr + listed.stderr
     assert "bm25 = fixing:Fixed is left out: there is a stage bm25 already" in listed.stderr
     assert "bge.toml is left out: there is a models/bge.toml already" in listed.stderr
@@ -262,6 +262,6 @@ def score(table: str) -> str:
 def test_a_folder_of_the_users_own_replaces_a_card_with_a_notice(tmp_path: Path, r2med: Command) -> None:
     (tmp_path / "mine/prompts").mkdir(parents=True)
     (tmp_path / "mine/prompts/hyde.exam.txt").write_text("Answer.\n\n{query}\n")
-    ended = r2med("prompts", "list", R2MED_PLUGINS=str(tmp_path / "mine"))
+    ended = r2med("list", "prompts", R2MED_PLUGINS=str(tmp_path / "mine"))
     assert ended.returncode == 0, ended.stderr
     assert "hyde.exam.txt of R2MED_PLUGINS replaces the prompts/hyde.exam.txt" in ended.stderr

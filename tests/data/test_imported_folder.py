@@ -61,7 +61,7 @@ def test_without_update_a_folder_that_is_there_is_refused(tmp_path: Path) -> Non
 def test_a_folder_that_no_import_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "corpus.jsonl").write_text("mine\n")
-    with pytest.raises(UserError, match="was not made by r2med import"):
+    with pytest.raises(UserError, match="was not made by r2med data import"):
         plan_import([notes(tmp_path, 3)]).write(tmp_path / "thesis", update=True)
     assert (tmp_path / "thesis" / "corpus.jsonl").read_text() == "mine\n"
 

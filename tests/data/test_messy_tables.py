@@ -84,7 +84,7 @@ def lines_of(path: Path) -> list[str]:
 def test_a_messy_table_gives_the_dataset_that_it_means_or_an_error(case: Path, tmp_path: Path, r2med: Command) -> None:
     words, files, expected = sections(case)
     names = write_files(tmp_path, files)
-    ended = r2med("import", *names, *words, "-o", "mine")
+    ended = r2med("data", "import", *names, *words, "-o", "mine")
     if expected["error"]:
         assert ended.returncode == 2, ended.stdout
         assert " ".join(ended.stderr.split()) == f"r2med: {expected['error'][0]}"

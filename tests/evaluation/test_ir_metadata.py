@@ -75,7 +75,18 @@ def test_a_run_is_exported_with_the_header_on_request(tmp_path: Path, r2med: Com
     [run] = (tmp_path / "results").rglob("*.trec.gz")
     [bare] = export_runs(["bm25"], tmp_path / "bare", tmp_path / "results")
     assert bare.read_bytes() == gzip.decompress(run.read_bytes())
-    made = r2med("export", "runs", "bm25", "--results", tmp_path / "results", "-o", tmp_path / "out", "--header")
+    made = r2med(
+        "records",
+        "export",
+        "--format",
+        "runs",
+        "bm25",
+        "--results",
+        tmp_path / "results",
+        "-o",
+        tmp_path / "out",
+        "--header",
+    )
     lines = Path(made.stdout.strip()).read_text().splitlines()
     end = lines.index("# ir_metadata.end")
     assert lines[0] == "# ir_metadata.start" and lines[end + 1 :] == bare.read_text().splitlines()

@@ -34,7 +34,7 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
     said = str(error.value)
     assert "demo/Biology has no recorded hyde texts of 'gtp4': it has author" in said
     assert "(did you mean gpt4?)" in said
-    assert "r2med llms list" in said
+    assert "r2med list llms" in said
     assert "--base-url URL" in said
 
 

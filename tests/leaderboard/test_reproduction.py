@@ -116,5 +116,5 @@ def test_the_command_line_lists_tells_and_ends_with_the_verdict(
     shown = r2med("reproduce", "bm25", "--data", "demo/Biology").stdout
     for part in ("bm25: OK", "27.59", "command: r2med run bm25 --data demo/Biology", "OK within 0.01 points", "numpy"):
         assert part in shown
-    dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--dry-run")
+    dry = r2med("reproduce", "nv:published", "--data", "R2MED", "--plan")
     assert (dry.returncode, "31.43" in dry.stdout) == (0, True)

@@ -17,7 +17,7 @@ def test_a_name_with_a_card_is_that_card_wherever_it_is_asked() -> None:
 
 def test_a_name_without_a_card_is_an_endpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(UserError, match=r"no LLM 'gtp4' \(did you mean gpt4\?\): r2med llms list .* --base-url URL"):
+    with pytest.raises(UserError, match=r"no LLM 'gtp4' \(did you mean gpt4\?\): r2med list llms .* --base-url URL"):
         resolve_llm("gtp4", Setup())
     assert resolve_llm("org/m:free", Setup(base_url="http://h/v1")).model == "org/m:free"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")

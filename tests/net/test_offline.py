@@ -111,7 +111,7 @@ def test_the_variable_can_be_off(monkeypatch: pytest.MonkeyPatch, value: str, is
     assert is_offline() == is_so
 
 
-@pytest.mark.parametrize("flag", ["--offline", "--local-only"])
+@pytest.mark.parametrize("flag", ["--offline", "--offline"])
 def test_a_server_on_this_machine_is_asked_and_the_record_says_that_no_text_left(
     r2med: Command, chat_server: chat.Server, tmp_path: Path, flag: str
 ) -> None:

@@ -30,7 +30,7 @@ def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: P
     # A folder with a run for each dataset is one system, so its records are averaged and compared as one.
     folder = out / "mteb" / slug(model.replace("/", "__"))
     path = folder.joinpath(*dataset.name.split("/"))
-    command = ["r2med", "import", "mteb", file.name, "--data", dataset.name]
+    command = ["r2med", "records", "import", file.name, "--data", dataset.name]
     run = path.with_name(f"{path.name}.trec")
     write_run(Run.of(rankings), run, slug(model))
     write_metadata(run, slug(model), command, [{"name": model, "method": "retrieval"}], dataset)

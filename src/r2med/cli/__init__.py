@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from r2med.text.terminal_text import printable, write_any_text
 
@@ -39,8 +40,8 @@ _signals: list[int] = []
 """The signals that asked this process to end."""
 
 
-TYPED = {"->": "→", "--dry-run": "--plan"}
-"""Words that stand for others: an arrow in quotes, which is no option; the older name of a flag, for one version."""
+TYPED = {"->": "→"}
+"""Words that stand for others: an arrow in quotes, which is no option."""
 
 
 def main() -> NoReturn:
@@ -53,13 +54,17 @@ def main() -> NoReturn:
         sys.argv[1:] = [TYPED.get(word, word) for word in sys.argv[1:]]
         _log_to_stderr()
         _raise_on_signals()
-        code = command()(standalone_mode=False)
+        code = command()(prog_name="r2med", standalone_mode=False)
         if code == INTERRUPTED:  # newer versions of Typer make this of a Ctrl-C, and say nothing
             raise KeyboardInterrupt
         sys.exit(code)
     except SystemExit:
         raise
     except BaseException as error:
+        if os.environ.get("R2MED_DEBUG", "0") not in ("", "0"):
+            import traceback
+
+            traceback.print_exception(error)
         _end(error)
         raise
 
@@ -89,7 +94,27 @@ def _end(error: BaseException) -> None:
         message = error.format_message()
         if not message:
             sys.exit(0)
-        _stop(f"{message} (r2med --help shows what there is)")
+        _stop(_usage_fault(error, message))
+
+
+def _usage_fault(error: Any, message: str) -> str:
+    """Return one line about words that cannot be parsed: the nearest right one, and the help page of the command."""
+    from r2med.core.errors import nearest
+
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "r2med"
+    page = f"{path} --help lists them"
+    if option := getattr(error, "option_name", ""):
+        known = [flag for each in context.command.params for flag in each.opts] if context else []
+        return _with_nearest(f"no option {option} for {path}", nearest(option, known), page)
+    if wrong := re.match(r"No such command '(.*?)'", message):
+        known = list(getattr(context.command, "commands", ())) if context else []
+        return _with_nearest(f"no command {wrong[1]} in {path}", nearest(wrong[1], known), page)
+    return f"{message.strip().rstrip('.')} ({path} --help shows how it is used)"
+
+
+def _with_nearest(fault: str, guess: str, page: str) -> str:
+    return f"{fault}: {guess.strip(' ()')} {page}" if guess else f"{fault}: {page}"
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

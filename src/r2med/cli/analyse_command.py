@@ -48,7 +48,7 @@ def analyse(
     depths: Annotated[
         list[int] | None,
         typer.Option(
-            "--depth",
+            "--passages",
             min=1,
             help="Passages that are read before answering (downstream); may be repeated. Default: 1, 3 and 10.",
             rich_help_panel=flags.LLMS,
@@ -74,18 +74,16 @@ def analyse(
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
     from dataclasses import replace
 
-    from r2med.analysis.analysis import ANALYSES, checked_names, rehearse
     from r2med.analysis.analysis import analyse as run
+    from r2med.analysis.analysis import checked_names, rehearse
     from r2med.analysis.material import DEPTHS
+    from r2med.cli.list_command import list_analyses
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
-    from r2med.pages.page import Note, Section, Table, table_page
+    from r2med.pages.page import Note, Section
 
     if listed:
-        rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
-        heads = ("analysis", "what it tells", "asks")
-        value = [dict(zip(heads, row, strict=True)) for row in rows]
-        show(table_page("Analyses", Table.of(heads, rows)), form, as_json, value)
+        list_analyses(form, as_json)
         return
     wanted = checked_names(names or [])
     material: dict[str, Any] = {

@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from r2med.cli.advise_command import advise
 from r2med.cli.analyse_command import analyse
-from r2med.cli.board import board
+from r2med.cli.board_command import board
 from r2med.cli.build_command import build
-from r2med.cli.cache import cache
-from r2med.cli.cite import cite
+from r2med.cli.cache_command import cache
+from r2med.cli.cite_command import cite
 from r2med.cli.compare_command import compare
-from r2med.cli.data import data
+from r2med.cli.data_command import data
 from r2med.cli.doctor_command import doctor
-from r2med.cli.export_command import export
 from r2med.cli.generate_command import generate
-from r2med.cli.import_command import imports
-from r2med.cli.llms import llms
-from r2med.cli.models import models
-from r2med.cli.prompts import prompts
+from r2med.cli.list_command import list_
+from r2med.cli.models_command import models
+from r2med.cli.old_words import renewed
+from r2med.cli.prompts_command import prompts
+from r2med.cli.records_command import records
 from r2med.cli.report_command import report
 from r2med.cli.reproduce_command import reproduce
 from r2med.cli.review_command import review
 from r2med.cli.run_command import run
-from r2med.cli.score import score
+from r2med.cli.score_command import score
 from r2med.cli.search_command import search
-from r2med.cli.serve import serve
-from r2med.cli.stage_help import stages
+from r2med.cli.serve_command import serve
+from r2med.cli.show_command import show
 from r2med.cli.submit_command import submit
 from r2med.cli.verify_command import verify
-from r2med.cli.why import why
+from r2med.cli.why_command import why
+
+
+class _Commands(TyperGroup):
+    """The commands of this version; old words are replaced before they are parsed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, renewed(args, quiet=ctx.resilient_parsing))
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="How well does a retrieval system reason about medicine? Run, compare and inspect R2MED and sets like it.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,7 +64,7 @@ GREETING = """\
 r2med {version} tells how well a retrieval system reasons about medicine. To begin with:
 
   r2med run                                      evaluate BM25 on the bundled demo, in seconds and offline
-  r2med import notes.csv questions.csv -o mine   make a dataset of your own tables
+  r2med data import notes.csv asked.csv -o mine  make a dataset of your own tables
   r2med advise mine                              which pipeline to use on it, and the command that serves it
   r2med run bm25 → bge-reranker@100 --plan       what a larger run would do, fetch and cost; nothing is done yet
 
@@ -74,32 +84,33 @@ def _root(
             print(printable(line))
 
 
-app.command()(run)
-app.command()(advise)
-app.command()(score)
-app.command()(board)
-app.command()(compare)
-app.command()(analyse)
-app.command()(reproduce)
-app.command()(submit)
-app.command()(verify)
-app.command()(cite)
-app.command()(doctor)
-app.command()(report)
-app.command()(generate)
-app.command()(search)
-app.command()(why)
-app.command()(serve)
-app.command()(review)
-app.add_typer(imports, name="import")
-app.add_typer(export, name="export")
-app.add_typer(build, name="build")
-app.add_typer(data, name="data")
-app.add_typer(models, name="models")
-app.add_typer(llms, name="llms")
-app.add_typer(prompts, name="prompts")
-app.add_typer(stages, name="stages")
-app.add_typer(cache, name="cache")
+PANELS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
+    "Evaluate": {
+        "run": run,
+        "generate": generate,
+        "compare": compare,
+        "report": report,
+        "score": score,
+        "analyse": analyse,
+        "reproduce": reproduce,
+        "why": why,
+        "records": records,
+    },
+    "Look": {"board": board, "search": search, "serve": serve},
+    "Own data": {"data": data, "advise": advise},
+    "Build": {"build": build, "review": review},
+    "Leaderboard": {"submit": submit, "verify": verify},
+    "Catalogue": {"list": list_, "show": show, "models": models, "prompts": prompts},
+    "Machine": {"cache": cache, "doctor": doctor, "cite": cite},
+}
+"""The panels of the help page, and the commands in each."""
+
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 @functools.cache

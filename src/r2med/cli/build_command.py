@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from r2med.cli import completion
 from r2med.cli import options as flags
@@ -21,19 +20,9 @@ LETTERS = 1000
 """Letters of a field that are shown."""
 
 
-class _PlanFirst(TyperGroup):
-    """A group whose first word may be a plan instead of a command."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command; what is none is given to `make`."""
-        return super().resolve_command(ctx, args if args[0] in self.commands else ["make", *args])
-
-
 build = typer.Typer(
-    cls=_PlanFirst,
-    help="Make a benchmark by a plan: r2med build PLAN.toml -o DIR. What was built before is used again.",
+    help="Make a benchmark by a plan. What was built before is used again.",
     no_args_is_help=True,
-    context_settings={"ignore_unknown_options": True},
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a build.", show_default=False)]
@@ -50,7 +39,7 @@ OneLLM = Annotated[
 
 
 @build.command()
-def make(
+def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where it is built.", show_default=False)],
     llm: OneLLM = "",
@@ -68,7 +57,7 @@ def make(
         typer.Option("--plan", help="Print calls, tokens and dollars of every step at most; ask nothing."),
     ] = False,
 ) -> None:
-    """Build a benchmark: `r2med build PLAN.toml -o DIR` is short for it."""
+    """Build a benchmark by a plan: r2med build run PLAN.toml -o DIR."""
     import shlex
 
     from r2med.cli.progress import steps
@@ -115,7 +104,7 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     done = made.status()
     show_page(_steps(made, done), form, as_json, [asdict(each) if each else None for each in done])
     if form == "text" and not as_json and all(done) and lacks_reviews(made):
-        print(printable(f"{made.dataset} lacks reviews: r2med build PLAN.toml -o {folder} writes it again"))
+        print(printable(f"{made.dataset} lacks reviews: r2med build run PLAN.toml -o {folder} writes it again"))
 
 
 @build.command()
@@ -162,7 +151,7 @@ def example(
 
     plan = write_example(name, out)
     built = shlex.quote(str(out / "built"))
-    print(printable(f"{plan} is written. Next: r2med build {shlex.quote(str(plan))} -o {built}"))
+    print(printable(f"{plan} is written. Next: r2med build run {shlex.quote(str(plan))} -o {built}"))
     print("Its answers are scripted by a person, no model is asked; --llm NAME asks one instead.")
 
 

@@ -91,6 +91,21 @@ def llms(incomplete: str) -> list[str]:
     return _cards("llms", incomplete)
 
 
+def kinds(incomplete: str) -> list[str]:
+    """Return the kinds of list that continue a word."""
+    from r2med.cli.list_command import LISTS
+
+    return _matching(LISTS, incomplete)
+
+
+def anything(incomplete: str) -> list[str]:
+    """Return the stages, models, LLMs and datasets that continue a word."""
+    from r2med.data.dataset_cards import cards
+
+    known = [*stages(incomplete), *models(incomplete), *llms(incomplete), *_matching(cards(), incomplete)]
+    return list(dict.fromkeys(known))
+
+
 def suites(incomplete: str) -> list[str]:
     """Return the suites that continue a word."""
     return _cards("suites", incomplete)

@@ -32,7 +32,7 @@ def generate(
     llm: Annotated[
         str,
         typer.Option(
-            help="The LLM that writes, if the method does not name it (r2med llms list), or any with --base-url.",
+            help="The LLM that writes, if the method does not name it (r2med list llms), or any with --base-url.",
             autocompletion=completion.llms,
             rich_help_panel=flags.LLMS,
             show_default=False,
@@ -94,7 +94,7 @@ def _call(method: str, llm: str, given: dict[str, tuple[int, int]]) -> Call:
         raise UserError(f"{call}: it names one LLM, and settings are written KEY=VALUE")
     named = call.arguments[0] if call.arguments else llm
     if not named:
-        raise UserError(f"{call} names no LLM: r2med generate '{call.name}(o3-mini)', or --llm NAME (r2med llms list)")
+        raise UserError(f"{call} names no LLM: r2med generate '{call.name}(o3-mini)', or --llm NAME (r2med list llms)")
     if llm and named != llm:
         raise UserError(f"{call} and --llm {llm} name two LLMs: the texts of one LLM are generated at a time")
     llm = named

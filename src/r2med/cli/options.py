@@ -120,7 +120,7 @@ Prompts = Annotated[
     str,
     typer.Option(
         metavar="NAME|DIR",
-        help="A set of prompt templates (r2med prompts list) for all stages that ask an LLM.",
+        help="A set of prompt templates (r2med list prompts) for all stages that ask an LLM.",
         show_default=False,
         rich_help_panel=LLMS,
     ),
@@ -208,7 +208,6 @@ Offline = Annotated[
     bool,
     typer.Option(
         "--offline",
-        "--local-only",
         help="Refuse every address that is not this machine's; also R2MED_OFFLINE=1.",
         rich_help_panel=MODELS,
     ),

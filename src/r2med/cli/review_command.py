@@ -41,7 +41,9 @@ def review(
         print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))
         if source.is_dir() and lacks_reviews(made := Build.open(source)):
             print(
-                printable(f"{made.dataset} does not have them yet: r2med build PLAN.toml -o {source} writes it again")
+                printable(
+                    f"{made.dataset} does not have them yet: r2med build run PLAN.toml -o {source} writes it again"
+                )
             )
     if export is not None:
         reviews = read_reviews(source)

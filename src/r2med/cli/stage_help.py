@@ -1,23 +1,14 @@
-"""`r2med stages`: every stage that a system can be made of, and its settings, from the declarations alone."""
+"""The help pages of stages, made from their declarations: what each does, how it is typed, what its settings mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-
-from r2med.cli import completion
-from r2med.cli import options as flags
-from r2med.cli.formats import Format
-from r2med.cli.formats import show as show_page
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from r2med.core.stages import Kind, Setting
     from r2med.pages.page import Section
-
-stages = typer.Typer(help="List and show stages: what systems are made of.", no_args_is_help=True)
 
 FORM = {"expand": "{stage} → RETRIEVER", "retrieve": "{stage}", "rerank": "RETRIEVER → {stage}", "build": "{stage}"}
 """How a system with a stage of each kind is typed."""
@@ -40,45 +31,21 @@ FORMS = {
 """Stages that have no name of their own."""
 
 
-@stages.command("list")
-def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
-    """Show every stage by kind: expand, retrieve, rerank."""
-    from r2med.core.stages import KINDS
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Note, Page, Section, Table
-
-    rows = {kind: list(_rows(kind)) for kind in KINDS}
-    columns = (Column("name", whole=True), Column("what it does"))
-    sections = [Section(f"{kind}:", [Table(columns, rows[kind])], aside=PURPOSE[kind], aside_tone="") for kind in KINDS]
-    sections.append(Section("", [Note("r2med stages show NAME prints the settings of one.", "quiet")]))
-    value = [{"name": name, "kind": kind, "summary": text} for kind in KINDS for name, text in rows[kind]]
-    show_page(Page("Stages", sections), form, as_json, value)
-
-
-@stages.command()
-def show(
-    name: Annotated[
-        str,
-        typer.Argument(help="A name of the list, such as hyde, bm25 or groupwise.", autocompletion=completion.stages),
-    ],
-    form: Format = "text",
-    as_json: flags.AsJSON = False,
-) -> None:
-    """Print what a stage does, how it is typed, and what each of its settings means."""
+def stage_pages(name: str) -> list[dict[str, Any]]:
+    """Return what a stage does, how it is typed and what its settings mean, for each kind of stage of that name."""
     from r2med.core.errors import UserError, nearest
     from r2med.core.stages import KINDS, names
-    from r2med.pages.page import Page
 
     word = name.partition("(")[0].partition("@")[0].strip()  # as it stands in a system
     pages = [_page(word, kind) for kind in KINDS if _is_stage(word, kind)]
     if not pages:
         known = [known for kind in KINDS for known in names(kind)]
-        raise UserError(f"no stage {word!r}{nearest(word, known)}: r2med stages list shows all")
-    value = pages[0] if len(pages) == 1 else pages
-    show_page(Page(word, [_section(page) for page in pages]), form, as_json, value)
+        raise UserError(f"no stage {word!r}{nearest(word, known)}: r2med list stages shows all")
+    return pages
 
 
-def _section(page: dict[str, Any]) -> Section:
+def stage_section(page: Mapping[str, Any]) -> Section:
+    """Return the help of a stage as a section of a page."""
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Section, Table
 
@@ -96,7 +63,8 @@ def _section(page: dict[str, Any]) -> Section:
 _NO_DEFAULT = {True: "(needed)", False: ""}
 
 
-def _rows(kind: Kind) -> Iterator[tuple[str, str]]:
+def stage_rows(kind: Kind) -> Iterator[tuple[str, str]]:
+    """Yield the stages of a kind, each with what it does."""
     from r2med.core.stages import PREFIXES, names, stage_class
 
     for name in names(kind):

@@ -190,7 +190,7 @@ class Build:
         """Return what was built in a folder. Raises UserError if nothing was."""
         copy = Path(out) / PLAN
         if not copy.is_file():
-            raise UserError(f"{out} is no folder of a build: r2med build PLAN.toml -o {out} makes one")
+            raise UserError(f"{out} is no folder of a build: r2med build run PLAN.toml -o {out} makes one")
         return cls(Plan.read(copy), Path(out))
 
     def folder(self, number: int) -> Path:
@@ -236,7 +236,7 @@ class Build:
             raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} (r2med build status)")
         number = number or len(self.plan.steps)
         if Done.read(self.folder(number)) is None:
-            raise UserError(f"step {number} is not done yet: r2med build PLAN.toml -o {self.out}")
+            raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {self.out}")
         lines: Iterator[Item | Rejected] = self.rejected(number) if rejected else self.items(number)
         return [_shown(line) for line in drawn(lines, count, seed)]
 

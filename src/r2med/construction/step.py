@@ -68,7 +68,9 @@ class Streams:
 def damaged(path: Path, line: int = 0) -> UserError:
     """Return the error for a file of a step that is not as the step wrote it."""
     where = f"{path}, line {line}," if line else path
-    return UserError(f"{where} is not as its step wrote it: r2med build PLAN.toml -o {path.parents[2]} makes it again")
+    return UserError(
+        f"{where} is not as its step wrote it: r2med build run PLAN.toml -o {path.parents[2]} makes it again"
+    )
 
 
 def beside(folder: Path, name: str) -> Path:

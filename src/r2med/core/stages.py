@@ -316,7 +316,7 @@ NOUNS: Mapping[Kind, str] = {
     "build": "step of a build",
 }
 _MORE: Mapping[Kind, str] = {
-    "retrieve": "bm25, one of r2med models list, hf:ORG/NAME or path:DIR",
+    "retrieve": "bm25, one of r2med list models, hf:ORG/NAME or path:DIR",
 }
 
 

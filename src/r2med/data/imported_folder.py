@@ -35,7 +35,9 @@ def require_imported(folder: Path) -> list[str]:
     try:
         files: dict[str, str] = dict(json.loads((folder / MARK).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(f"{folder} was not made by r2med import, and is not replaced: name another folder") from None
+        raise UserError(
+            f"{folder} was not made by r2med data import, and is not replaced: name another folder"
+        ) from None
     for name, expected in files.items():
         if not (folder / name).is_file() or sha256(folder / name) != expected:
             raise UserError(

@@ -140,7 +140,7 @@ def plan_import(
     cannot be read.
     """
     if not files:
-        raise UserError("import needs files: r2med import notes.csv questions.xlsx -o mine")
+        raise UserError("import needs files: r2med data import notes.csv questions.xlsx -o mine")
     paths = list(dict.fromkeys(map(Path, files)))
     _check_sheets(paths, sheets)
     skipped = _skipped(paths, skip_rows)

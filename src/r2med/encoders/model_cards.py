@@ -99,7 +99,7 @@ class ModelCard(weights.WeightsCard):
         return self.document if role == "document" else self.query
 
 
-MORE_MODELS = "r2med models list shows all; hf:ORG/NAME and mteb:ORG/NAME run others"
+MORE_MODELS = "r2med list models shows all; hf:ORG/NAME and mteb:ORG/NAME run others"
 
 MODELS: Catalogue[ModelCard] = Catalogue("models", ModelCard, "model", more=MORE_MODELS)
 """Every model that has a card, by name; variants are CARD:VARIANT."""

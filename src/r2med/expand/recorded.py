@@ -51,7 +51,7 @@ def open_recorded(
     chosen = setup.recorded or llm == AUTHOR or not asked
     if not chosen and find_llm(llm, setup) is not None:
         return None
-    named = f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med llms list, or --base-url URL for any endpoint's"
+    named = f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med list llms, or --base-url URL for any endpoint's"
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
         if key not in ("query", "cleaning", "joining"):

@@ -164,7 +164,7 @@ def resolve_llm(name: str, setup: Setup) -> LLMCard:
     card = find_llm(name, setup)
     if card is None:
         others = "any other runs with --base-url URL, or from a file with --model-path NAME=FILE.gguf"
-        raise unknown("LLM", name, LLMS, f"r2med llms list shows all; {others}")
+        raise unknown("LLM", name, LLMS, f"r2med list llms shows all; {others}")
     return card
 
 

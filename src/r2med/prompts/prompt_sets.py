@@ -17,7 +17,7 @@ from r2med.core.spec import decoded, typed_path
 from r2med.prompts.templates import SUFFIX, Template, open_templates, read_template
 from r2med.store.files import write_atomically
 
-PROMPTS_MEANING = "a set of prompt templates, by its name (r2med prompts list) or folder; empty: --prompts, else ours"
+PROMPTS_MEANING = "a set of prompt templates, by its name (r2med list prompts) or folder; empty: --prompts, else ours"
 
 
 def prompt_sets() -> Mapping[str, Traversable]:
@@ -58,7 +58,7 @@ def named_templates(name: str) -> dict[str, Template]:
         templates = built_in
         names = sorted(known for known in built_in.files if name in (known, known.partition(".")[0]))
     if not names:
-        raise unknown("template or set of templates", name, [*sets, *methods(), *fixed], "r2med prompts list shows all")
+        raise unknown("template or set of templates", name, [*sets, *methods(), *fixed], "r2med list prompts shows all")
     return {name: Template(*templates.read(name)) for name in names}
 
 

@@ -203,7 +203,7 @@ def _without_failed_tries(records: Sequence[Kept], limit: float) -> list[Kept]:
 def _without_outdated(records: Sequence[Kept]) -> list[Kept]:
     """Return the records without those of earlier data that have a newer record of the same system beside them.
 
-    `r2med import --update` changes a dataset under its name, and what was run on it before stays in its folder.
+    `r2med data import --update` changes a dataset under its name, and what was run on it before stays in its folder.
     """
 
     def cell(kept: Kept) -> tuple[Path, str, str]:

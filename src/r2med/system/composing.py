@@ -123,7 +123,7 @@ def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
     if not _needs_llm(call):
         return [call]
     if not llms and not call.arguments:
-        raise UserError(f"--expand {call} needs an LLM: --llm NAME (r2med llms list)")
+        raise UserError(f"--expand {call} needs an LLM: --llm NAME (r2med list llms)")
     if samples != 1:
         if "samples" in dict(call.settings):
             raise UserError(f"--samples {samples} beside --expand {call}: leave one of the two out")

@@ -97,7 +97,7 @@ def test_reviews_of_texts_that_changed_are_counted_in_one_line(tmp_path, caplog)
 def test_an_edited_step_file_is_not_reviewed(built):
     file = built.folder(5) / "items.jsonl"
     file.write_text(file.read_text() + "\n")
-    with pytest.raises(UserError, match=r"items\.jsonl is not as its step wrote it: r2med build PLAN\.toml -o"):
+    with pytest.raises(UserError, match=r"items\.jsonl is not as its step wrote it: r2med build run PLAN\.toml -o"):
         review_items(built.out)
 
 

@@ -69,7 +69,7 @@ def _of_build(folder: Path) -> Iterator[ReviewItem]:
     build = Build.open(folder)
     for number, done in enumerate(build.status(), 1):
         if done is None:
-            raise UserError(f"step {number} of {folder} is not done yet: r2med build PLAN.toml -o {folder}")
+            raise UserError(f"step {number} of {folder} is not done yet: r2med build run PLAN.toml -o {folder}")
         if changed := done.changed_file(build.folder(number)):
             raise damaged(changed)
     streams = build.streams()

@@ -113,7 +113,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         if not (chat.is_local or work.rehearsal):
             texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
             if warning := identifier_warning(f"{self.name} sends to {chat.name}", texts):
-                log.warning("%s; Ctrl-C stops, --local-only refuses", warning)
+                log.warning("%s; Ctrl-C stops, --offline refuses", warning)
 
     def about(
         self, items: Iterator[Asked], streams: Streams, work: Work, total: int, begun: int = 0

@@ -61,7 +61,7 @@ def detect(folder: Path) -> Layout:
     else:
         raise UserError(
             f"{folder} is not a dataset folder: it needs query.jsonl, corpus.jsonl and qrels.jsonl "
-            "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv); r2med import makes one of tables"
+            "(or BEIR's queries.jsonl, corpus.jsonl and qrels/test.tsv); r2med data import makes one of tables"
         )
     if missing := [str(path.relative_to(folder)) for path in dataset.needed if not path.is_file()]:
         raise UserError(f"{folder}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")

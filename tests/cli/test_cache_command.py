@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from r2med import run
-from r2med.cli.cache import verify
+from r2med.cli.cache_command import verify
 from r2med.llm.chat import RawAnswer
 from r2med.llm.journal import Journal, journal_file
 from r2med.store import Store, default_store

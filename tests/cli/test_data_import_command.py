@@ -1,4 +1,4 @@
-"""`r2med import` shows what it took columns for, writes a dataset and names the next command."""
+"""`r2med data import` shows what it took columns for, writes a dataset and names the next command."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def tables(tmp_path: Path) -> None:
 
 
 def test_three_rows_are_shown_and_the_next_command_runs(r2med: Command, tmp_path: Path) -> None:
-    ended = r2med("import", "notes.csv", "asked.tsv", "-o", "my ward")
+    ended = r2med("data", "import", "notes.csv", "asked.tsv", "-o", "my ward")
     assert ended.returncode == 0, ended.stderr
     assert "notes.csv: documents" in ended.stdout
     assert "id = note_id" in ended.stdout
@@ -26,7 +26,7 @@ def test_three_rows_are_shown_and_the_next_command_runs(r2med: Command, tmp_path
 
 
 def test_without_judgements_one_can_search_but_not_score(r2med: Command) -> None:
-    assert "Next: r2med search mine 'a question'" in r2med("import", "notes.csv", "-o", "mine").stdout
+    assert "Next: r2med search mine 'a question'" in r2med("data", "import", "notes.csv", "-o", "mine").stdout
     ended = r2med("run", "bm25", "--data", "mine")
     assert ended.returncode == 2
     assert "mine has no queries: nothing can be scored" in ended.stderr
@@ -42,7 +42,7 @@ def test_without_judgements_one_can_search_but_not_score(r2med: Command) -> None
     ],
 )
 def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -> None:
-    ended = r2med("import", *words)
+    ended = r2med("data", "import", *words)
     assert ended.returncode == 2
     assert message in ended.stderr
     assert len(ended.stderr.splitlines()) == 1

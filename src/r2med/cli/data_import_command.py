@@ -1,4 +1,4 @@
-"""`r2med import`: from tables of one's own to a dataset, and from predictions of MTEB to a record."""
+"""`r2med data import`: from tables of one's own to a dataset."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
-
-from r2med.cli import completion
 
 if TYPE_CHECKING:
     from r2med.data.columns import Part
@@ -25,30 +22,11 @@ UNUSED = 20
 DOCUMENTS, QUESTIONS = "Columns of documents", "Columns of questions and judgements"
 
 
-class _TablesUnlessNamed(TyperGroup):
-    """`r2med import FILE …` is about tables; what another tool wrote stands after its name."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self._named(args))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        return super().resolve_command(ctx, self._named(args))
-
-    def _named(self, args: list[str]) -> list[str]:
-        return args if args and args[0] in self.commands else ["tables", *args]
-
-
-imports = typer.Typer(
-    cls=_TablesUnlessNamed, help="Make a dataset of tables of your own; `import mteb` scores predictions of MTEB."
-)
-
-
 def _column(flag: str, meaning: str, panel: str) -> Any:
     return typer.Option("", f"--{flag}", metavar="COLUMN", help=meaning, show_default=False, rich_help_panel=panel)
 
 
-@imports.command()
-def tables(
+def import_(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILE", help="CSV, TSV, JSON, JSON Lines, Parquet or Excel.", show_default=False),
@@ -125,7 +103,9 @@ def tables(
     _show(plan)
     asked = not yes and sys.stdin.isatty() and sys.stdout.isatty()
     if asked and not typer.confirm("Is that right?", default=True):
-        raise UserError("nothing was written: name the columns, as in --id COLUMN --text COLUMN (r2med import --help)")
+        raise UserError(
+            "nothing was written: name the columns, as in --id COLUMN --text COLUMN (r2med data import --help)"
+        )
     plan.write(out, update=update)
     problems = check(out)
     for line in (*problems.lines(), *(f"note: {notice}" for notice in problems.notices)):
@@ -138,24 +118,6 @@ def tables(
     print(f"{printable(str(out))} is written. Next: {printable(following)}")
     if problems.problems:
         raise typer.Exit(2)
-
-
-@imports.command()
-def mteb(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="TASK_predictions.json.", show_default=False)],
-    data: Annotated[
-        str,
-        typer.Option(help="A dataset or a folder. Default: that of the task.", autocompletion=completion.datasets),
-    ] = "",
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where records lie.")] = Path("results"),
-) -> None:
-    """Score predictions of MTEB, and keep them as a record with its run."""
-    from r2med.bridges.mteb_predictions import import_predictions
-    from r2med.text.terminal_text import printable
-
-    record = import_predictions(file, data, out)
-    print(printable(f"{record.system} on {record.dataset.name}: nDCG@10 {100 * record.mean['nDCG@10']:.2f}"))
-    print(printable(f"compare it with others: r2med compare --results {out}"))
 
 
 def _show(plan: Import) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from r2med import UserError, load
-from r2med.cli.score import score
+from r2med.cli.score_command import score
 from support.fork_server import Command
 
 FACTS = Path(__file__).parents[1] / "measure" / "trec_eval"

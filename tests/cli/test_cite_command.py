@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import r2med
-from r2med.cli.cite import cite
+from r2med.cli.cite_command import cite
 
 
 def test_the_paper_and_the_installed_version_are_cited(capsys: pytest.CaptureFixture[str]) -> None:

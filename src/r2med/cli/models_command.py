@@ -1,4 +1,4 @@
-"""`r2med models`: which embedding models and rerankers there are, what their cards say, whether one runs here."""
+"""`r2med models check`: whether an embedding model or a reranker runs here."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.cli.formats import Format
-from r2med.cli.formats import show as show_page
 
 if TYPE_CHECKING:
     from r2med.encoders.encoder import Role
     from r2med.runtime.setup import Setup
 
-models = typer.Typer(help="List, show and try embedding models and rerankers.", no_args_is_help=True)
+models = typer.Typer(help="Try embedding models and rerankers.", no_args_is_help=True)
 
 Name = Annotated[
     str,
     typer.Argument(
-        help="A name of the list, hf:ORG/NAME, path:DIR or py:MODULE:NAME.", autocompletion=completion.models
+        help="A name of r2med list models, hf:ORG/NAME, path:DIR or py:MODULE:NAME.", autocompletion=completion.models
     ),
 ]
 
@@ -33,39 +31,9 @@ SAMPLES = (
 )
 
 
-@models.command("list")
-def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
-    """Show every model and reranker that has a card."""
-    from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.encoders.model_cards import MODELS
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table, table_page
-
-    every = (*(("model", card) for card in MODELS.values()), *(("reranker", card) for card in RERANKERS.values()))
-    value = [{"kind": kind, **card.model_dump(mode="json", exclude_defaults=True)} for kind, card in every]
-    encoders = (
-        (name, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
-        for name, card in MODELS.items()
-    )
-    cross = (
-        (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
-    )
-    tables = []
-    for kind, rows in (("model", encoders), ("reranker", cross)):
-        names = (Column("name", whole=True), Column(kind), Column("size", whole=True))
-        tables.append(Table((*names, Column("tokens", "integer"), Column("licence")), list(rows)))
-    show_page(table_page("Models", *tables), form, as_json, value)
-
-
-@models.command()
-def show(name: Name) -> None:
-    """Print all that the card of a model or a reranker says."""
-    from r2med.cli.console import print_json
-    from r2med.crossencoders.reranker_cards import RERANKERS
-    from r2med.encoders.model_cards import resolve_card
-
-    card = RERANKERS[name] if name in RERANKERS else resolve_card(name)
-    print_json(card.model_dump(exclude_defaults=True))
+@models.callback()
+def _group() -> None:
+    """Try embedding models and rerankers."""
 
 
 @models.command()
@@ -75,7 +43,7 @@ def check(
     *,
     setup: Setup,
 ) -> None:
-    """Load a model, encode a query and a document, print what each is told; of a reranker, score two pairs."""
+    """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
     from r2med.crossencoders.reranker_cards import RERANKERS
 
     if name in RERANKERS:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from r2med.cli.data import check, fetch, list_, stats
+from r2med.cli.data_command import check, fetch, list_, stats
 from support.fork_server import Command
 
 

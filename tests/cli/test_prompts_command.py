@@ -9,22 +9,22 @@ from support.fork_server import Command
 
 
 def test_templates_are_listed_shown_and_copied(r2med: Command) -> None:
-    assert "similar-case" in r2med("prompts", "list").stdout
-    assert "Question: {query}" in r2med("prompts", "show", "short").stdout
-    shown = r2med("prompts", "show", "hyde.exam").stdout
+    assert "similar-case" in r2med("list", "prompts").stdout
+    assert "Question: {query}" in r2med("show", "--kind", "prompts", "short").stdout
+    shown = r2med("show", "--kind", "prompts", "hyde.exam").stdout
     assert shown.startswith("hyde.exam (")
     assert "hyde.case" not in shown
     made = r2med("prompts", "new", "hyde", "-o", "my set")
     assert made.stdout.splitlines()[-1].endswith("then: hyde(LLM, prompts=my%20set)")
-    assert "exam" in r2med("prompts", "show", "./my set").stdout
-    planned = r2med("run", "hyde(gpt4, prompts=my%20set) → bm25", "--data", "demo/MedQA-Diag", "--dry-run")
+    assert "exam" in r2med("show", "--kind", "prompts", "./my set").stdout
+    planned = r2med("run", "hyde(gpt4, prompts=my%20set) → bm25", "--data", "demo/MedQA-Diag", "--plan")
     assert "hyde.exam from my set; system built in" in planned.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["prompts", "show", "hide"], "(did you mean hyde?)"),
+        (["show", "--kind", "prompts", "hide"], "(did you mean hyde?)"),
         (["prompts", "new", "hide", "-o", "x"], "(did you mean hyde?)"),
         (
             ["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--prompts", "nowhere"],
@@ -40,7 +40,7 @@ def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -
 
 
 def test_the_prompts_of_build_and_analyse_are_listed_and_shown_too(r2med: Command) -> None:
-    listed = r2med("prompts", "list").stdout
+    listed = r2med("list", "prompts").stdout
     package = Path(r2med_package.__file__).parent
     names = [
         f"{command}/{file.stem}"
@@ -48,4 +48,4 @@ def test_the_prompts_of_build_and_analyse_are_listed_and_shown_too(r2med: Comman
         for file in (package / room / "prompts").glob("*.txt")
     ]
     assert len(names) >= 15 and all(name in listed for name in names)
-    assert "two scales" in r2med("prompts", "show", "build/judge").stdout
+    assert "two scales" in r2med("show", "--kind", "prompts", "build/judge").stdout

@@ -1,4 +1,4 @@
-"""`r2med stages`: all that the declarations say, for built-in stages, cards and plugins."""
+"""`r2med show`: all that the declarations say, for built-in stages, cards and plugins."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
-from r2med.cli.stage_help import list_, show
+from r2med.cli.list_command import list_stages
+from r2med.cli.show_command import show
 from r2med.core import stages
 from r2med.core.errors import UserError
 from r2med.core.stages import Stage, argument, depth_field
@@ -23,7 +24,7 @@ class Sorter(Stage, kind="rerank", needs="llm"):
 
 def page(capsys: pytest.CaptureFixture[str], name: str) -> list[list[str]]:
     """Return what `show` prints: its lines as words."""
-    show(name)
+    show(name, "stages")
     return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
@@ -35,7 +36,7 @@ def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
     capsys: pytest.CaptureFixture[str], plugged: None
 ) -> None:
-    list_(as_json=True)
+    list_stages(as_json=True)
     rows = {(row["kind"], row["name"]): row["summary"] for row in json.loads(capsys.readouterr().out)}
     assert {(kind, name) for kind in stages.KINDS for name in stages.names(kind)} <= set(rows)
     assert rows["rerank", "sorter"] == "Sort what was found."
@@ -47,7 +48,7 @@ def test_the_list_has_every_stage_with_its_kind_and_what_it_does(
 
 def test_the_list_fits_eighty_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    list_()
+    list_stages()
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
     for kind in stages.KINDS:
@@ -84,7 +85,7 @@ def test_a_page_lists_settings_with_default_values_and_meaning(
     assert "llm (needed) the name of an LLM the LLM that sorts".split() in lines
     assert "order best best or worst what stands first".split() in lines
     assert "depth 7 whole number from 1 to 1000000 candidates it looks at".split() in lines
-    show("sorter", as_json=True)
+    show("sorter", "stages", as_json=True)
     settings = json.loads(capsys.readouterr().out)["settings"]
     assert settings[1] == {
         "name": "order",
@@ -102,7 +103,7 @@ def test_a_method_of_the_users_own_is_listed_and_shown(
     (tmp_path / "methods").mkdir()
     (tmp_path / "methods" / "mine.toml").write_text('summary = "[bold]Write[/x] what I want."\nfields = ["query"]\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path))
-    list_()
+    list_stages()
     assert "[bold]Write[/x] what I want." in capsys.readouterr().out
     lines = page(capsys, "mine")
     assert lines[0] == "mine (expand): [bold]Write[/x] what I want.".split()
@@ -110,11 +111,39 @@ def test_a_method_of_the_users_own_is_listed_and_shown(
 
 
 def test_a_name_without_a_card_may_be_a_retriever_and_a_reranker(capsys: pytest.CaptureFixture[str]) -> None:
-    show("hf:org/name", as_json=True)
+    show("hf:org/name", "stages", as_json=True)
     assert [shown["kind"] for shown in json.loads(capsys.readouterr().out)] == ["retrieve", "rerank"]
 
 
 def test_a_name_that_does_not_exist_is_one_line_with_the_nearest() -> None:
     with pytest.raises(UserError) as error:
-        show("groupwse")
-    assert str(error.value) == "no stage 'groupwse' (did you mean groupwise?): r2med stages list shows all"
+        show("groupwse", "stages")
+    assert str(error.value) == "no stage 'groupwse' (did you mean groupwise?): r2med list stages shows all"
+
+
+def test_a_name_without_a_kind_shows_all_that_it_means(capsys: pytest.CaptureFixture[str]) -> None:
+    show("hyde")
+    shown = capsys.readouterr().out
+    assert "hyde (expand)" in shown and "prompts: hyde." in shown
+    show("bge", as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"stages", "models"}
+    show("hyde.exam")
+    assert capsys.readouterr().out.startswith("hyde.exam (")
+    show("MedQA-Diag", as_json=True)
+    assert json.loads(capsys.readouterr().out)["datasets"]["name"] == "MedQA-Diag"
+    with pytest.raises(UserError, match=r"nothing is named 'o3-mni' \(did you mean o3-mini\?\): r2med list"):
+        show("o3-mni")
+
+
+def test_an_llm_is_shown_with_what_is_sent_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    show("qwen-7b", "llms")
+    chat = json.loads(capsys.readouterr().out)
+    assert (chat["temperature"], chat["seed"], chat["max_tokens"]) == (0.7, 42, 10240)
+    assert "price" not in chat
+    show("o3-mini")
+    reasoning = json.loads(capsys.readouterr().out)
+    assert reasoning["price"] == {"prompt": 1.1, "completion": 4.4}
+    assert "temperature" not in reasoning  # a reasoning API takes none
+    with pytest.raises(UserError, match="did you mean o3-mini"):
+        show("o3-mni", "llms")

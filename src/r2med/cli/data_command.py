@@ -10,9 +10,12 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
+from r2med.cli.data_import_command import import_
 from r2med.cli.formats import Format, show
 
-data = typer.Typer(help="List, fetch, check and measure datasets.", no_args_is_help=True)
+data = typer.Typer(help="Import, list, fetch, check, measure and export datasets.", no_args_is_help=True)
+
+data.command("import")(import_)
 
 Words = Annotated[
     list[str],
@@ -31,20 +34,9 @@ def _names(words: list[str]) -> list[str]:
 @data.command("list")
 def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Show every dataset and group by name."""
-    from r2med.data.dataset_cards import cards, groups
-    from r2med.pages.cells import Column, Value
-    from r2med.pages.page import Note, Page, Section, Table
+    from r2med.cli.list_command import list_datasets
 
-    rows: list[list[Value]] = []
-    for card in cards().values():
-        counts = (card.counts.queries, card.counts.documents) if card.counts else (None, None)
-        rows.append([card.name, card.task, card.scenario, *counts, card.licence])
-    sizes = [Column(head, "integer", missing="") for head in ("#Q", "#D")]
-    columns = (Column("dataset"), Column("task"), Column("scenario"), *sizes, Column("licence"))
-    members = [Note(f"group {group}: {', '.join(names)}") for group, names in groups().items()]
-    page = Page("Datasets", [Section("", [Table(columns, rows)]), Section("", members)])
-    datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
-    show(page, form, as_json, {"datasets": datasets, "groups": groups()})
+    list_datasets(form, as_json)
 
 
 @data.command()

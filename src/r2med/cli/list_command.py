@@ -1,0 +1,159 @@
+"""`r2med list`: what there is to choose from, by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+import typer
+
+from r2med.cli import completion
+from r2med.cli import options as flags
+from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
+
+
+def list_(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="[KIND]",
+            help="datasets, stages, models, llms, prompts or analyses. Default: show these kinds.",
+            show_default=False,
+            autocompletion=completion.kinds,
+        ),
+    ] = "",
+    form: Format = "text",
+    as_json: flags.AsJSON = False,
+) -> None:
+    """List what there is to choose from: datasets, stages, models, LLMs, prompts or analyses."""
+    from r2med.core.errors import unknown
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Table, table_page
+
+    if kind and kind not in LISTS:
+        raise unknown("kind of list", kind, LISTS, "r2med list shows all")
+    if kind:
+        LISTS[kind](form, as_json)
+        return
+    note = Note("r2med list KIND lists one kind, r2med show NAME shows one entry of it.", "quiet")
+    table = Table((Column("kind", whole=True), Column("what")), [list(row) for row in MEANING.items()])
+    show_page(table_page("Kinds of lists", table, notes=[note]), form, as_json, list(LISTS))
+
+
+def list_datasets(form: str = "text", as_json: bool = False) -> None:
+    """Print every dataset and group by name."""
+    from r2med.data.dataset_cards import cards, groups
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Note, Page, Section, Table
+
+    rows: list[list[Value]] = []
+    for card in cards().values():
+        counts = (card.counts.queries, card.counts.documents) if card.counts else (None, None)
+        rows.append([card.name, card.task, card.scenario, *counts, card.licence])
+    sizes = [Column(head, "integer", missing="") for head in ("#Q", "#D")]
+    columns = (Column("dataset"), Column("task"), Column("scenario"), *sizes, Column("licence"))
+    members = [Note(f"group {group}: {', '.join(names)}") for group, names in groups().items()]
+    page = Page("Datasets", [Section("", [Table(columns, rows)]), Section("", members)])
+    datasets = [card.model_dump(mode="json", exclude_defaults=True) for card in cards().values()]
+    show_page(page, form, as_json, {"datasets": datasets, "groups": groups()})
+
+
+def list_stages(form: str = "text", as_json: bool = False) -> None:
+    """Print every stage by its kind: expand, retrieve, rerank."""
+    from r2med.cli.stage_help import PURPOSE, stage_rows
+    from r2med.core.stages import KINDS
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Note, Page, Section, Table
+
+    rows = {kind: list(stage_rows(kind)) for kind in KINDS}
+    columns = (Column("name", whole=True), Column("what it does"))
+    sections = [Section(f"{kind}:", [Table(columns, rows[kind])], aside=PURPOSE[kind], aside_tone="") for kind in KINDS]
+    sections.append(Section("", [Note("r2med show NAME prints the settings of one.", "quiet")]))
+    value = [{"name": name, "kind": kind, "summary": text} for kind in KINDS for name, text in rows[kind]]
+    show_page(Page("Stages", sections), form, as_json, value)
+
+
+def list_models(form: str = "text", as_json: bool = False) -> None:
+    """Print every embedding model and reranker that has a card."""
+    from r2med.crossencoders.reranker_cards import RERANKERS
+    from r2med.encoders.model_cards import MODELS
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table, table_page
+
+    every = (*(("model", card) for card in MODELS.values()), *(("reranker", card) for card in RERANKERS.values()))
+    value = [{"kind": kind, **card.model_dump(mode="json", exclude_defaults=True)} for kind, card in every]
+    encoders = (
+        (name, card.repository or card.query.repository, card.parameters, card.document.max_tokens, card.licence)
+        for name, card in MODELS.items()
+    )
+    cross = (
+        (name, card.repository, card.parameters, card.max_tokens, card.licence) for name, card in RERANKERS.items()
+    )
+    tables = []
+    for kind, rows in (("model", encoders), ("reranker", cross)):
+        names = (Column("name", whole=True), Column(kind), Column("size", whole=True))
+        tables.append(Table((*names, Column("tokens", "integer"), Column("licence")), list(rows)))
+    show_page(table_page("Models", *tables), form, as_json, value)
+
+
+def list_llms(form: str = "text", as_json: bool = False) -> None:
+    """Print every LLM that has a card; any other runs with --llm NAME --base-url URL."""
+    from r2med.llm.llm_cards import LLMS
+    from r2med.pages.cells import Column, Value
+    from r2med.pages.page import Note, Table, table_page
+
+    rows: list[list[Value]] = []
+    for card in LLMS.values():
+        known = [f"{price:g}" if price else None for price in (card.price.prompt, card.price.completion)]
+        rows.append([card.name, card.backend, *known, card.model])
+    prices = [Column(head, "dollars", missing="") for head in ("$/M in", "$/M out")]
+    columns = (Column("name", whole=True), Column("runs on", whole=True), *prices, Column("model"))
+    note = Note("Dollars per million tokens; without a figure the price is not known.", "quiet")
+    value = [card.model_dump(mode="json", exclude_defaults=True) for card in LLMS.values()]
+    show_page(table_page("LLMs", Table(columns, rows), notes=[note]), form, as_json, value)
+
+
+def list_prompts(form: str = "text", as_json: bool = False) -> None:
+    """Print the prompt templates of each method, and the sets of templates that can replace them."""
+    from r2med.pages.page import Note, Table, table_page
+    from r2med.prompts.prompt_sets import fixed_templates, methods, named_templates, prompt_sets
+
+    sets = {name: list(named_templates(name)) for name in sorted(prompt_sets())}
+    tables = (
+        Table.of(("built in", "kinds of task"), [(name, ", ".join(kinds)) for name, kinds in methods().items()]),
+        Table.of(("set", "has"), [(name, ", ".join(templates)) for name, templates in sets.items()]),
+        Table.of(("fixed", "asked by"), [(name, f"r2med {name.split('/')[0]}") for name in fixed_templates()]),
+    )
+    note = Note("A set is a setting: 'hyde(o3-mini, prompts=short) → bm25'; a folder is one too.", "quiet")
+    value = {"methods": methods(), "sets": sets, "fixed": list(fixed_templates())}
+    show_page(table_page("Prompt templates", *tables, notes=[note]), form, as_json, value)
+
+
+def list_analyses(form: str = "text", as_json: bool = False) -> None:
+    """Print every analysis, and whether it asks an LLM."""
+    from r2med.analysis.analysis import ANALYSES
+    from r2med.pages.page import Table, table_page
+
+    rows = [(name, each.summary, "an LLM" if each.asks else "") for name, each in ANALYSES.items()]
+    heads = ("analysis", "what it tells", "asks")
+    value = [dict(zip(heads, row, strict=True)) for row in rows]
+    show_page(table_page("Analyses", Table.of(heads, rows)), form, as_json, value)
+
+
+LISTS: Mapping[str, Callable[[str, bool], None]] = {
+    "datasets": list_datasets,
+    "stages": list_stages,
+    "models": list_models,
+    "llms": list_llms,
+    "prompts": list_prompts,
+    "analyses": list_analyses,
+}
+MEANING = {
+    "datasets": "benchmarks with a card, and groups of them (--data)",
+    "stages": "what systems are made of: expansions, retrievers, rerankers; and the steps of a build",
+    "models": "embedding models and cross-encoders with a card",
+    "llms": "LLMs with a card (--llm)",
+    "prompts": "prompt templates and sets of them (--prompts)",
+    "analyses": "what r2med analyse can look at",
+}

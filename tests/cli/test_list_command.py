@@ -1,0 +1,86 @@
+"""Every list is there as JSON too, with all that its table shows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from r2med.cli.list_command import list_llms
+from r2med.data.dataset_cards import cards
+from r2med.encoders.model_cards import MODELS
+from r2med.llm.llm_cards import LLMS
+from support.fork_server import Command
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["list", *kind] for kind in ([], ["datasets"], ["models"], ["llms"], ["stages"], ["prompts"], ["analyses"])),
+        ["data", "list"],
+        *(["data", "stats", "demo/Biology"], ["analyse", "--list"], ["reproduce", "--list"]),
+    ],
+    ids=" ".join,
+)
+def test_every_list_is_json_on_demand(words: list[str], r2med: Command) -> None:
+    listed = r2med(*words, "--json")
+    assert listed.returncode == 0
+    assert json.loads(listed.stdout)
+
+
+def test_json_lists_hold_every_card(r2med: Command) -> None:
+    datasets = json.loads(r2med("data", "list", "--json").stdout)
+    assert [card["name"] for card in datasets["datasets"]] == list(cards())
+    assert len(datasets["groups"]["R2MED"]) == 8
+    models = json.loads(r2med("list", "models", "--json").stdout)
+    assert {card["name"] for card in models if card["kind"] == "model"} == {card.name for card in MODELS.values()}
+    assert [card["name"] for card in json.loads(r2med("list", "llms", "--json").stdout)] == list(LLMS)
+
+
+def test_the_kinds_are_listed_and_a_wrong_one_is_one_line(r2med: Command) -> None:
+    assert [line.split()[0] for line in r2med("list").stdout.splitlines()[2:8]] == [
+        *("datasets", "stages", "models", "llms", "prompts", "analyses")
+    ]
+    assert "no kind of list 'model' (did you mean models?)" in r2med("list", "model").stderr
+
+
+def test_the_list_of_llms_fits_eighty_columns_and_names_every_model_whole_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    list_llms()
+    narrow = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in narrow)
+    assert {line.split()[0] for line in narrow if line[:1].strip()} >= set(LLMS)
+    assert any(line.split()[:4] == ["o3-mini", "openai", "1.1", "4.4"] for line in narrow)
+    monkeypatch.delenv("COLUMNS")
+    list_llms()
+    wide = capsys.readouterr().out
+    assert all(card.model in wide for card in LLMS.values())
+
+
+def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, r2med: Command) -> None:
+    (tmp_path / "llms").mkdir()
+    (tmp_path / "llms" / "mine.toml").write_text('model = "[bold]x[/y]\\u001b[31m"\n')
+    done = r2med("list", "llms", R2MED_PLUGINS=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert r"[bold]x[/y]\x1b[31m" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+FORMATS = {"markdown": "| ", "latex": r"\toprule", "csv": ",", "json": "[", "html": "<!doctype html>"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "words", [("data", "list"), ("list", "models"), ("show", "--kind", "stages", "hyde"), ("doctor",)]
+)
+def test_every_table_is_printed_in_every_format(r2med, words, form):
+    done = r2med(*words, "--format", form)
+    assert done.returncode == 0, done.stderr
+    assert FORMATS[form] in done.stdout
+
+
+def test_a_format_that_does_not_exist_is_refused_before_any_work(r2med):
+    done = r2med("run", "--format", "word")
+    assert done.returncode == 2
+    assert "text, markdown, latex, csv, json, html" in done.stderr

@@ -1,0 +1,76 @@
+"""Words of earlier versions work, with one line on stderr that gives the new ones; help does not show them."""
+
+import pytest
+
+from r2med.cli.app import PANELS
+from r2med.cli.old_words import renewed
+from support.fork_server import Command
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "notice"),
+    [
+        ("models list", "list models", "r2med models list is now r2med list models"),
+        ("llms show o3-mini", "show --kind llms o3-mini", "r2med llms show is now r2med show NAME"),
+        ("stages show bm25 --json", "show --kind stages bm25 --json", "r2med stages show is now r2med show NAME"),
+        ("prompts list", "list prompts", "r2med prompts list is now r2med list prompts"),
+        ("import notes.csv -o mine", "data import notes.csv -o mine", "r2med import is now r2med data import"),
+        ("import mteb x.json", "records import x.json", "r2med import mteb is now r2med records import"),
+        (
+            "export runs bm25",
+            "records export --format runs bm25",
+            "r2med export runs is now r2med records export --format runs",
+        ),
+        ("build plan.toml -o x", "build run plan.toml -o x", "r2med build PLAN is now r2med build run PLAN"),
+        ("run bm25 --dry-run", "run bm25 --plan", "--dry-run is now --plan"),
+        ("analyse --depth=3", "analyse --passages=3", "--depth is now --passages"),
+    ],
+)
+def test_old_words_become_new_ones(old: str, new: str, notice: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert renewed(old.split()) == new.split()
+    assert capsys.readouterr().err == f"note: {notice}; the old form works until 0.4\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["", "run bm25 --depth 5", "build status x", "data import x", "search x -- --dry-run", "prompts new hyde"]
+)
+def test_words_of_today_are_left_alone(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert renewed(words.split()) == words.split()
+    assert capsys.readouterr().err == ""
+
+
+def test_an_old_command_prints_what_the_new_one_prints(r2med: Command) -> None:
+    old, new = r2med("llms", "list", "--json"), r2med("list", "llms", "--json")
+    assert old.stdout == new.stdout and new.stderr == ""
+    assert old.stderr == "note: r2med llms list is now r2med list llms; the old form works until 0.4\n"
+
+
+def test_help_shows_commands_in_panels_without_old_words(r2med: Command) -> None:
+    shown = r2med("--help").stdout
+    assert all(panel in shown for panel in PANELS)
+    first = {line.strip("│ ").split(" ")[0] for line in shown.splitlines() if line.startswith("│")}
+    assert {name for commands in PANELS.values() for name in commands} <= first
+    assert not first & {"import", "export", "llms", "stages"}
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ["run", "--dta", "x"],
+            "r2med: no option --dta for r2med run: did you mean --data? r2med run --help lists them",
+        ),
+        (["data", "chek"], "r2med: no command chek in r2med data: did you mean check? r2med data --help lists them"),
+        (["xyzzy"], "r2med: no command xyzzy in r2med: r2med --help lists them"),
+        (["verify"], "r2med: Missing argument 'ENTRY' (r2med verify --help shows how it is used)"),
+    ],
+)
+def test_wrong_words_name_the_nearest_right_one_and_the_help_page(words: list[str], line: str, r2med: Command) -> None:
+    done = r2med(*words)
+    assert (done.returncode, done.stderr) == (2, f"{line}\n")
+
+
+def test_a_traceback_is_shown_on_demand(r2med: Command) -> None:
+    done = r2med("run", "nosuch", R2MED_DEBUG="1")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Traceback") and "r2med: no " in done.stderr.splitlines()[-1]
