@@ -25,7 +25,7 @@ from r2med.data.dataset_cards import cards, groups
 from r2med.records.record import FileFacts, RunFacts
 from r2med.retrieve.run import Run
 from r2med.retrieve.trec import write_run
-from r2med.site.site import make_board
+from r2med.site.site import board as make_board
 from r2med.store.files import sha256
 
 DEPTH = 1000

@@ -1,4 +1,4 @@
-"""Write docs/reference.md, every field of every kind of card, from the declarations: python docs/make_reference.py."""
+"""Write docs/reference.md (every field of every card) and the names in docs/api.md: python docs/make_reference.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
+import r2med
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import DatasetCard
 from r2med.encoders.model_cards import ModelCard
@@ -19,6 +21,8 @@ from r2med.expand.method_cards import MethodCard
 from r2med.llm.llm_cards import LLMCard
 
 PAGE = Path(__file__).with_name("reference.md")
+API_PAGE = PAGE.with_name("api.md")
+MARK = "<!-- Below: written by python docs/make_reference.py -->\n"
 KINDS = {
     "Datasets (`datasets/`)": DatasetCard,
     "Dense models (`models/`)": ModelCard,
@@ -85,5 +89,63 @@ def _notes(card: type[BaseModel]) -> dict[str, str]:
     return notes
 
 
+def api_page() -> str:
+    """Return the page of public names: what a person wrote above the mark, and below it each name with its meaning."""
+    written = API_PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    public = {name: _public(name) for name in r2med.__all__ if not name.startswith("_")}
+    functions = [name for name, value in public.items() if not inspect.isclass(value)]
+    classes = [name for name in public if name not in functions]
+    parts = [
+        f"\n## {title}\n{''.join(_entry(name, public[name]) for name in names)}"
+        for title, names in (("Functions", functions), ("Values and protocols", classes))
+    ]
+    return written + MARK + "".join(parts)
+
+
+def _public(name: str) -> Any:
+    try:
+        return getattr(r2med, name)
+    except ModuleNotFoundError:  # a bridge whose other side is not installed
+        return type(name, (), {"__doc__": BRIDGES[name]})
+
+
+BRIDGES = {
+    "LangChainRetriever": "A system as a retriever of LangChain (extra langchain).",
+    "PyTerrierRetriever": "A system as a transformer of PyTerrier (extra pyterrier).",
+}
+
+
+def _entry(name: str, value: Any) -> str:
+    if name in BRIDGES:
+        return f"\n### `{name}`\n{BRIDGES[name]}\n"
+    text = " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
+    code = "" if inspect.isclass(value) else f"\n```text\n{_signature(name, value)}\n```\n"
+    return f"\n### `{name}`\n{text}\n{code}"
+
+
+def _signature(name: str, value: Any) -> str:
+    """Return the call of a function as its source has it: annotations as they were typed, a parameter per line."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    arguments = tree.args
+    shown = [ast.unparse(each) for each in [*arguments.posonlyargs, *arguments.args]]
+    for place, default in enumerate(reversed(arguments.defaults), 1):
+        shown[-place] += f" = {ast.unparse(default)}"
+    if arguments.vararg:
+        shown.append(f"*{ast.unparse(arguments.vararg)}")
+    elif arguments.kwonlyargs:
+        shown.append("*")
+    for each, given in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        shown.append(ast.unparse(each) + (f" = {ast.unparse(given)}" if given is not None else ""))
+    if arguments.kwarg:
+        shown.append(f"**{ast.unparse(arguments.kwarg)}")
+    result = f" -> {ast.unparse(tree.returns)}" if tree.returns else ""
+    line = f"{name}({', '.join(shown)}){result}"
+    if len(line) <= 100:
+        return line
+    return f"{name}(\n" + "".join(f"    {each},\n" for each in shown) + f"){result}"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    API_PAGE.write_text(api_page(), encoding="utf-8")

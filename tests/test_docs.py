@@ -115,6 +115,17 @@ def test_the_reference_of_cards_is_as_the_declarations_are() -> None:
     module: dict[str, Any] = {"__name__": "make_reference", "__file__": str(ROOT / "docs/make_reference.py")}
     exec(code, module)
     assert module["page"]() == module["PAGE"].read_text(encoding="utf-8"), "run python docs/make_reference.py"
+    assert module["api_page"]() == module["API_PAGE"].read_text(encoding="utf-8"), "run python docs/make_reference.py"
+
+
+def test_the_docs_import_only_what_is_public() -> None:
+    allowed = re.compile(r"^import r2med\.bridges\.ir_datasets$", re.MULTILINE)  # importing it registers the datasets
+    for page in PAGES:
+        code = allowed.sub("", "\n".join(blocks(page, "python")))
+        assert not re.findall(r"^(?:from|import) r2med\..*", code, re.MULTILINE), page.name
+        for line in re.findall(r"^from r2med import (.*)", code, re.MULTILINE):
+            assert {name.strip() for name in line.split(",")} <= set(r2med.__all__), page.name
+        assert set(re.findall(r"\br2med\.([a-zA-Z_]+)\b(?!\.)", code)) <= {*r2med.__all__, "bridges"}, page.name
 
 
 def test_the_site_of_the_docs_has_every_page() -> None:

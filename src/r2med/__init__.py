@@ -1,4 +1,7 @@
-"""r2med: how well does a retrieval system reason about medicine?"""
+"""r2med: how well does a retrieval system reason about medicine?
+
+What `__all__` names is public (docs/api.md); everything else may change without notice.
+"""
 
 from __future__ import annotations
 
@@ -9,54 +12,235 @@ from r2med.core.lazy import lazily
 from r2med.core.version import __version__
 
 if TYPE_CHECKING:
+    from r2med.advice.advice import Advice
+    from r2med.advice.ladder import advise
+    from r2med.analysis.analysis import Analysed, analyse
+    from r2med.bridges.data_export import export
+    from r2med.bridges.langchain import LangChainRetriever
+    from r2med.bridges.mteb_predictions import import_predictions
+    from r2med.bridges.mteb_results import export_results
+    from r2med.bridges.pyterrier import PyTerrierRetriever
     from r2med.comparison.comparison import Comparison, compare
-    from r2med.comparison.report import report
+    from r2med.comparison.report import Report, report
+    from r2med.construction.benchmark import Built, build
+    from r2med.construction.example_plans import write_example
+    from r2med.construction.items import Judgement
+    from r2med.construction.review.labels import Labelling, labels, overrating
+    from r2med.core.cost import Cost
     from r2med.core.errors import UserError
-    from r2med.data import Corpus, Dataset, Qrels, Query, load
+    from r2med.core.stage_plan import StagePlan
+    from r2med.core.stages import Stage, argument, depth_field, derived
+    from r2med.data import Corpus, Dataset, Qrels, Query, load, names
+    from r2med.data.importing import import_tables
+    from r2med.encoders.encoder import Encoder
     from r2med.evaluation.batch import run
+    from r2med.evaluation.doctor import Diagnosis, doctor
     from r2med.evaluation.evaluation import evaluate
     from r2med.evaluation.results import Results
-    from r2med.measure import Measure, score
+    from r2med.evaluation.run_export import export_runs
+    from r2med.evaluation.story import Story, explain
+    from r2med.expand.expansion import Expander, Expansion
+    from r2med.leaderboard.reproduction import Reproduction, reproduce
+    from r2med.leaderboard.submission import Entry, submit
+    from r2med.leaderboard.verification import Checked, verify
+    from r2med.measure import Measure, Scores, score
+    from r2med.measure.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
     from r2med.records.record import Record
+    from r2med.rerank.reranking import Reranked, Reranker, reranked
     from r2med.retrieve import Run
+    from r2med.retrieve.retriever import Retriever, Searched
+    from r2med.runtime.runtime import Runtime
     from r2med.runtime.setup import Setup
+    from r2med.site.site import board
     from r2med.system import System
+    from r2med.system.question import Answer, Passage, search
+    from r2med.text.identifiers import identifiers
+    from r2med.text.sentences import sentences
 
 __all__ = [
+    "Advice",
+    "Analysed",
+    "Answer",
+    "Built",
+    "Checked",
     "Comparison",
     "Corpus",
+    "Cost",
     "Dataset",
+    "Diagnosis",
+    "Encoder",
+    "Entry",
+    "Expander",
+    "Expansion",
+    "Judgement",
+    "Labelling",
+    "LangChainRetriever",
     "Measure",
+    "Passage",
+    "PyTerrierRetriever",
     "Qrels",
     "Query",
     "Record",
+    "Report",
+    "Reproduction",
+    "Reranked",
+    "Reranker",
     "Results",
+    "Retriever",
     "Run",
+    "Runtime",
+    "Scores",
+    "Searched",
     "Setup",
+    "Stage",
+    "StagePlan",
+    "Story",
     "System",
     "UserError",
     "__version__",
+    "advise",
+    "analyse",
+    "argument",
+    "board",
+    "build",
+    "cohen_kappa",
     "compare",
+    "depth_field",
+    "derived",
+    "doctor",
     "evaluate",
+    "explain",
+    "export",
+    "export_results",
+    "export_runs",
+    "fleiss_kappa",
+    "identifiers",
+    "import_predictions",
+    "import_tables",
+    "krippendorff_alpha",
+    "labels",
     "load",
+    "names",
+    "overrating",
     "report",
+    "reproduce",
+    "reranked",
     "run",
     "score",
+    "search",
+    "sentences",
+    "submit",
+    "verify",
+    "write_example",
 ]
 
 _MODULES = {
-    "r2med.data": ("Corpus", "Dataset", "Qrels", "Query", "load"),
+    "r2med.advice.advice": ("Advice",),
+    "r2med.advice.ladder": ("advise",),
+    "r2med.analysis.analysis": (
+        "Analysed",
+        "analyse",
+    ),
+    "r2med.bridges.data_export": ("export",),
+    "r2med.bridges.langchain": ("LangChainRetriever",),
+    "r2med.bridges.mteb_predictions": ("import_predictions",),
+    "r2med.bridges.mteb_results": ("export_results",),
+    "r2med.bridges.pyterrier": ("PyTerrierRetriever",),
+    "r2med.comparison.comparison": (
+        "Comparison",
+        "compare",
+    ),
+    "r2med.comparison.report": (
+        "Report",
+        "report",
+    ),
+    "r2med.construction.benchmark": (
+        "Built",
+        "build",
+    ),
+    "r2med.construction.example_plans": ("write_example",),
+    "r2med.construction.items": ("Judgement",),
+    "r2med.construction.review.labels": (
+        "Labelling",
+        "labels",
+        "overrating",
+    ),
+    "r2med.core.cost": ("Cost",),
     "r2med.core.errors": ("UserError",),
-    "r2med.measure": ("Measure", "score"),
-    "r2med.comparison.comparison": ("Comparison", "compare"),
+    "r2med.core.stage_plan": ("StagePlan",),
+    "r2med.core.stages": (
+        "Stage",
+        "argument",
+        "depth_field",
+        "derived",
+    ),
+    "r2med.data": (
+        "Corpus",
+        "Dataset",
+        "Qrels",
+        "Query",
+        "load",
+        "names",
+    ),
+    "r2med.data.importing": ("import_tables",),
+    "r2med.encoders.encoder": ("Encoder",),
     "r2med.evaluation.batch": ("run",),
+    "r2med.evaluation.doctor": (
+        "Diagnosis",
+        "doctor",
+    ),
     "r2med.evaluation.evaluation": ("evaluate",),
     "r2med.evaluation.results": ("Results",),
+    "r2med.evaluation.run_export": ("export_runs",),
+    "r2med.evaluation.story": ("Story", "explain"),
+    "r2med.expand.expansion": (
+        "Expander",
+        "Expansion",
+    ),
+    "r2med.leaderboard.reproduction": (
+        "Reproduction",
+        "reproduce",
+    ),
+    "r2med.leaderboard.submission": (
+        "Entry",
+        "submit",
+    ),
+    "r2med.leaderboard.verification": (
+        "Checked",
+        "verify",
+    ),
+    "r2med.measure": (
+        "Measure",
+        "Scores",
+        "score",
+    ),
+    "r2med.measure.agreement": (
+        "cohen_kappa",
+        "fleiss_kappa",
+        "krippendorff_alpha",
+    ),
     "r2med.records.record": ("Record",),
-    "r2med.comparison.report": ("report",),
+    "r2med.rerank.reranking": (
+        "Reranked",
+        "Reranker",
+        "reranked",
+    ),
     "r2med.retrieve": ("Run",),
+    "r2med.retrieve.retriever": (
+        "Retriever",
+        "Searched",
+    ),
+    "r2med.runtime.runtime": ("Runtime",),
     "r2med.runtime.setup": ("Setup",),
+    "r2med.site.site": ("board",),
     "r2med.system": ("System",),
+    "r2med.system.question": (
+        "Answer",
+        "Passage",
+        "search",
+    ),
+    "r2med.text.identifiers": ("identifiers",),
+    "r2med.text.sentences": ("sentences",),
 }
 
 if os.environ.get("R2MED_OFFLINE"):

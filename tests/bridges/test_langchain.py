@@ -16,11 +16,11 @@ from r2med.core.errors import UserError
 def test_a_system_answers_with_documents_their_ids_and_scores() -> None:
     from langchain_core.runnables import RunnableLambda
 
-    from r2med.bridges.langchain import Retriever
+    from r2med.bridges.langchain import LangChainRetriever
 
     demo = load("demo/Biology")
     question = demo.queries[0].text
-    retriever = Retriever(system="rm3 → bm25", data=demo, k=3)
+    retriever = LangChainRetriever(system="rm3 → bm25", data=demo, k=3)
     documents = (retriever | RunnableLambda(lambda found: found)).invoke(question)
     system = System.parse("rm3 → bm25")
     expected = system.live(demo, system.setup.store).answer(question, 3).run.top(demo.queries[0].id)
@@ -29,7 +29,7 @@ def test_a_system_answers_with_documents_their_ids_and_scores() -> None:
 
 
 def test_a_system_that_does_not_exist_is_told_in_one_line() -> None:
-    from r2med.bridges.langchain import Retriever
+    from r2med.bridges.langchain import LangChainRetriever
 
     with pytest.raises(UserError, match="no retriever 'bm52'"):
-        Retriever(system="bm52", data="demo/Biology")
+        LangChainRetriever(system="bm52", data="demo/Biology")

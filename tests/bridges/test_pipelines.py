@@ -79,12 +79,12 @@ def test_two_pipelines_that_print_alike_do_not_share_scores() -> None:
 
 def test_a_pipeline_that_finds_is_a_retriever_for_rerankers_and_fusion() -> None:
     pytest.importorskip("pyterrier", reason="pyterrier is not installed", exc_type=ImportError)
-    from r2med.bridges.pyterrier import Retriever
+    from r2med.bridges.pyterrier import PyTerrierRetriever
 
-    [cell] = run([Retriever("bm25", DATA)], DATA, out=None)
+    [cell] = run([PyTerrierRetriever("bm25", DATA)], DATA, out=None)
     assert cell.record is not None and cell.record.mean == evaluate("bm25", DATA).mean
     Path("pipes.py").write_text(
-        f"from r2med.bridges.pyterrier import Retriever\nbm25 = Retriever('bm25', {DATA!r}) % 20"
+        f"from r2med.bridges.pyterrier import PyTerrierRetriever\nbm25 = PyTerrierRetriever('bm25', {DATA!r}) % 20"
     )
     cells = run(["pyterrier:pipes:bm25 → bm25", "bm25+pyterrier:pipes:bm25"][1:], DATA, out=None)
     assert all(cell.record for cell in cells)

@@ -8,7 +8,7 @@ NO_PYTERRIER = "pyterrier is not installed: extra pyterrier; on Linux on ARM it 
 pt = pytest.importorskip("pyterrier", reason=NO_PYTERRIER, exc_type=ImportError)
 
 from r2med import evaluate, load  # noqa: E402
-from r2med.bridges.pyterrier import Retriever  # noqa: E402
+from r2med.bridges.pyterrier import PyTerrierRetriever  # noqa: E402
 
 DATA = "demo/MedQA-Diag"
 
@@ -23,7 +23,7 @@ def test_a_dataset_has_topics_qrels_and_documents() -> None:
 
 
 def test_a_system_is_a_transformer_that_scores_there_as_here() -> None:
-    dataset, bm25 = pt.get_dataset(f"r2med:{DATA}"), Retriever("rm3 → bm25", DATA)
+    dataset, bm25 = pt.get_dataset(f"r2med:{DATA}"), PyTerrierRetriever("rm3 → bm25", DATA)
     found = (bm25 % 5)(dataset.get_topics().assign(qnote="kept"))
     assert {"qid", "query", "qnote", "docno", "score", "rank"} == set(found.columns) and found["rank"].max() == 4
     assert set(pt.inspect.transformer_outputs(bm25, ["qid", "query"])) >= {"qid", "docno", "score", "rank"}
@@ -34,5 +34,5 @@ def test_a_system_is_a_transformer_that_scores_there_as_here() -> None:
 
 
 def test_objects_print_as_what_they_are() -> None:
-    assert repr(Retriever("bm25", DATA, k=5)) == f"Retriever('bm25', '{DATA}', k=5)"
+    assert repr(PyTerrierRetriever("bm25", DATA, k=5)) == f"PyTerrierRetriever('bm25', '{DATA}', k=5)"
     assert repr(pt.get_dataset(f"r2med:{DATA}")) == f"PyTerrierDataset('{DATA}')"

@@ -62,3 +62,13 @@ def test_bad_input_is_one_line(r2med: Command, words: list[str], message: str) -
     assert ended.returncode == 2
     assert message in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_query_is_explained_by_system_and_dataset_too(r2med: Command) -> None:
+    r2med("run", "bm25", "--data", "demo/Biology")
+    [record] = Path(r2med.keywords["cwd"]).glob("results/demo/Biology/*.json")  # type: ignore[attr-defined]
+    query = next(iter(json.loads(record.read_bytes())["per_query"]))
+    assert r2med("why", "bm25", "demo/Biology", query).stdout == r2med("why", record, query).stdout != ""
+    missing = r2med("why", "bm25", "demo/Biolgy", query)
+    assert missing.returncode == 2
+    assert "no record of bm25 on demo/Biolgy (did you mean demo/Biology?): r2med run bm25" in missing.stderr

@@ -16,7 +16,7 @@ from r2med.evaluation.evaluation import evaluate
 from r2med.server.http_server import GuardedServer, bind
 from r2med.server.limits import Limits
 from r2med.server.preview_app import create_preview_app, serve_preview
-from r2med.site import make_board
+from r2med.site import board as make_board
 from r2med.site.live_preview import Preview
 from r2med.store import Store
 

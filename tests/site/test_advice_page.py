@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from r2med.advice.advice import Advice, Rung
-from r2med.site import make_board
+from r2med.site import board as make_board
 
 from .conftest import HOSTILE, Open
 from .test_pages import contrast

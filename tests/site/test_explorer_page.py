@@ -14,7 +14,7 @@ from r2med.data import load
 from r2med.evaluation.evaluation import evaluate
 from r2med.records.collection import Collection, collect
 from r2med.records.record import FileFacts, StageFacts
-from r2med.site import make_board
+from r2med.site import board as make_board
 from r2med.store import Store
 from r2med.store.files import sha256
 from r2med.text.highlight import Words, matches

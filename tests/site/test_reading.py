@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from r2med.site import make_board
+from r2med.site import board as make_board
 
 from .conftest import SCREEN, SYSTEMS, Open, whole
 from .test_pages import DEMO, figures

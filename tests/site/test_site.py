@@ -17,7 +17,7 @@ from r2med.leaderboard.published import published
 from r2med.leaderboard.submission import submit
 from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.collection import Collection
-from r2med.site import make_board
+from r2med.site import board as make_board
 from r2med.site.leaderboard import site_value
 from r2med.site.site import data_script, write_site
 from r2med.store import digest

@@ -14,6 +14,7 @@ from r2med.construction.publish.hub_card import hub_head
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset import Dataset
 from r2med.data.importing import require_new
+from r2med.data.loading import load
 from r2med.store.files import sha256
 from r2med.store.folders import replaced
 
@@ -35,6 +36,15 @@ def export_data(dataset: Dataset, form: str, folder: Path) -> None:
     require_new(folder)
     with replaced(folder, "corpus.jsonl", "a dataset") as new:
         FORMS[form](dataset, new)
+
+
+def export(data: Dataset | str | Path, out: Path | str, form: str = "beir") -> Path:
+    """Write a dataset in the layout of another tool, and return the new folder: what `r2med data export` does.
+
+    `form` is beir, mteb, trec, hub or croissant. Raises UserError if the folder is there already.
+    """
+    export_data(data if isinstance(data, Dataset) else load(data), form, Path(out))
+    return Path(out)
 
 
 def _beir(dataset: Dataset, folder: Path) -> None:

@@ -15,7 +15,7 @@ from r2med.system import System
 from r2med.system.system import LiveSystem
 
 
-class Retriever(BaseRetriever):
+class LangChainRetriever(BaseRetriever):
     """Returns the k best documents for a question; nothing of a question is kept."""
 
     system: Any

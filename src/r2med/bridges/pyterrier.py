@@ -55,7 +55,7 @@ class PyTerrierDataset(pt.datasets.Dataset):  # type: ignore[misc]
         return pd.DataFrame(judged, columns=["qid", "docno", "label"])
 
 
-class Retriever(pt.Transformer):  # type: ignore[misc]
+class PyTerrierRetriever(pt.Transformer):  # type: ignore[misc]
     """Any system of ours as a transformer: a frame of qid and query becomes one of docno, score and rank."""
 
     def __init__(self, system: System | str, data: Dataset | str | Path, k: int = DEPTH) -> None:
@@ -64,7 +64,7 @@ class Retriever(pt.Transformer):  # type: ignore[misc]
         self.k = k
 
     def __repr__(self) -> str:
-        return f"Retriever({str(self.system)!r}, {self.dataset.name!r}, k={self.k})"
+        return f"PyTerrierRetriever({str(self.system)!r}, {self.dataset.name!r}, k={self.k})"
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Search; ranks begin with 0, as PyTerrier's do, and other columns of the queries stay."""

@@ -35,7 +35,7 @@ def board(
     """Make a site of records: leaderboard, pages of systems, explorer. It opens from disk, with the network off."""
     from functools import partial
 
-    from r2med.site.site import make_board
+    from r2med.site.site import board as make_board
     from r2med.text.terminal_text import printable
 
     make = partial(make_board, sources or (), out, data or (), entries, max_failures, not without_texts)

@@ -15,6 +15,10 @@ _JOINTS = re.compile(r"→\s*|->\s*|[+(,=]\s*")
 """What a name may follow within one word, where a system is typed in quotes."""
 
 
+KINDS_OF_LISTS = ("datasets", "stages", "models", "llms", "prompts", "analyses")
+"""What r2med list lists."""
+
+
 def systems(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the systems that continue a word, or the stages that may follow an arrow that is a word of its own."""
     from r2med.core.spec import joined_words
@@ -93,9 +97,7 @@ def llms(incomplete: str) -> list[str]:
 
 def kinds(incomplete: str) -> list[str]:
     """Return the kinds of list that continue a word."""
-    from r2med.cli.list_command import LISTS
-
-    return _matching(LISTS, incomplete)
+    return _matching(KINDS_OF_LISTS, incomplete)
 
 
 def anything(incomplete: str) -> list[str]:

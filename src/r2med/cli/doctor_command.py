@@ -19,11 +19,11 @@ def doctor(
 ) -> None:
     """Show versions, devices, extras, the cache, which keys are set (never their values), and endpoints that answer."""
     from r2med.core.errors import install_extra
-    from r2med.evaluation.doctor import diagnose
+    from r2med.evaluation.doctor import doctor as examine
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Table, table_page
 
-    diagnosis = diagnose(base_url or [])
+    diagnosis = examine(base_url or [])
     missing = {name: ", ".join(packages) for name, packages in diagnosis.extras.items()}
     free = f"{diagnosis.cache_free / 1e9:.1f} GB free" if diagnosis.cache_free else "cannot be written to"
     rows = [

@@ -141,14 +141,13 @@ def list_analyses(form: str = "text", as_json: bool = False) -> None:
     show_page(table_page("Analyses", Table.of(heads, rows)), form, as_json, value)
 
 
-LISTS: Mapping[str, Callable[[str, bool], None]] = {
-    "datasets": list_datasets,
-    "stages": list_stages,
-    "models": list_models,
-    "llms": list_llms,
-    "prompts": list_prompts,
-    "analyses": list_analyses,
-}
+LISTS: Mapping[str, Callable[[str, bool], None]] = dict(
+    zip(
+        completion.KINDS_OF_LISTS,
+        (list_datasets, list_stages, list_models, list_llms, list_prompts, list_analyses),
+        strict=True,
+    )
+)
 MEANING = {
     "datasets": "benchmarks with a card, and groups of them (--data)",
     "stages": "what systems are made of: expansions, retrievers, rerankers; and the steps of a build",

@@ -22,8 +22,15 @@ FEWER_LETTERS = 120
 
 
 def why(
-    record: Annotated[Path, typer.Argument(help="A record (results/DATASET/SYSTEM-KEY.json).")],
-    query: Annotated[str, typer.Argument(help="The id of a judged query.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RECORD QUERY | SYSTEM DATASET QUERY",
+            help="A record file, or a system and a dataset of --results; then the id of a judged query.",
+            show_default=False,
+        ),
+    ],
+    results: flags.Results = Path("results"),
     data: Annotated[
         str,
         typer.Option(metavar="DATASET", help="Where its dataset lies, if its name does not say.", show_default=False),
@@ -34,7 +41,21 @@ def why(
     from r2med.cli.console import console
     from r2med.evaluation.story import explain
 
-    _show(explain(record, query, data or None, flags.make_setup(offline=offline)), console())
+    _show(explain(_record(words, results), words[-1], data or None, flags.make_setup(offline=offline)), console())
+
+
+def _record(words: list[str], results: Path) -> Path:
+    """Return the record file that the words before the query name."""
+    from r2med.core.errors import UserError
+    from r2med.core.spec import joined_words
+    from r2med.evaluation.story import find_record
+
+    if len(words) == 2:
+        return Path(words[0])
+    named = joined_words(words[:-2])
+    if len(named) != 1:
+        raise UserError("name a record and a query, or a system, a dataset and a query: r2med why bm25 demo/Biology 3")
+    return find_record(named[0], words[-2], results)
 
 
 def _show(story: Story, output: Console) -> None:

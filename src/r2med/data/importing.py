@@ -13,10 +13,12 @@ from typing import Any
 
 from r2med.core.errors import UserError, nearest
 from r2med.data.columns import Kind, Named, Part, guess_parts
+from r2med.data.dataset import Dataset
 from r2med.data.imported_documents import ImportedDocuments, read_documents
 from r2med.data.imported_folder import replace_folder, require_imported, write_mark
 from r2med.data.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.imported_questions import ImportedQuestions, read_questions
+from r2med.data.loading import load
 from r2med.data.table import Reading
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import sheet_names
@@ -148,6 +150,22 @@ def plan_import(
     tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
     return Import(tuple(guess_parts(tables, named)), "id" in named)
+
+
+def import_tables(
+    files: Path | str | Sequence[Path | str], out: Path | str, *, update: bool = False, **how: Any
+) -> Dataset:
+    """Make a dataset of tables, and return it: what `r2med data import` does, without asking whether it is right.
+
+    `how` are the arguments of `plan_import`: columns by what they are (id, text, title, query, relevant, …), header,
+    skip_rows and sheets. What is not named is guessed. With `update` the dataset of an earlier import is replaced.
+    Raises UserError if a file cannot be read, or something else is in the folder.
+    """
+    folder = Path(out)
+    if not (update and require_imported(folder)):
+        require_new(folder, UPDATE)
+    plan_import([files] if isinstance(files, str | Path) else files, **how).write(folder, update=update)
+    return load(folder)
 
 
 def _skipped(paths: Sequence[Path], skip_rows: Sequence[int] | int | None) -> Sequence[int | None]:

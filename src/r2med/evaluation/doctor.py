@@ -1,4 +1,4 @@
-"""`diagnose()`: what of this machine matters to r2med: versions, devices, extras, the cache, keys, endpoints."""
+"""`doctor()`: what of this machine matters to r2med: versions, devices, extras, the cache, keys, endpoints."""
 
 from __future__ import annotations
 
@@ -45,8 +45,11 @@ class Diagnosis:
     """Server -> why it does not answer; empty where it does."""
 
 
-def diagnose(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnosis:
-    """Return what matters on this machine. Only endpoints that are named here or in the environment are asked."""
+def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnosis:
+    """Return what matters to r2med on this machine: versions, devices, extras, keys and endpoints.
+
+    Only endpoints that are named here or in the environment are asked.
+    """
     root = (store or default_store()).root
     variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in PROVIDERS.values()]
     keys = {name: bool(os.environ.get(name, "").strip()) for name in dict.fromkeys([*variables, "HF_TOKEN"])}

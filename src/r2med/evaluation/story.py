@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from r2med.core.errors import UserError, unknown
+from r2med.core.errors import UserError, nearest, unknown
 from r2med.data import Dataset, load
 from r2med.data.dataset import Query
-from r2med.records.collection import Kept
+from r2med.records.collection import Kept, collect
 from r2med.records.record import Record
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.runtime.setup import Setup
@@ -60,6 +61,17 @@ def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Se
     return Story(
         record, query, tuple(Kept(record, path).generated().get(query_id, ())), _gold(dataset, query_id), ranks
     )
+
+
+def find_record(system: str, dataset: str, results: Path | str = "results") -> Path:
+    """Return the file of the newest record of a system on a dataset. Raises UserError if `results` has none."""
+    kept = {each.record.dataset.name: each.path for each in collect([system], results, max_failures=1)}
+    if dataset not in kept:
+        raise UserError(
+            f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: "
+            f"r2med run {shlex.quote(system)} --data {shlex.quote(dataset)} makes one"
+        )
+    return kept[dataset]
 
 
 def _some(record: Record) -> str:

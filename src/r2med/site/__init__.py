@@ -1,5 +1,5 @@
 """The board: a site that opens from disk, made of records. Leaderboard, explorer, pages of systems, reproducing."""
 
-from r2med.site.site import make_board
+from r2med.site.site import board
 
-__all__ = ["make_board"]
+__all__ = ["board"]

@@ -25,7 +25,7 @@ from r2med.site.system_pages import system_values
 log = logging.getLogger("r2med")
 
 
-def make_board(
+def board(
     sources: Sequence[str | Path] = (),
     out: Path | str = "board",
     data: Sequence[str] = (),

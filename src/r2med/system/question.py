@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from r2med.core.errors import UserError
 from r2med.data.dataset import Dataset
+from r2med.data.loading import load
 from r2med.retrieve.run import NO_DOCUMENT
+from r2med.runtime.setup import Setup
 from r2med.system.system import System
 from r2med.text.unicode import is_unicode
 
@@ -27,6 +31,21 @@ class Answer:
     question: str
     generated: tuple[str, ...]
     passages: tuple[Passage, ...]
+
+
+def search(
+    data: Dataset | str | Path,
+    question: str,
+    system: System | str = "bm25",
+    k: int = 5,
+    **settings: Any,
+) -> Answer:
+    """Return the best passages of a dataset for a question: what `r2med search` does. `settings` are fields of `Setup`.
+
+    Raises UserError if there is nothing to ask or nothing to search.
+    """
+    dataset = data if isinstance(data, Dataset) else load(data)
+    return ask(System.parse(system, Setup(**settings)) if isinstance(system, str) else system, dataset, question, k)
 
 
 def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
