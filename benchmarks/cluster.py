@@ -50,7 +50,7 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     from r2med.engine.work import Needs
     from r2med.retrieve.bm25.index import open_index
     from r2med.retrieve.dense.embeddings import embed_corpus
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
     from r2med.store import Store, default_store
 
     dataset = load(str(folder / "data"), Store(folder / "read"))
@@ -64,7 +64,7 @@ def measure(job: str, workers: int, apart: bool, folder: Path) -> dict[str, floa
     if job == "bm25":
         open_index(dataset.corpus, store, engine=engine)
     else:
-        encoder = open_encoder(resolve_card("py:cluster:Hashing"), dataset.instruction, Setup())
+        encoder = open_encoder(resolve_card("py:cluster:Hashing"), dataset.instruction, Runtime())
         embed_corpus(dataset.corpus, encoder, store, engine)
     return {"start": ready - started, "seconds": time.perf_counter() - ready, "cpu": _cpu_seconds() - used}
 

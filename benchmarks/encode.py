@@ -74,9 +74,9 @@ def card_for(args: argparse.Namespace):
 def ours(card, folder: Path, args: argparse.Namespace, backend: str) -> Callable[[list[str]], np.ndarray]:
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.encoders.encoder import open_encoder
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
-    options = Setup(
+    options = Runtime(
         device=args.device, backend=backend, model_paths=((card.name, folder),), tokens_per_batch=args.tokens
     )
     encoder = open_encoder(card, ANY_DATASET, options)

@@ -25,7 +25,7 @@ from r2med.llm.chat import ChatRequest, Generation, Message
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, sampling_of
 from r2med.llm.openai_protocol import request_body
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 CARD = LLMCard(name="bench/model", model="bench/model")
@@ -53,7 +53,7 @@ async def bare(address: str, questions: list[dict[str, Any]], concurrency: int) 
 
 def ours(address: str, requests: list[ChatRequest], concurrency: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        chat = open_chat(CARD, Setup(base_url=address, concurrency=concurrency, store=Store(folder)))
+        chat = open_chat(CARD, Runtime(base_url=address, concurrency=concurrency, store=Store(folder)))
         answers = chat.complete(requests)
     assert all(isinstance(answer, Generation) for answer in answers)
 

@@ -59,9 +59,9 @@ def ours(folder: Path, args: argparse.Namespace) -> Score:
     from r2med.crossencoders.reranker_cards import resolve_reranker
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.rerank.cross import CHUNK
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
-    options = Setup(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
+    options = Runtime(device=args.device, dtype=args.dtype, tokens_per_batch=args.tokens)
     scorer = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, options)
 
     def score(pairs: Pairs) -> np.ndarray:

@@ -28,7 +28,7 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.data import load
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.server.served_corpus import ServedCorpus, open_served_corpus
 from r2med.store import Store
 
@@ -113,7 +113,7 @@ async def clients(server: int, port: int, queries: list[str], count: int, second
 
 def measure(retriever: str, folder: Path, queries: list[str], options: argparse.Namespace) -> dict[str, Speed]:
     store = Store(os.environ["R2MED_HOME"])
-    served = open_served_corpus(load(folder, store), retriever, Setup(), store)  # indexed here, opened by the server
+    served = open_served_corpus(load(folder, store), retriever, Runtime(), store)  # indexed here, opened by the server
     command = [sys.executable, "-m", "r2med", "serve", str(folder), "--retriever", retriever, "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None

@@ -16,7 +16,7 @@ from r2med.advice.ladder import FOLDS, WORDS, advise
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.data import Dataset, load
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.system import System
 from support.datasets import random_folder
@@ -58,7 +58,7 @@ def dataset(tmp_path: Path) -> Dataset:
 def climb(dataset, store, monkeypatch, points, llms=(), seconds=None, dollars=None, **options):
     scripted = Scripted(points, seconds or {}, dollars or {})
     monkeypatch.setattr(module, "evaluated", scripted)
-    return advise(dataset, Setup(store=store), llms=llms, models=["minilm"], rerankers=[], **options), scripted
+    return advise(dataset, Runtime(store=store), llms=llms, models=["minilm"], rerankers=[], **options), scripted
 
 
 def level(value: float) -> np.ndarray:
@@ -143,7 +143,7 @@ def test_judgements_that_match_nothing_are_refused_in_one_line(tmp_path: Path, s
     lines = [json.loads(line) for line in qrels.read_text().splitlines()]
     qrels.write_text("".join(json.dumps({**line, "p_id": f"0{line['p_id']}"}) + "\n" for line in lines))
     with pytest.raises(UserError, match="match nothing: no question has a relevant passage") as error:
-        advise(load(folder), Setup(store=store), models=[], rerankers=[])
+        advise(load(folder), Runtime(store=store), models=[], rerankers=[])
     assert "\n" not in str(error.value) and "r2med data check" in str(error.value)
 
 
@@ -160,14 +160,14 @@ def test_what_asks_an_llm_and_cannot_win_is_stopped_early(dataset, store, monkey
 
 
 def test_what_cannot_run_here_is_told_and_does_not_stop_the_rest(dataset: Dataset, store: Store) -> None:
-    advice = advise(dataset, Setup(store=store), models=["nonesuch"], rerankers=[])
+    advice = advise(dataset, Runtime(store=store), models=["nonesuch"], rerankers=[])
     assert advice.rungs[0].questions == QUESTIONS
     assert any("nonesuch" in line for line in advice.left_out)
     assert advice.rungs[0].p50 > 0
 
 
 def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp_path: Path) -> None:
-    advice = advise(dataset, Setup(store=store), models=[], rerankers=[])
+    advice = advise(dataset, Runtime(store=store), models=[], rerankers=[])
     advice.write(tmp_path / "a.json")
     assert Advice.read(tmp_path / "a.json") == advice
     (tmp_path / "a.json").write_text('{"format": 1}')
@@ -178,7 +178,7 @@ def test_advice_comes_back_as_it_was_written(dataset: Dataset, store: Store, tmp
 def test_too_few_judged_questions_are_told(tmp_path: Path, store: Store) -> None:
     small = load(random_folder(tmp_path / "small", documents=20, queries=5))
     with pytest.raises(UserError, match="has 5 judged questions: with fewer than 6 no pipeline"):
-        advise(small, Setup(store=store))
+        advise(small, Runtime(store=store))
 
 
 def test_a_pipeline_of_unknown_latency_is_not_the_fastest_and_says_so(dataset, store: Store, monkeypatch) -> None:

@@ -188,13 +188,13 @@ def test_a_run_that_stopped_goes_on_inside_its_conversations(store, dead_at):
 CHILD = """
 import sys
 from r2med.data import load
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.core.spec import parse_stage
 from r2med.core.stages import stage
 from r2med.store import Store
 
 store = Store(sys.argv[2])
-setup = Setup(base_url=sys.argv[1], store=store)
+setup = Runtime(base_url=sys.argv[1], store=store)
 expansion = stage(parse_stage("search-r1(any)")[0], "expand").open(setup).expand(load("demo/Biology", store), store)
 print(expansion.failures, *{query.generated for query in expansion.queries})
 """

@@ -1,7 +1,5 @@
 """From what is typed to an agent and back, what it is described by, and one line for what cannot be meant."""
 
-from dataclasses import replace
-
 import pytest
 
 from r2med import UserError, load
@@ -14,17 +12,17 @@ from r2med.expand.expansion import Asking, Checked, Expander
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.bm25 import BM25
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support.agents import agent, dataset, scripted
 from support.datasets import r2med_folder
 
 ONE = (Query("1", "swollen face"),)
-SETUP = Setup(base_url="http://127.0.0.1:1/v1")
+SETUP = Runtime(base_url="http://127.0.0.1:1/v1")
 
 
 def built(spec, store, setup=SETUP):
     (call,) = parse_stage(spec)
-    return stage(call, "expand").open(replace(setup, store=store))
+    return stage(call, "expand").open(setup.with_settings(store=store))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_what_cannot_be_meant_is_one_line(store, typed, says):
 
 def test_an_llm_without_a_card_needs_an_endpoint(store):
     assert built("search-r1(my-model)", store).name == "search-r1(my-model)"
-    expander = built("search-r1(my-model)", store, Setup())
+    expander = built("search-r1(my-model)", store, Runtime())
     assert isinstance(expander, Recorded)
     with pytest.raises(UserError, match=r"has no recorded search-r1 texts of 'my-model'.*no LLM to ask has this name"):
         expander.check([load("demo/Biology", store)])
@@ -110,10 +108,10 @@ def test_a_corpus_s_folder_may_have_signs_of_the_grammar_in_its_name(store, tmp_
 
 def test_recorded_texts_are_read_where_the_setup_says_so(store):
     assert isinstance(built("search-r1(qwen-7b)", store), AgentExpander)
-    assert isinstance(built("search-r1(qwen-7b)", store, Setup(recorded=True)), Recorded)
+    assert isinstance(built("search-r1(qwen-7b)", store, Runtime(recorded=True)), Recorded)
     assert isinstance(built("search-o1(author)", store), Recorded)
     with pytest.raises(UserError, match="turns is for an LLM that is asked"):
-        built("search-r1(qwen-7b, turns=2)", store, Setup(recorded=True))
+        built("search-r1(qwen-7b, turns=2)", store, Runtime(recorded=True))
 
 
 def test_a_corpus_that_is_not_there_is_one_line(store):
@@ -237,6 +235,6 @@ def test_every_setting_says_what_it_means():
 
 
 def test_what_it_searches_with_runs_as_the_flags_say(store):
-    chosen = Setup(device="cpu", trust_remote_code=True)
+    chosen = Runtime(device="cpu", trust_remote_code=True)
     expander = built("search-r1(qwen-7b, by=bge)", store, chosen)
-    assert expander.source.by.setup.device == "cpu"
+    assert expander.source.by.runtime.setup.device == "cpu"

@@ -11,7 +11,7 @@ from r2med.llm.chat import Message, Sampling
 from r2med.llm.journaled import JournaledChat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support.agents import agent
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ SHORT = {
 
 @pytest.fixture(scope="module")
 def backend():
-    return LlamaBackend(CARD, Setup(threads=1))
+    return LlamaBackend(CARD, Runtime(threads=1))
 
 
 @pytest.mark.parametrize(("method", "via"), [("search-r1", "completion"), ("search-o1", "chat")])

@@ -9,7 +9,7 @@ from r2med.analysis.overlap import GOLD, HARDEST, RANDOM, cosines, dataset_overl
 from r2med.data import Dataset, load
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 MINE = Dataset.of(
@@ -69,7 +69,7 @@ def test_the_hardest_negative_of_a_model_is_its_nearest_and_a_vector_of_zeros_is
 ) -> None:
     (tmp_path / "two_words.py").write_text(MODEL)
     monkeypatch.syspath_prepend(tmp_path)
-    scored = cosines(MINE, "py:two_words:Model", Setup(store=store))
+    scored = cosines(MINE, "py:two_words:Model", Runtime(store=store))
     assert scored[GOLD][1].tolist() == [1.0, 1.0]
     assert scored[HARDEST][1] == pytest.approx([0.5**0.5] * 2)
     assert set(scored[RANDOM][1].round(3).tolist()) <= {0.0, 0.707}

@@ -8,7 +8,7 @@ from r2med.analysis.reliability import reliability
 from r2med.analysis.unjudged import as_one, bpref, condensed, headline, judged_share, with_unjudged_relevant
 from r2med.core.errors import UserError
 from r2med.pages.estimate import Estimate
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.records import records, write_records
 
@@ -38,7 +38,7 @@ def test_copies_of_a_text_count_as_one_document_with_its_best_grade_and_rank() -
 
 def test_a_clear_leader_keeps_its_rank_and_close_systems_do_not(tmp_path, store: Store) -> None:
     made = records({"far": 0.8, "near": 0.4, "nearer": 0.401}, {"Biology": 40, "PMC-Clinical": 40})
-    section = reliability(Material(Setup(store=store), results=write_records(made, tmp_path / "results")))
+    section = reliability(Material(Runtime(store=store), results=write_records(made, tmp_path / "results")))
     ranks = {row[0]: row for table in section.tables if table.name == "reliability-ranks" for row in table.rows}
     assert ranks["far"][2] == Estimate(1.0, 1.0, 1.0)
     assert ranks["far"][4] == 1.0
@@ -50,4 +50,4 @@ def test_a_clear_leader_keeps_its_rank_and_close_systems_do_not(tmp_path, store:
 def test_one_system_says_nothing_of_ranks(tmp_path, store: Store) -> None:
     results = write_records(records({"alone": 0.5}, {"Biology": 5}), tmp_path / "results")
     with pytest.raises(UserError, match="two systems"):
-        reliability(Material(Setup(store=store), results=results))
+        reliability(Material(Runtime(store=store), results=results))

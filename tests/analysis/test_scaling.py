@@ -5,7 +5,7 @@ from pathlib import Path
 import r2med
 from r2med.analysis.material import Material
 from r2med.analysis.scaling import billions, scaling
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 
@@ -16,7 +16,7 @@ def test_a_card_says_how_large_an_llm_is() -> None:
 
 
 def test_the_gain_of_hand_written_texts_is_labelled_as_such(tmp_path: Path, store: Store) -> None:
-    setup = Setup(store=store)
+    setup = Runtime(store=store)
     r2med.run(["bm25", "hyde(author) → bm25"], ["demo/MedQA-Diag"], out=tmp_path / "results", setup=setup)
     section = scaling(Material(setup, results=tmp_path / "results"))
     (row,) = section.tables[0].rows

@@ -6,7 +6,7 @@ from r2med.analysis.material import Material
 from r2med.analysis.query_slices import query_slices
 from r2med.analysis.system_pairs import complementarity, rank_shift
 from r2med.records.record import Record, StageFacts
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.records import record, write_records
 
@@ -22,7 +22,7 @@ def with_gold(system: str, values: list[float], ranks: list[dict[str, int]]) -> 
 def material(tmp_path: Path, store: Store) -> Material:
     a = with_gold("A", [1.0, 0.0], [{"d1": 1, "d2": 50}, {"d3": 30}])
     b = with_gold("B", [0.5, 0.8], [{"d1": 200, "d2": 2}, {"d3": 1}])
-    return Material(Setup(store=store), results=write_records([a, b], tmp_path / "results"))
+    return Material(Runtime(store=store), results=write_records([a, b], tmp_path / "results"))
 
 
 def test_gold_documents_that_come_in_and_leave_are_counted(tmp_path: Path, store: Store) -> None:
@@ -55,5 +55,5 @@ def test_the_hardest_slice_is_that_of_the_system_that_is_best_over_all(tmp_path:
         each.model_copy(update={"queries": {q: fact.model_copy(update=facts[q]) for q, fact in each.queries.items()}})
         for each in made
     ]
-    section = query_slices(Material(Setup(store=store), results=write_records(made, tmp_path / "results")))
+    section = query_slices(Material(Runtime(store=store), results=write_records(made, tmp_path / "results")))
     assert section.lead == "Hardest for the best system, A: Nerves (body-system, 6 queries), with 30.0 points."

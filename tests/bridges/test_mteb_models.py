@@ -12,6 +12,7 @@ import pytest
 from r2med import System, evaluate, load, run
 from r2med.core.errors import UserError
 from r2med.retrieve import Run
+from r2med.runtime.runtime import Runtime
 from support.fork_server import Command
 from support.mteb_local import register_models
 
@@ -46,9 +47,9 @@ def test_the_instruction_of_the_dataset_is_the_prompt_of_the_task(models: Any, s
     from r2med.bridges.mteb_models import MtebModel
 
     demo = load(DATA)
-    searcher = System.parse("mteb:org/instructed").retriever.open(System.parse("bm25").setup)
+    searcher = System.parse("mteb:org/instructed").retriever.open(System.parse("bm25").runtime)
     encoder = searcher.encoder(demo)
-    typed = MtebModel(name="mteb:org/bert").open(System.parse("bm25").setup).encoder(demo)
+    typed = MtebModel(name="mteb:org/bert").open(System.parse("bm25").runtime).encoder(demo)
     words = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "
     bare = searcher.model.loaded().first.model
     assert np.allclose(encoder.encode(["a cough"], "query").vectors, bare.encode([f"{words}a cough"]), atol=1e-5)
@@ -60,7 +61,7 @@ def test_a_cross_encoder_reranks_by_its_own_scores(models: Any) -> None:
     demo = load(DATA)
     [cell] = run("bm25", DATA, rerank=["mteb:org/cross@5"], out=None)
     assert cell.record is not None and cell.record.stages[-1].stage == "rerank"
-    found = System.parse("bm25 → mteb:org/cross@5").run(demo, System.parse("bm25").setup.store, 5).run
+    found = System.parse("bm25 → mteb:org/cross@5").run(demo, System.parse("bm25").runtime.store, 5).run
     model = models.get_model("org/cross", device="cpu").model
     for query, ranking in found:
         [text] = [each.text for each in demo.queries if each.id == query]
@@ -70,14 +71,14 @@ def test_a_cross_encoder_reranks_by_its_own_scores(models: Any) -> None:
 
 def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
     demo = load(DATA)
-    found: Run = System.parse("mteb:org/search").run(demo, System.parse("bm25").setup.store, 3).run
+    found: Run = System.parse("mteb:org/search").run(demo, System.parse("bm25").runtime.store, 3).run
     longest = sorted((len(text) for _, text in demo.corpus), reverse=True)[:3]
     assert [score for _, score in found.top(demo.queries[0].id)] == longest
     assert all(cell.record for cell in run("bm25+mteb:org/search", DATA, out=None))
     whole = evaluate("mteb:org/wrapped", DATA).mean  # an encoder with a similarity that is not ours
     assert whole == pytest.approx(evaluate("mteb:org/bert", DATA).mean)
     with pytest.raises(UserError, match="mteb:org/search searches for whole sets of queries"):
-        System.parse("mteb:org/search").live(demo, System.parse("bm25").setup.store)
+        System.parse("mteb:org/search").live(demo, System.parse("bm25").runtime.store)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +94,8 @@ def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
     ],
 )
 def test_what_cannot_run_is_told_in_one_line(models: Any, system: str, message: str) -> None:
-    from r2med import Setup
 
-    setup = Setup(budget=1.0) if "openai/text" in system else Setup()
+    setup = Runtime(budget=1.0) if "openai/text" in system else Runtime()
     with pytest.raises(UserError, match=message):
         System.parse(system, setup).run(load(DATA), setup.store, 3)
 

@@ -40,9 +40,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_reranker_gets_all_candidates_of_a_query_and_what_it_leaves_out_comes_last() -> None:
     demo = load(DATA)
-    plain = System.parse("bm25").run(demo, System.parse("bm25").setup.store, 6).run
+    plain = System.parse("bm25").run(demo, System.parse("bm25").runtime.store, 6).run
     system = System.parse("bm25 → pyterrier:frames:shortest@5")
-    for query, ranking in system.run(demo, system.setup.store, 6).run:
+    for query, ranking in system.run(demo, system.runtime.store, 6).run:
         before = [document for document, _ in plain.top(query, 6)]
         lengths = {document: len(demo.corpus.text(demo.corpus.row(document) or 0)) for document in before}
         assert [document for document, _ in ranking] == sorted(before[:3], key=lengths.__getitem__) + before[3:]
@@ -88,5 +88,5 @@ def test_a_pipeline_that_finds_is_a_retriever_for_rerankers_and_fusion() -> None
     )
     cells = run(["pyterrier:pipes:bm25 → bm25", "bm25+pyterrier:pipes:bm25"][1:], DATA, out=None)
     assert all(cell.record for cell in cells)
-    live = System.parse("pyterrier:pipes:bm25").live(load(DATA), System.parse("bm25").setup.store)
+    live = System.parse("pyterrier:pipes:bm25").live(load(DATA), System.parse("bm25").runtime.store)
     assert live.answer(load(DATA).queries[0].text, 3).run.found[0] == 3

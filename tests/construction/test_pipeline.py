@@ -8,7 +8,6 @@ import pytest
 from r2med.construction.pipeline import Build, Plan, drawn
 from r2med.core.errors import UserError
 from r2med.engine.reporting import listening
-from r2med.net.budget import Budget
 from r2med.store import Store
 from support import chat_server as api
 from support.builds import built, lines, plan_file
@@ -154,7 +153,7 @@ def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(
     made = Build(Plan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM})), tmp_path / "out")
     settings = {"base_url": chat_server.address, "store": Store(tmp_path / "store")}
     with pytest.raises(UserError, match="the budget of"):
-        made.run(made.plan.setup("gpt4", budget=Budget(0), **settings))
+        made.run(made.plan.setup("gpt4", budget=0, **settings))
     assert [done is not None for done in made.status()] == [True, True, False, False]
     assert made.run(made.plan.setup("gpt4", **settings))[1].kept == 12
 

@@ -12,7 +12,7 @@ import pytest
 import r2med
 from r2med import System
 from r2med.core import plugins, stages
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import chat_server, tiny_rerankers
 from support.datasets import random_folder
@@ -80,7 +80,7 @@ def test_cards_and_prompts_alone_make_a_suite_that_runs(plugin: Path, tmp_path: 
         (plugin / "llms/oracle.toml").write_text(
             f'model = "oracle-1"\nbase_url = "{server.address}"\n[price]\nprompt = 1.0\n'
         )
-        setup = Setup(device="cpu", model_paths=(("tiny", weights),), store=Store(tmp_path / "store"))
+        setup = Runtime(device="cpu", model_paths=(("tiny", weights),), store=Store(tmp_path / "store"))
         results = r2med.run(suite="mine", out=tmp_path / "out", setup=setup)
     assert not results.errors
     names = [row[0].system for row in results.rows]
@@ -132,7 +132,7 @@ def test_a_class_named_by_an_entry_point_is_a_stage(tmp_path: Path, monkeypatch:
     installed(tmp_path, "around", "[r2med.stages]\nreversed = around:Reversed\n", around=REVERSED)
     monkeypatch.syspath_prepend(str(tmp_path))
     dataset = random_folder(tmp_path / "wards", documents=6)
-    setup = Setup(store=Store(tmp_path / "store"))
+    setup = Runtime(store=Store(tmp_path / "store"))
     system = System.parse("bm25 → reversed(strength=0.5)@3", setup)
     assert str(system) == "bm25 → reversed(strength=0.5)@3" and System.parse(str(system), setup) == system
     assert [setting.name for setting in stages.help_of("reversed", "rerank")] == ["strength", "depth"]

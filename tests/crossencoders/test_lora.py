@@ -14,7 +14,7 @@ from r2med.crossencoders.lora import merge
 from r2med.crossencoders.pair_scorer import TransformerScorer
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_rerankers
 from support.tiny_rerankers import PAIRS
 
@@ -155,7 +155,9 @@ CARD = RerankerCard(
 
 
 def scored(**paths):
-    options = Setup(device="cpu", model_paths=tuple((name.replace("_", "."), folder) for name, folder in paths.items()))
+    options = Runtime(
+        device="cpu", model_paths=tuple((name.replace("_", "."), folder) for name, folder in paths.items())
+    )
     scorer = TransformerScorer(CARD, ANY_DATASET, options)
     return [found.score for found in scorer.score(PAIRS)], scorer.describe()
 

@@ -16,7 +16,7 @@ from r2med.crossencoders import pair_model
 from r2med.crossencoders.pair_scorer import TransformerScorer, cost_of, open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
 from r2med.data.dataset_cards import ANY_DATASET
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_rerankers
 from support.tiny_rerankers import LONG, PAIRS
 
@@ -35,7 +35,7 @@ def card(**settings):
 
 
 def scorer(folder, *, tokens=0, device="cpu", paths=(), **settings):
-    options = Setup(device=device, model_paths=(("tiny", folder), *paths), tokens_per_batch=tokens)
+    options = Runtime(device=device, model_paths=(("tiny", folder), *paths), tokens_per_batch=tokens)
     return TransformerScorer(card(**settings), ANY_DATASET, options)
 
 
@@ -129,7 +129,7 @@ def test_qwen3_scores_by_yes_less_no(tmp_path, side):
     folder = tiny_rerankers.qwen3(tmp_path / "qwen3", side)
     shipped = RERANKERS["qwen3-reranker-0.6b"]
     tiny = shipped.model_copy(update={"name": "tiny", "max_tokens": 500})
-    found = TransformerScorer(tiny, ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
+    found = TransformerScorer(tiny, ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),)))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
     yes, no = tokenizer.convert_tokens_to_ids("yes"), tokenizer.convert_tokens_to_ids("no")
@@ -208,7 +208,7 @@ def test_a_model_with_other_labels_is_one_line(tmp_path, labels, logit, message)
 @pytest.mark.parametrize("labels", [1, 2])
 def test_any_classifier_by_its_folder(tmp_path, labels):
     folder = tiny_rerankers.bert(tmp_path / "bert", labels)
-    found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, labels - 1, limit=64))
     assert max(scored.tokens for scored in found.score(PAIRS)) == 64
     assert str(tmp_path) not in json.dumps(found.describe())
@@ -217,7 +217,7 @@ def test_any_classifier_by_its_folder(tmp_path, labels):
 @pytest.mark.parametrize(("told", "limit"), [(None, 64), (40, 40), (1_000, 64)])
 def test_its_limit_is_its_tokenizers_or_its_positions(tmp_path, told, limit):
     folder = tiny_rerankers.xlm_roberta(tmp_path / "xlm", limit=told)
-    found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_scorer(resolve_reranker(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
     agree(found.score(PAIRS), plain(folder, PAIRS, 0, limit=limit))
     assert max(scored.tokens for scored in found.score(PAIRS)) == limit
 
@@ -272,7 +272,7 @@ def test_weights_are_loaded_with_the_first_pair(tmp_path, monkeypatch):
     found.describe()
     assert found.score([]) == [] and not loads
     found.score(PAIRS)
-    scorer(folder).score(PAIRS)
+    found.score(PAIRS)
     assert len(loads) == 1
 
 
@@ -295,7 +295,7 @@ def test_running_out_of_memory_halves_the_batch(tmp_path, monkeypatch):
 
 def test_another_engine_is_refused_and_not_ignored(tmp_path):
     with pytest.raises(UserError, match="--backend openvino: reranker tiny runs on torch only"):
-        TransformerScorer(card(), ANY_DATASET, Setup(backend="openvino"))
+        TransformerScorer(card(), ANY_DATASET, Runtime(backend="openvino"))
 
 
 def test_describing_imports_no_torch(tmp_path):
@@ -303,8 +303,8 @@ def test_describing_imports_no_torch(tmp_path):
     code = (
         "import sys; from r2med.crossencoders.pair_scorer import open_scorer;"
         "from r2med.crossencoders.reranker_cards import resolve_reranker;"
-        "from r2med.data.dataset_cards import ANY_DATASET; from r2med.runtime.setup import Setup;"
-        f"open_scorer(resolve_reranker('path:{folder}'), ANY_DATASET, Setup(device='cpu')).describe();"
+        "from r2med.data.dataset_cards import ANY_DATASET; from r2med.runtime.runtime import Runtime;"
+        f"open_scorer(resolve_reranker('path:{folder}'), ANY_DATASET, Runtime(device='cpu')).describe();"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ from r2med.crossencoders.pair_scorer import open_scorer
 from r2med.crossencoders.reranker_cards import resolve_reranker
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import NotFiniteError
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 MODULE = """
 import numpy as np
@@ -76,7 +76,7 @@ def opened(tmp_path, monkeypatch, request):
     name = "reranker_" + hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    return lambda thing: open_scorer(resolve_reranker(f"py:{name}:{thing}"), ANY_DATASET, Setup())
+    return lambda thing: open_scorer(resolve_reranker(f"py:{name}:{thing}"), ANY_DATASET, Runtime())
 
 
 @pytest.mark.parametrize("thing", ["Overlap", "Array", "Torch", "ready"])

@@ -8,7 +8,7 @@ from r2med.core.errors import UserError
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import ModelCard
 from r2med.net.budget import Budget
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, card, opened
@@ -40,7 +40,7 @@ def test_a_budget_of_nothing_sends_nothing(server: Server, home: Path) -> None:
 
 
 def test_a_budget_is_shared_by_all_encoders_of_a_run(server: Server, home: Path) -> None:
-    options = Setup(endpoints=(("openai", server.address), ("voyage", server.address)), budget=Budget(70.0))
+    options = Runtime(endpoints=(("openai", server.address), ("voyage", server.address)), budget=70.0)
     one = ApiEncoder(card("openai"), WORDS, options, Store(home))
     cost = one.encode(["one two three four five six"] * 2 + ["a b c d e f g h i"], "document").cost
     assert cost.dollars == options.budget.spent == 15
@@ -67,4 +67,4 @@ def test_a_budget_that_is_none(limit: float) -> None:
 def test_a_budget_needs_a_price(server: Server, home: Path) -> None:
     free = card().model_dump(exclude={"price_per_million_tokens"})
     with pytest.raises(UserError, match="price_per_million_tokens"):
-        ApiEncoder(ModelCard(**free), WORDS, Setup(budget=Budget(1.0)), Store(home))
+        ApiEncoder(ModelCard(**free), WORDS, Runtime(budget=1.0), Store(home))

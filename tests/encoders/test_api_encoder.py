@@ -12,7 +12,7 @@ import pytest
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.model_cards import MODELS, Side
 from r2med.net.retry import Policy
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import embedding_server as api
 from support.api_encoders import TEXTS, WORDS, expected, opened
@@ -111,7 +111,7 @@ def test_encode_works_inside_a_running_loop(server: Server, home: Path, provider
 
 def test_the_real_cards_open(home: Path) -> None:
     for name in ("openai", "voyage"):
-        about = ApiEncoder(MODELS.card(name), WORDS, Setup(), Store(home)).describe("query")
+        about = ApiEncoder(MODELS.card(name), WORDS, Runtime(), Store(home)).describe("query")
         assert {"model", "provider", "prefix", "max_tokens", "input_type", "normalise"} <= about.keys()
         assert about["endpoint"] == ""
         json.dumps(about)

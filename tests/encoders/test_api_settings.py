@@ -2,17 +2,18 @@
 
 import logging
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
-from r2med.cli.options import BaseURL
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.api_providers import PROVIDERS
 from r2med.encoders.model_cards import ModelCard
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import embedding_server as api
@@ -69,7 +70,7 @@ def test_the_base_url_may_come_from_the_environment(
     server: Server, home: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.address + "/")
-    encoder = ApiEncoder(card(provider), WORDS, Setup(), Store(home))
+    encoder = ApiEncoder(card(provider), WORDS, Runtime(), Store(home))
     np.testing.assert_array_equal(encoder.encode(TEXTS, "document").vectors, expected(TEXTS))
     assert encoder.describe("query") == opened(server, home, provider).describe("query")
     assert "127.0.0.1" not in str(encoder.describe("query"))
@@ -80,7 +81,7 @@ def test_the_base_url_may_come_from_the_environment(
 )
 def test_a_base_url_that_is_none_or_has_secrets_in_it(home: Path, url: str) -> None:
     with pytest.raises(UserError, match="base URL given for openai") as error:
-        ApiEncoder(card(), WORDS, Setup(endpoints=(("openai", url),)), Store(home))
+        ApiEncoder(card(), WORDS, Runtime(endpoints=(("openai", url),)), Store(home))
     assert "pw-9" not in str(error.value)
 
 
@@ -100,9 +101,9 @@ def test_the_providers_own_address_is_that_of_the_key() -> None:
 
 def test_a_card_of_another_kind_is_refused(home: Path) -> None:
     with pytest.raises(UserError, match="no API model"):
-        ApiEncoder(ModelCard(name="x", loader="transformers"), WORDS, Setup(), Store(home))
+        ApiEncoder(ModelCard(name="x", loader="transformers"), WORDS, Runtime(), Store(home))
 
 
 def test_the_help_of_base_url_names_the_variables_that_move_embedding_apis() -> None:
-    told = get_args(BaseURL)[1].help
+    told = next(field.metadata["flag"].help for field in fields(Setup) if field.name == "base_url")
     assert "for any LLM" in told and all(provider.url_variable in told for provider in PROVIDERS.values())

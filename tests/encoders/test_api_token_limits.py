@@ -10,7 +10,7 @@ from r2med.core.errors import UserError
 from r2med.encoders.api_encoder import ApiEncoder, PendingText, batches
 from r2med.encoders.api_providers import PROVIDERS, TokenLimiter, load_tiktoken, load_voyage
 from r2med.encoders.model_cards import Side
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.api_encoders import WORDS, card, expected, opened
 from support.embedding_server import Server
@@ -40,7 +40,7 @@ def test_a_long_text_without_a_tokenizer_is_one_line(
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")  # no network, at once
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    options = Setup(endpoints=((provider, server.address),))
+    options = Runtime(endpoints=((provider, server.address),))
     encoder = ApiEncoder(card(provider), WORDS, options, Store(home))
     with pytest.raises(UserError, match="TIKTOKEN_CACHE_DIR" if provider == "openai" else "HF_HOME"):
         encoder.encode(["short", "x" * 501], "document")

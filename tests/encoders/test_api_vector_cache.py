@@ -87,12 +87,12 @@ from support.embedding_server import vector
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import api_encoder
 from r2med.encoders.model_cards import ModelCard
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 card, address, home = ModelCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
 api_encoder.batches = lambda pending, _: [list(pending[i : i + 2]) for i in range(0, len(pending), 2)]
-setup = Setup(endpoints=((card.loader, address),), concurrency=4)
+setup = Runtime(endpoints=((card.loader, address),), concurrency=4)
 encoder = api_encoder.ApiEncoder(card, Instruction(kind="", what="", domain=""), setup, Store(home))
 texts = [f"text {i}" for i in range(60)]
 try:

@@ -10,7 +10,7 @@ from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import resolve_card
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 GOOD = """
 import numpy as np
@@ -89,7 +89,7 @@ def opened(tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
 
     def open_(thing, module=None):
-        return open_encoder(resolve_card(f"py:{module or name}:{thing}"), ANY_DATASET, Setup())
+        return open_encoder(resolve_card(f"py:{module or name}:{thing}"), ANY_DATASET, Runtime())
 
     open_.module = name
     return open_

@@ -9,7 +9,7 @@ from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import LOADERS, open_encoder
 from r2med.encoders.model_cards import MODELS, resolve_card
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 
 def test_cards_and_specs_are_read_without_torch():
@@ -24,7 +24,7 @@ def test_cards_and_specs_are_read_without_torch():
 def test_without_torch_one_line_says_what_to_install(name, device, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[dense\]'"):
-        open_encoder(MODELS.card(name), ANY_DATASET, Setup(device=device, trust_remote_code=True))
+        open_encoder(MODELS.card(name), ANY_DATASET, Runtime(device=device, trust_remote_code=True))
 
 
 def test_every_loader_of_a_card_is_known():
@@ -48,4 +48,4 @@ def test_a_name_that_is_none_is_one_line(spec, message):
 
 def test_another_engine_is_not_ignored_by_models_that_cannot_use_it():
     with pytest.raises(UserError, match=r"nv \(remote-code\) runs on torch only"):
-        open_encoder(MODELS["nv"], ANY_DATASET, Setup(backend="openvino", trust_remote_code=True))
+        open_encoder(MODELS["nv"], ANY_DATASET, Runtime(backend="openvino", trust_remote_code=True))

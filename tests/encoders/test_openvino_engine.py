@@ -12,6 +12,7 @@ from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders import weights
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from support.tiny_models import SENTENCES, TEXTS
 
@@ -19,7 +20,7 @@ ALL = TEXTS + SENTENCES
 
 
 def minilm(**options):
-    return open_encoder(MODELS.card("minilm"), ANY_DATASET, Setup(**{"device": "cpu", **options}))
+    return open_encoder(MODELS.card("minilm"), ANY_DATASET, Runtime(**{"device": "cpu", **options}))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_the_sentence_transformers_loader_gives_the_same(vectors):
         document=Side(max_tokens=0),
     )
     np.testing.assert_allclose(
-        open_encoder(card, ANY_DATASET, Setup(device="cpu")).encode(ALL, "query").vectors, vectors, atol=1e-5
+        open_encoder(card, ANY_DATASET, Runtime(device="cpu")).encode(ALL, "query").vectors, vectors, atol=1e-5
     )
 
 
@@ -87,7 +88,7 @@ def test_another_engine_reads_pairs(tmp_path):
         name="tiny", loader="transformers", pooling="cls", document=Side(max_tokens=48, pair_with_empty=True)
     )
     plain, fast = (
-        open_encoder(card, ANY_DATASET, Setup(device="cpu", backend=backend, model_paths=(("tiny", folder),)))
+        open_encoder(card, ANY_DATASET, Runtime(device="cpu", backend=backend, model_paths=(("tiny", folder),)))
         for backend in ("torch", "openvino")
     )
     wanted, found = plain.encode(TEXTS, "document").vectors, fast.encode(TEXTS, "document").vectors
@@ -114,6 +115,6 @@ def test_a_decoder_on_another_engine_is_one_line(tmp_path):
     pytest.importorskip("openvino")
     folder = tiny_models.gpt_neox(tmp_path / "neox")
     card = ModelCard(name="tiny", loader="transformers", pooling="last", query=Side(max_tokens=48))
-    options = Setup(device="cpu", backend="openvino", model_paths=(("tiny", folder),))
+    options = Runtime(device="cpu", backend="openvino", model_paths=(("tiny", folder),))
     with pytest.raises(UserError, match="--backend torch"):
         open_encoder(card, ANY_DATASET, options).encode(["a"], "query")

@@ -12,7 +12,7 @@ from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -38,7 +38,7 @@ def odd(folder, release="", **options):
         document=Side(max_tokens=20),
     )
     settings = {"device": "cpu", "trust_remote_code": True, **options}
-    return open_encoder(card, ANY_DATASET, Setup(model_paths=(("odd", folder),), **settings))
+    return open_encoder(card, ANY_DATASET, Runtime(model_paths=(("odd", folder),), **settings))
 
 
 def plain(folder, prefix, limit):
@@ -74,7 +74,7 @@ def test_without_the_users_word_nothing_runs(tmp_path):
     (folder / "odd.py").write_text("raise SystemExit('this ran')")
     with pytest.raises(UserError, match="--trust-remote-code"):
         odd(folder, trust_remote_code=False)
-    found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
     with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 
@@ -82,7 +82,7 @@ def test_without_the_users_word_nothing_runs(tmp_path):
 def test_an_unknown_architecture_without_the_users_word_is_one_line(tmp_path):
     folder = tiny_models.remote_code(tmp_path / "odd")
     card = ModelCard(name="odd", loader="transformers", pooling="cls", query=Side(max_tokens=20))
-    found = open_encoder(card, ANY_DATASET, Setup(device="cpu", model_paths=(("odd", folder),)))
+    found = open_encoder(card, ANY_DATASET, Runtime(device="cpu", model_paths=(("odd", folder),)))
     with pytest.raises(UserError, match="--trust-remote-code"):
         found.encode(["a"], "query")
 

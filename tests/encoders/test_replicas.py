@@ -3,34 +3,28 @@
 import pytest
 
 from r2med.core.errors import UserError
-from r2med.encoders import replicas
-from r2med.runtime.setup import Setup
-
-
-@pytest.fixture(autouse=True)
-def empty():
-    replicas.forget_models()
-    yield
-    replicas.forget_models()
+from r2med.encoders.replicas import cached_model
+from r2med.runtime.runtime import Runtime
 
 
 def test_the_least_used_is_given_up():
-    loads = []
+    runtime, loads = Runtime(models_kept=3), []
     for name in ["a", "b", "c", "a", "d", "a", "b"]:
-        replicas.cached_model(name, Setup(), lambda name=name: loads.append(name) or name)
+        cached_model(name, runtime, lambda name=name: loads.append(name) or name)
     assert loads == ["a", "b", "c", "d", "b"]
 
 
 def test_others_make_room():
-    replicas.cached_model("a", Setup(), lambda: "a")
+    runtime = Runtime()
+    cached_model("a", runtime, lambda: "a")
 
     def load():
-        if replicas._kept:
+        if len(runtime.models):
             raise MemoryError
         return "large"
 
-    assert replicas.cached_model("large", Setup(), load) == "large"
-    assert [key[0] for key in replicas._kept] == ["large"]
+    assert cached_model("large", runtime, load) == "large"
+    assert len(runtime.models) == 1
 
 
 def test_what_never_fits_is_one_line():
@@ -38,4 +32,4 @@ def test_what_never_fits_is_one_line():
         raise MemoryError
 
     with pytest.raises(UserError, match="does not fit into the device's memory"):
-        replicas.cached_model("huge", Setup(), load)
+        cached_model("huge", Runtime(), load)

@@ -13,7 +13,7 @@ from r2med.core.spec import encoded, parse
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import ModelCard, Side, resolve_card
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -35,7 +35,7 @@ def instructor(folder, **options):
         query=Side(prefix=QUERY_PREFIX, max_tokens=40),
         document=Side(max_tokens=20),
     )
-    return open_encoder(card, ANY_DATASET, Setup(model_paths=(("tiny", folder),), **{"device": "cpu", **options}))
+    return open_encoder(card, ANY_DATASET, Runtime(model_paths=(("tiny", folder),), **{"device": "cpu", **options}))
 
 
 def plain_instructor(folder, texts, prefix, limit):
@@ -79,7 +79,7 @@ def test_any_folder_runs_with_its_own_prompts_limit_and_similarity(tmp_path):
     folder = tiny_models.sentence_bert(tmp_path / "my model", **PROMPTS)
     card = resolve_card(f"path:{folder}")
     assert (card.name, card.similarity) == ("path-my-model", "dot")
-    found = open_encoder(card, ANY_DATASET, Setup(device="cpu"))
+    found = open_encoder(card, ANY_DATASET, Runtime(device="cpu"))
     assert [found.describe(role)["prefix"] for role in ("query", "document", "generated")] == [
         "query: ",
         "passage: ",
@@ -113,7 +113,7 @@ def test_a_model_that_does_more_than_tokenize_goes_through_the_library(tmp_path)
     modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Normalize"})
     (folder / "2_Dense").mkdir()
     (folder / "modules.json").write_text(json.dumps(modules))
-    found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Setup(device="cpu"))
+    found = open_encoder(resolve_card(f"path:{folder}"), ANY_DATASET, Runtime(device="cpu"))
     fast = found.encode(TEXTS, "query").vectors
     found._model(found._card.query).tokenizer = None  # as if a module were not one of those we know
     np.testing.assert_allclose(found.encode(TEXTS, "query").vectors, fast, rtol=2e-4, atol=2e-5)

@@ -9,7 +9,7 @@ from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.transformer import Tower, TransformerEncoder
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_models
 from support.tiny_models import TEXTS
 
@@ -24,7 +24,7 @@ def card(**settings):
 
 
 def encoder(folder, *, tokens=0, device="cpu", **settings):
-    options = Setup(device=device, model_paths=(("tiny", folder),), tokens_per_batch=tokens)
+    options = Runtime(device=device, model_paths=(("tiny", folder),), tokens_per_batch=tokens)
     return TransformerEncoder(card(**settings), ANY_DATASET, options)
 
 
@@ -266,9 +266,12 @@ def test_describing_loads_no_weights(tmp_path, monkeypatch):
 def test_weights_are_loaded_once_for_all_datasets(tmp_path, monkeypatch):
     folder, loads = tiny_models.bert(tmp_path / "bert"), []
     monkeypatch.setattr(Tower, "__init__", lambda *a, whole=Tower.__init__: (loads.append(1), whole(*a))[1])
-    for _ in range(3):
-        encoder(folder, pooling="cls").encode(["a"], "query")
+    with Runtime(device="cpu", model_paths={"tiny": folder}) as runtime:
+        for _ in range(3):
+            TransformerEncoder(card(pooling="cls"), ANY_DATASET, runtime).encode(["a"], "query")
     assert len(loads) == 1
+    encoder(folder, pooling="cls").encode(["a"], "query")
+    assert len(loads) == 2  # another runtime sees nothing of the first
 
 
 def test_a_limit_beyond_the_models_positions_is_one_line(tmp_path):

@@ -16,6 +16,7 @@ from r2med.encoders import weights
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
 from r2med.retrieve.dense.dense_retriever import Dense, DenseRetriever
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from support import tiny_models
 
@@ -50,13 +51,13 @@ def cache(tmp_path, monkeypatch):
 def test_the_hubs_cache_is_used_offline_and_its_commit_recorded(tmp_path, cache):
     place = cache(tiny_models.bert(tmp_path / "bert"))
     assert weights.find(card(), Setup()).fetch() == place
-    found = open_encoder(card(), ANY_DATASET, Setup(device="cpu"))
+    found = open_encoder(card(), ANY_DATASET, Runtime(device="cpu"))
     assert found.describe("query")["revision"] == COMMIT
     assert found.encode(["a"], "query").vectors.shape == (1, 32)
 
 
 def test_a_pinned_revision_needs_no_network_to_be_described(cache):
-    found = open_encoder(card(revision=COMMIT), ANY_DATASET, Setup(device="cpu"))
+    found = open_encoder(card(revision=COMMIT), ANY_DATASET, Runtime(device="cpu"))
     assert found.describe("query")["revision"] == COMMIT
 
 
@@ -198,14 +199,14 @@ def test_a_folder_that_lacks_a_part_is_one_line(tmp_path, gone, message):
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / gone).unlink()
     with pytest.raises(UserError, match=message):
-        open_encoder(card(), ANY_DATASET, Setup(model_paths=(("tiny", folder),))).describe("query")
+        open_encoder(card(), ANY_DATASET, Runtime(model_paths=(("tiny", folder),))).describe("query")
 
 
 @pytest.mark.parametrize("damage", [b"not json", b'{"model_type": "no-such-architecture"}'])
 def test_files_that_cannot_be_loaded_are_one_line(tmp_path, damage):
     folder = tiny_models.bert(tmp_path / "bert")
     (folder / "config.json").write_bytes(damage)
-    found = open_encoder(card(), ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),)))
+    found = open_encoder(card(), ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),)))
     with pytest.raises(UserError, match="model tiny"):
         found.encode(["a"], "query")
 
@@ -215,7 +216,7 @@ def test_cut_off_weights_are_one_line(tmp_path):
     data = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
     with pytest.raises(UserError, match="model tiny: cannot load"):
-        open_encoder(card(), ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
+        open_encoder(card(), ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
 
 
 def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(tmp_path):
@@ -223,7 +224,7 @@ def test_weights_of_another_architecture_are_not_filled_up_with_random_numbers(t
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 4}))
     with pytest.raises(UserError, match="lacks 16 weights of its architecture"):
-        open_encoder(card(), ANY_DATASET, Setup(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
+        open_encoder(card(), ANY_DATASET, Runtime(device="cpu", model_paths=(("tiny", folder),))).encode(["a"], "query")
 
 
 def test_a_folders_revision_is_its_contents(tmp_path):
@@ -267,18 +268,19 @@ def test_every_encoder_of_the_hub_is_pinned_to_a_commit():
 def test_a_model_that_is_not_pinned_says_so_once_and_in_its_record(tmp_path, cache, caplog):
     weights._notice_unpinned.cache_clear()
     cache(tiny_models.sentence_bert(tmp_path / "bert", prompts={"query": "q: "}))
-    floating = open_encoder(resolve_card("hf:org/tiny"), ANY_DATASET, Setup(device="cpu"))
+    floating = open_encoder(resolve_card("hf:org/tiny"), ANY_DATASET, Runtime(device="cpu"))
     assert not floating.pinned
     assert [record.message for record in caplog.records] == [
         "model hf-org-tiny: its revision is not pinned, and a push by its authors changes scores; "
         f"to pin: hf:org/tiny@{COMMIT}"
     ]
-    pinned = open_encoder(resolve_card(f"hf:org/tiny@{COMMIT}"), ANY_DATASET, Setup(device="cpu"))
+    pinned = open_encoder(resolve_card(f"hf:org/tiny@{COMMIT}"), ANY_DATASET, Runtime(device="cpu"))
     assert pinned.pinned
     assert floating.describe("query") == pinned.describe("query")  # vectors are kept when it is pinned later
     data = Dataset("tiny", [], Corpus.of([("d", "text")]), Qrels({}))
     described = [
-        DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Setup(device="cpu")).describe(data) for at in ("", f"@{COMMIT}")
+        DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Runtime(device="cpu")).describe(data)
+        for at in ("", f"@{COMMIT}")
     ]
     assert [each.get("pinned") for each in described] == [False, None]
     assert len(caplog.records) == 1

@@ -23,7 +23,7 @@ from r2med.engine.work import Needs
 from r2med.rerank import cross
 from r2med.retrieve.bm25 import index
 from r2med.retrieve.dense import embeddings, proposals
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.cluster_work import Squares
 from support.workspaces import Workspace
@@ -101,7 +101,7 @@ def small(monkeypatch):
 
 def evaluate(workspace, engine):
     systems = ["rm3 → bm25", MODEL, f"bm25+{MODEL} → py:support.cluster_work:SharedWords"]
-    setup = Setup(store=Store(workspace.home), engine=engine)
+    setup = Runtime(store=Store(workspace.home), engine=engine)
     results = r2med.run(systems, "demo/MedQA-Diag", out=workspace.out, setup=setup)
     assert not results.errors
     return workspace.outcome()
@@ -265,11 +265,11 @@ def test_offline_a_cluster_with_a_node_elsewhere_is_refused_before_anything_is_s
 
 
 def test_offline_setups_take_only_clusters_of_this_machine(monkeypatch):
-    assert Setup(offline=True, engine="ray").engine._local_only
+    assert Runtime(offline=True, engine="ray").engine._local_only
     monkeypatch.setenv("R2MED_OFFLINE", "1")
-    assert Setup(engine="ray").engine._local_only
+    assert Runtime(engine="ray").engine._local_only
     monkeypatch.setenv("R2MED_OFFLINE", "0")
-    assert not Setup(engine="ray").engine._local_only
+    assert not Runtime(engine="ray").engine._local_only
 
 
 def test_a_run_that_is_terminated_says_so_in_one_line(nodes, tmp_path):

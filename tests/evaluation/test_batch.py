@@ -17,6 +17,7 @@ from r2med.retrieve.bm25.searcher import BM25Retriever
 from r2med.retrieve.dense import dense_retriever
 from r2med.retrieve.dense.dense_retriever import DenseRetriever
 from r2med.retrieve.fusion import FusedRetriever
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.system import composing
@@ -24,7 +25,7 @@ from r2med.system import composing
 
 @pytest.fixture
 def setup(tmp_path: Path) -> Setup:
-    return Setup(store=Store(tmp_path / "store"))
+    return Runtime(store=Store(tmp_path / "store"))
 
 
 def test_one_that_cannot_run_does_not_stop_the_others(tmp_path: Path, setup: Setup) -> None:
@@ -59,8 +60,8 @@ def test_python_has_the_cross_product_of_the_command_line(setup: Setup) -> None:
 def test_a_suite_brings_its_data_and_reads_recorded_texts(setup: Setup) -> None:
     plan = plan_run([], [], suite="paper", setup=setup)
     assert len(plan.data) == 8 and "Biology" in plan.data
-    assert plan.setup.recorded
-    assert all(system.setup.recorded for system in plan.systems)
+    assert plan.runtime.setup.recorded
+    assert all(system.runtime.setup.recorded for system in plan.systems)
 
 
 def test_datasets_and_systems_may_be_objects(setup: Setup) -> None:

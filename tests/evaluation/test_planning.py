@@ -17,6 +17,7 @@ from r2med.llm.costs import Preview
 from r2med.llm.journal import Journal, journal_file
 from r2med.llm.llm_cards import LLMCard
 from r2med.rerank.cross import packed
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.store.rows import Rows
@@ -31,7 +32,7 @@ def planned(systems: list[str], data: list[str], setup: Setup) -> dict[str, Stag
 def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    return Setup(store=Store(tmp_path / "store"))
+    return Runtime(store=Store(tmp_path / "store"))
 
 
 def test_every_stage_is_told_with_what_it_would_need(setup: Setup) -> None:
@@ -76,8 +77,8 @@ def test_the_time_of_an_llm_is_that_of_its_answers_of_before_or_a_guess(setup: S
         journal.put(b"1", "judge-1", RawAnswer("yes", seconds=3.0))
         journal.put(b"2", "judge-1", RawAnswer("no", seconds=5.0))
         journal.put(b"3", "another", RawAnswer("no", seconds=500.0))
-    assert asking_seconds(preview, setup) == (32 * 4.0 / setup.concurrency, 2)
-    assert asking_seconds(preview, replace(setup, llm_backend="local")) == (32 * 4.0, 2)
+    assert asking_seconds(preview, setup) == (32 * 4.0 / setup.setup.concurrency, 2)
+    assert asking_seconds(preview, setup.with_settings(llm_backend="local")) == (32 * 4.0, 2)
 
 
 def test_the_time_of_a_reranker_is_that_of_pairs_it_has_scored(setup: Setup) -> None:

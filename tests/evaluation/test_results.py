@@ -10,6 +10,7 @@ import pytest
 import r2med
 from r2med import Dataset, Setup, UserError
 from r2med.evaluation.results import Cell, Results
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 WARD = Dataset.of(
@@ -44,7 +45,7 @@ class Longest:
 
 @pytest.fixture
 def setup(tmp_path: Path) -> Setup:
-    return Setup(store=Store(tmp_path / "store"))
+    return Runtime(store=Store(tmp_path / "store"))
 
 
 @pytest.fixture

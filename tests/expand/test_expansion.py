@@ -8,21 +8,22 @@ from r2med.core.spec import parse_stage
 from r2med.core.stages import help_of, names, retriever, stage
 from r2med.expand.generate import Asked
 from r2med.expand.recorded import Recorded
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import default_store
 
-ENDPOINT = Setup(base_url="http://127.0.0.1:9/v1")
+ENDPOINT = Runtime(base_url="http://127.0.0.1:9/v1")
 
 
 def built(spec, options=None):
     [call] = parse_stage(spec)
-    return stage(call, "expand").open(options or Setup())
+    return stage(call, "expand").open(options or Runtime())
 
 
 def test_an_llm_with_a_card_or_an_endpoint_is_asked_and_others_are_read():
     assert isinstance(built("hyde(gpt4)"), Asked)
     assert isinstance(built("hyde(org/any:thing)", ENDPOINT), Asked)
-    assert isinstance(built("hyde(gpt4)", Setup(recorded=True)), Recorded)
+    assert isinstance(built("hyde(gpt4)", Runtime(recorded=True)), Recorded)
     assert isinstance(built("hyde(author)", ENDPOINT), Recorded)
     assert isinstance(built("search-r1(qwen-7b)"), AgentExpander)
     assert isinstance(built("search-r1(nobody)"), Recorded)
@@ -40,7 +41,7 @@ def test_a_misspelt_llm_is_one_line_with_the_nearest_that_can_be_asked():
 
 def test_who_asks_for_recorded_texts_is_told_of_recorded_texts_alone():
     with pytest.raises(UserError) as error:
-        built("hyde(gpt4)", Setup(recorded=True)).expand(load("demo/Biology"), default_store())
+        built("hyde(gpt4)", Runtime(recorded=True)).expand(load("demo/Biology"), default_store())
     assert str(error.value) == "demo/Biology has no recorded hyde texts of 'gpt4': it has author"
 
 
@@ -49,7 +50,7 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
     key = setting.partition("=")[0]
     for llm, recorded in (("gpt4", True), ("author", False)):
         with pytest.raises(UserError, match=f"{key} is for an LLM that is asked: its recorded texts are all searched"):
-            built(f"hyde({llm}, {setting})", Setup(recorded=recorded))
+            built(f"hyde({llm}, {setting})", Runtime(recorded=recorded))
     with pytest.raises(UserError, match=r"no LLM to ask has this name \(did you mean gpt4\?\)"):
         built(f"hyde(gtp4, {setting})")
 
@@ -81,9 +82,9 @@ def test_what_makes_no_sense_is_one_line(spec, says):
 
 
 def test_what_searches_between_rounds_runs_as_the_flags_say():
-    chosen = Setup(device="cpu", trust_remote_code=True)
+    chosen = Runtime(device="cpu", trust_remote_code=True)
     expander = built("hyde(gpt4, rounds=1, by=bge)", chosen)
-    assert expander.by.setup == chosen
+    assert expander.by.runtime is chosen
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
     [call] = parse_stage(spec)
     made = stage(call, "expand").feeding(retriever(parse_stage(fed_retriever)))
-    assert made.open(Setup()).by.name == searches
+    assert made.open(Runtime()).by.name == searches
 
 
 def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():

@@ -13,7 +13,7 @@ from r2med.expand.feedback import RM3, Rocchio
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.fusion import Fusion
 from r2med.retrieve.retriever import SearchQuery, cached_search
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.text import english
 
 CHANCE = random.Random(7)
@@ -36,7 +36,7 @@ def document(identifier, plain):
 
 
 def expand(stage, store, dataset=DATASET):
-    return stage.open(Setup()).expand(dataset, store)
+    return stage.open(Runtime()).expand(dataset, store)
 
 
 def top(weights, size):
@@ -73,7 +73,7 @@ def rocchio(query, ranking, terms=10, alpha=1.0, beta=0.75):
 @pytest.mark.parametrize("settings", [{}, {"documents": 3, "terms": 4}, {"alpha": 0.2}])
 @pytest.mark.parametrize(("stage", "reference"), [(RM3, rm3), (Rocchio, rocchio)])
 def test_terms_have_the_weights_of_the_definition(store, stage, reference, settings):
-    feedback: Expander = stage(**settings).open(Setup())
+    feedback: Expander = stage(**settings).open(Runtime())
     expansion = feedback.expand(DATASET, store)
     plain = [SearchQuery(query) for query in QUERIES]
     run = cached_search(BM25(), DATASET, plain, settings.get("documents", 10), store).run
@@ -135,7 +135,7 @@ def test_weights_are_part_of_what_a_search_is_kept_under(store):
 def test_a_fusion_s_parts_get_the_terms(store):
     queries = expand(RM3(alpha=0.0), store).queries
     alone = cached_search(BM25(), DATASET, queries, 10, store).run
-    fused = cached_search(Fusion(parts=(BM25(), BM25())).open(Setup()), DATASET, queries, 10, store).run
+    fused = cached_search(Fusion(parts=(BM25(), BM25())).open(Runtime()), DATASET, queries, 10, store).run
     original = cached_search(BM25(), DATASET, [SearchQuery(q) for q in QUERIES], 10, store).run
     assert [[d for d, _ in ranking] for _, ranking in fused] == [[d for d, _ in ranking] for _, ranking in alone]
     assert [[d for d, _ in ranking] for _, ranking in fused] != [[d for d, _ in ranking] for _, ranking in original]
@@ -182,11 +182,11 @@ def test_settings_that_make_no_sense_are_one_line(stage, settings, says):
 
 
 def test_what_a_score_depends_on_is_described_however_the_search_was_told():
-    fed_by = RM3().feeding(BM25(scorer="lucene")).open(Setup()).describe(DATASET)
-    told_by = RM3(by=BM25(scorer="lucene")).feeding(BM25()).open(Setup()).describe(DATASET)
+    fed_by = RM3().feeding(BM25(scorer="lucene")).open(Runtime()).describe(DATASET)
+    told_by = RM3(by=BM25(scorer="lucene")).feeding(BM25()).open(Runtime()).describe(DATASET)
     assert fed_by == told_by
     assert fed_by["by"]["scorer"] == "lucene"
-    assert fed_by != RM3().open(Setup()).describe(DATASET)
+    assert fed_by != RM3().open(Runtime()).describe(DATASET)
 
 
 # Anserini's Rocchio asks for a length only; its RM3 for plain letters and digits as well.
@@ -201,7 +201,7 @@ def test_rocchio_learns_words_with_other_signs_and_rm3_does_not(store):
 def test_the_demo_can_be_searched_with_feedback(store):
     dataset = load("demo/MedQA-Diag")
     for stage in (RM3, Rocchio):
-        expander = stage().open(Setup())
+        expander = stage().open(Runtime())
         assert expander.describe(dataset)["by"]["stage"] == "bm25"
         expansion = expander.expand(dataset, store)
         assert all(len(query.terms) > 10 for query in expansion.queries)

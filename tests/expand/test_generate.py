@@ -13,7 +13,7 @@ from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.prompts.fitting import NO_PASSAGES
 from r2med.retrieve.bm25 import BM25
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -302,5 +302,5 @@ def test_the_demo_expands_by_every_method(store):
 
 def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(store):
     engine = Threads()
-    opened = Generated(name="lamer", llm="gpt4").open(Setup(store=store, memory=123_456_789, engine=engine))
+    opened = Generated(name="lamer", llm="gpt4").open(Runtime(store=store, memory=123_456_789, engine=engine))
     assert (opened.first.memory, opened.first.engine) == (123_456_789, engine)

@@ -12,6 +12,7 @@ from r2med.expand.method_cards import METHODS, MethodCard
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.retriever import MEAN
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from support.scripted_chat import ScriptedChat
 
@@ -54,7 +55,7 @@ def plugin(tmp_path, monkeypatch):
 
 def asking(name, store, llm):
     [call] = parse_stage(name)
-    expander = stage(call, "expand").open(Setup(base_url="http://127.0.0.1:9/v1", store=store))
+    expander = stage(call, "expand").open(Runtime(base_url="http://127.0.0.1:9/v1", store=store))
     assert isinstance(expander, Asked)
     return replace(expander, llm=llm)
 
@@ -104,7 +105,7 @@ def test_how_texts_join_the_query_is_part_of_the_key(plugin, store):
 
 def test_a_method_that_is_never_asked_reads_recorded_texts(plugin, tmp_path):
     (plugin / "methods/old.toml").write_text('summary = "Texts of old."\nasked = false\n')
-    expander = stage_class("old", "expand")(name="old", llm="gpt4").open(Setup())
+    expander = stage_class("old", "expand")(name="old", llm="gpt4").open(Runtime())
     assert isinstance(expander, Recorded)
 
 

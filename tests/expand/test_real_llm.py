@@ -1,7 +1,6 @@
 """HyDE end to end with a real small LLM: in process, behind a real server, written to files and read back."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -9,6 +8,7 @@ from r2med import evaluate
 from r2med.llm.llama import gguf_file
 from r2med.llm.llm_cards import LLMS
 from r2med.records.record import Record
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.system import System
 from support.datasets import r2med_folder
@@ -62,14 +62,14 @@ def test_a_real_llm_in_process_expands_is_recorded_and_asked_once(folder, short_
 
 def test_the_same_llm_behind_a_real_server_goes_the_same_way(folder, short_answers, store):
     with serve(gguf_file(LLMS.card("smollm2"), Setup()), name="any-name", threads=1) as base_url:
-        options = Setup(base_url=base_url, prompts=str(short_answers / "prompts"))
-        system = System.parse("hyde(any-name) → bm25", replace(options, store=store))
+        options = Runtime(base_url=base_url, prompts=str(short_answers / "prompts"))
+        system = System.parse("hyde(any-name) → bm25", options.with_settings(store=store))
         record = evaluate(system, folder, store=store)
         expansion = record.stages[0]
         assert (expansion.cost.calls, expansion.failures) == (1, 0)
         assert expansion.cost.completion_tokens > 0
     # The server is gone: the journal answers.
-    again = System.parse("hyde(any-name) → bm25", replace(options, store=store))
+    again = System.parse("hyde(any-name) → bm25", options.with_settings(store=store))
     assert evaluate(again, folder, store=store).mean == record.mean
 
 

@@ -13,7 +13,7 @@ from r2med.expand.expansion import Expander, Expansion, check
 from r2med.expand.generations import NotWrittenError, write_generations
 from r2med.llm.cleaning import VERSION
 from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store, default_store
 from support.datasets import hub_files, write_jsonl, write_parquet
 
@@ -32,7 +32,9 @@ METHODS = ("hyde", "query2doc", "lamer", "search-r1", "search-o1")
 
 
 def opened(method, llm, folder=None, **settings):
-    return stage(Call(method, (llm,), tuple(settings.items())), "expand").open(Setup(recorded=True, generations=folder))
+    return stage(Call(method, (llm,), tuple(settings.items())), "expand").open(
+        Runtime(recorded=True, generations=folder)
+    )
 
 
 def read(method, llm, dataset, folder=None, **settings):

@@ -12,7 +12,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from r2med.data.dataset_cards import cards as dataset_cards
 from r2med.encoders.encoder import open_encoder
 from r2med.encoders.model_cards import MODELS
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import embedding_server
 from support.original import ENCODERS, LONG, SHORT, TASKS
@@ -32,7 +32,7 @@ def card_of(name, published):
 
 def opened(name, dataset, published, store=None, **settings):
     # Small batches: short texts are not padded to the length of a long one.
-    setup = Setup(device="cpu", dtype="float32", trust_remote_code=True, tokens_per_batch=500, **settings)
+    setup = Runtime(device="cpu", dtype="float32", trust_remote_code=True, tokens_per_batch=500, **settings)
     return open_encoder(card_of(name, published), dataset_cards()[dataset].instruction, setup, store)
 
 

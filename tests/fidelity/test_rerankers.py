@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from r2med.crossencoders.pair_scorer import open_scorer
 from r2med.crossencoders.reranker_cards import RERANKERS
 from r2med.data.dataset_cards import cards as dataset_cards
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_rerankers
 
 WORDS = "heart tax of the gut a law and swelling infarction".split()
@@ -137,7 +137,7 @@ def reranker_weights(tmp_path_factory):
 def scored(spec, folder, pairs, dataset="IIYi-Clinical"):
     name = spec.partition(":")[0]
     paths = tuple((known, folder / place) for known, place in ORIGINALS[name].paths)
-    setup = Setup(device="cpu", dtype="float32", model_paths=paths, tokens_per_batch=500)
+    setup = Runtime(device="cpu", dtype="float32", model_paths=paths, tokens_per_batch=500)
     scorer = open_scorer(RERANKERS.card(spec), dataset_cards()[dataset].instruction, setup)
     return [one.score for one in scorer.score(pairs)]
 

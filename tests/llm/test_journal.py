@@ -90,12 +90,12 @@ CHILD = """
 import sys
 from r2med.llm.chat import ChatRequest, Generation, Message, Sampling
 from r2med.llm.journaled import open_chat
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.llm.llm_cards import LLMCard
 from r2med.store import Store
 
 card, address, home = LLMCard.model_validate_json(sys.argv[1]), sys.argv[2], sys.argv[3]
-chat = open_chat(card, Setup(base_url=address, concurrency=8, first_wait=0.001, store=Store(home)))
+chat = open_chat(card, Runtime(base_url=address, concurrency=8, first_wait=0.001, store=Store(home)))
 system = Message("system", "You are a helpful assistant.")
 requests = [ChatRequest((system, Message("user", f"question {i}")), Sampling()) for i in range(100)]
 try:

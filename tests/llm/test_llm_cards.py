@@ -8,6 +8,7 @@ from r2med.core.errors import UserError
 from r2med.llm.journaled import open_chat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS, LLMCard, families, resolve_llm
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 
@@ -23,7 +24,9 @@ def test_a_name_without_a_card_is_an_endpoints(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     card = resolve_llm("org/m", Setup())
     assert (card.model, card.backend, card.base_url) == ("org/m", "openai", "")
-    assert open_chat(card, Setup()).describe() == open_chat(card, Setup(base_url="http://127.0.0.1:9/v1")).describe()
+    assert (
+        open_chat(card, Runtime()).describe() == open_chat(card, Runtime(base_url="http://127.0.0.1:9/v1")).describe()
+    )
 
 
 @pytest.mark.parametrize("by_variable", [False, True])
@@ -32,12 +35,12 @@ def test_a_gguf_file_of_ones_own_needs_no_card(
 ) -> None:
     file = tmp_path / "mine.gguf"
     file.write_bytes(b"GGUF")
-    setup = Setup() if by_variable else Setup(model_paths=(Setup.parse_path(f"mine={file}"),))
+    runtime = Runtime() if by_variable else Runtime(model_paths=[f"mine={file}"])
     if by_variable:
         monkeypatch.setenv("R2MED_MODELS", str(tmp_path))
-    card = resolve_llm("mine", setup)
+    card = resolve_llm("mine", runtime.setup)
     assert (card.name, card.backend) == ("mine", "local")
-    assert LlamaBackend(card, setup).file == file
+    assert LlamaBackend(card, runtime).file == file
 
 
 def test_a_card_may_have_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +51,7 @@ def test_a_card_may_have_variants(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert LLMS["mine"].cleaning == "strict"
     card = resolve_llm("mine:published", Setup())
     assert (card.cleaning, card.spec, card.model) == ("published", "mine:published", "m")
-    strict, published = (open_chat(LLMS[name], Setup()).describe() for name in ("mine", "mine:published"))
+    strict, published = (open_chat(LLMS[name], Runtime()).describe() for name in ("mine", "mine:published"))
     assert strict != published
 
 

@@ -9,8 +9,7 @@ from r2med.llm.chat import Failure, Generation
 from r2med.llm.costs import answers_cost, approximate_tokens, estimate
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.net.budget import Budget
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import chat_server as api
 from support.chat_models import ask, card, numbered, one, opened, setup, texts
 from support.chat_server import Server
@@ -46,7 +45,7 @@ def test_a_budget_is_shared_by_all_models_of_a_run(server: Server, home: Path) -
 
 def test_a_budget_needs_a_price() -> None:
     with pytest.raises(UserError, match="has no price"):
-        open_chat(LLMCard(name="m", model="m"), Setup(budget=Budget(1.0)))
+        open_chat(LLMCard(name="m", model="m"), Runtime(budget=1.0))
 
 
 def test_an_estimate_counts_distinct_requests() -> None:

@@ -13,6 +13,7 @@ from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import Sampling
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import LLMS, resolve_llm, sampling_of
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support import chat_server as api
@@ -27,13 +28,13 @@ def test_openai_itself_needs_a_key(home: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("OPENAI_API_KEY")
     for llm, variable in ((LLMS["gpt4"], "OPENAI_API_KEY"), (LLMS["deepseek-r1"], "DEEPSEEK_API_KEY")):
         with pytest.raises(UserError, match=f"set the environment variable {variable}"):
-            open_chat(llm, Setup(store=Store(home))).complete(ask("gout"))
+            open_chat(llm, Runtime(store=Store(home))).complete(ask("gout"))
 
 
 def test_an_open_model_is_not_asked_for_at_openai(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UserError, match=r"qwen-7b is not one of OpenAI's models: .* --base-url URL"):
-        open_chat(LLMS["qwen-7b"], Setup(store=Store(home))).complete(ask("gout"))
+        open_chat(LLMS["qwen-7b"], Runtime(store=Store(home))).complete(ask("gout"))
 
 
 def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,19 +49,19 @@ def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkey
 def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for url in ("localhost:80", "http://u:p@h/v1", " "):
         with pytest.raises(UserError, match="base URL given for m is"):
-            open_chat(card(), Setup(base_url=url))
+            open_chat(card(), Runtime(base_url=url))
     with pytest.raises(UserError, match=r"no LLM backend 'openia' \(did you mean openai\?\)"):
-        open_chat(card(), Setup(llm_backend="openia"))
+        open_chat(card(), Runtime(llm_backend="openia"))
     with pytest.raises(UserError, match="--base-url is for the backend openai"):
-        open_chat(card(), Setup(llm_backend="local", base_url="http://h/v1"))
+        open_chat(card(), Runtime(llm_backend="local", base_url="http://h/v1"))
     for wrong in ({"concurrency": 0}, {"deadline": 0.0}, {"idle": float("nan")}):
         with pytest.raises(UserError):
-            Setup(**wrong)  # type: ignore[arg-type]
+            Runtime(**wrong)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is no name"):
         resolve_llm(" ", Setup(base_url="http://h/v1"))
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r"\.\[llm\]"):
-        open_chat(card(), Setup(base_url="http://127.0.0.1:1/v1", store=Store(home))).complete(ask("gout"))
+        open_chat(card(), Runtime(base_url="http://127.0.0.1:1/v1", store=Store(home))).complete(ask("gout"))
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])

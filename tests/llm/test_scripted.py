@@ -4,14 +4,14 @@ from r2med.core.errors import UserError
 from r2med.llm.chat import ChatRequest, Failure, Message
 from r2med.llm.journaled import open_chat
 from r2med.llm.llm_cards import resolve_llm
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 
 def chat(folder, text):
     (folder / "answers.jsonl").write_text(text)
-    setup = Setup(model_paths=(("author", folder / "answers.jsonl"),), store=Store(folder / "store"))
-    return open_chat(resolve_llm("author", setup), setup)
+    runtime = Runtime(model_paths=(("author", folder / "answers.jsonl"),), store=Store(folder / "store"))
+    return open_chat(resolve_llm("author", runtime.setup), runtime)
 
 
 def ask(llm, *words):

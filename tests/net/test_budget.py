@@ -1,6 +1,5 @@
 """One budget covers everything that costs money, whichever kind of model asks first."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("marked_keys")
 def test_what_an_llm_costs_is_not_there_for_embeddings(
     chat_server: ChatServer, embedding_server: EmbeddingServer, home: Path
 ) -> None:
-    shared = replace(setup(chat_server, home, 65.0), endpoints=(("openai", embedding_server.address),))
+    shared = setup(chat_server, home, 65.0).with_settings(endpoints=(("openai", embedding_server.address),))
     texts(open_chat(card(), shared).complete(ask("gout")))
     assert shared.budget.spent == 10
     encoder = patient(ApiEncoder(model_card("openai"), WORDS, shared, Store(home)))
@@ -33,7 +32,7 @@ def test_what_an_llm_costs_is_not_there_for_embeddings(
 def test_what_embeddings_cost_is_not_there_for_an_llm(
     chat_server: ChatServer, embedding_server: EmbeddingServer, home: Path
 ) -> None:
-    shared = replace(setup(chat_server, home, 65.0), endpoints=(("openai", embedding_server.address),))
+    shared = setup(chat_server, home, 65.0).with_settings(endpoints=(("openai", embedding_server.address),))
     patient(ApiEncoder(model_card("openai"), WORDS, shared, Store(home))).encode(
         ["one two three four five six seven"], "document"
     )

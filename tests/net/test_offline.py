@@ -13,6 +13,7 @@ import pytest
 from r2med import Setup, System, UserError, evaluate, load
 from r2med.net.offline import is_loopback, is_offline
 from r2med.records.record import Record
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import chat_server as chat
 from support.fork_server import Command
@@ -44,7 +45,7 @@ def hub():
     from huggingface_hub import hf_hub_download
     hf_hub_download("org/model", "config.json")
 def weights():
-    System.parse("hf:org/model").run(load("demo/Biology"), Setup().store, 10)
+    System.parse("hf:org/model").run(load("demo/Biology"), Runtime().store, 10)
 ends = [tried(work) for work in (
     lambda: socket.create_connection(("192.0.2.1", 9), timeout=1),
     lambda: socket.getaddrinfo("r2med.example", 443),
@@ -54,7 +55,7 @@ ends = [tried(work) for work in (
     weights,
     lambda: load("Biology"),
     lambda: System.parse("hyde(gpt4) → bm25").check([load("demo/Biology")]),
-    lambda: System.parse("voyage").run(load("demo/Biology"), Setup().store, 10),
+    lambda: System.parse("voyage").run(load("demo/Biology"), Runtime().store, 10),
     lambda: ServerAddress("http://192.0.2.1/retrieve").endpoint,
 )]
 print(json.dumps({"seen": seen, "done": ends.count("done"), "ends": ends}))
@@ -153,7 +154,7 @@ def test_a_setup_that_is_offline_leaves_the_process_as_it_was(tmp_path: Path, mo
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     before = dict(os.environ)
-    setup = Setup(offline=True, store=Store(tmp_path / "store"))
+    setup = Runtime(offline=True, store=Store(tmp_path / "store"))
     assert evaluate(System.parse("bm25", setup), "demo/Biology").offline
     with pytest.raises(UserError, match="offline: gpt4 is not this machine"):
         System.parse("hyde(gpt4) → bm25", setup).check([load("demo/Biology")])

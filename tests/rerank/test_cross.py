@@ -16,7 +16,7 @@ from r2med.engine.reporting import listening
 from r2med.rerank import cross
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support.processes import PATIENCE, started
 
 MODULE = '''
@@ -73,7 +73,7 @@ def folder(tmp_path, monkeypatch):
 
 def built(spec="py:own_reranker:Length", depth=100):
     (call,) = parse_stage(f"{spec}@{depth}")
-    return stage(call, "rerank").open(Setup(device="cpu"))
+    return stage(call, "rerank").open(Runtime(device="cpu"))
 
 
 def rerank(data, store, reranker=None, run=None, queries=None):
@@ -282,7 +282,6 @@ def test_a_depth_of_nothing_is_one_line():
 
 def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, monkeypatch):
     from r2med.crossencoders import pair_model
-    from r2med.encoders.replicas import forget_models
     from support import tiny_rerankers
 
     data = dataset([("a", "heart attack"), ("b", "tax law"), ("c", tiny_rerankers.LONG)])
@@ -293,7 +292,6 @@ def test_a_model_is_not_loaded_while_the_cache_has_all_scores(tmp_path, store, m
     def no_loading(*_):
         raise AssertionError("loaded again")
 
-    forget_models()
     monkeypatch.setattr(pair_model, "load_model", no_loading)
     again = rerank(data, store, built(spec))
     assert again.cost == first.cost

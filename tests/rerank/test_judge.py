@@ -18,7 +18,7 @@ from r2med.rerank.judge_prompts import CHARACTERS, LEAST, open_prompts, shortene
 from r2med.rerank.reranking import Reranker
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.judging import CARD, in_order, in_scores, judged, rerank, reranker_of, shown
 from support.scripted_chat import ScriptedChat
@@ -268,13 +268,13 @@ def test_two_folders_of_prompts_give_two_names_and_two_prompts(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text(f"{folder}: {{query}} {{passages}}")
         (call,) = parse_stage(f"listwise(gpt4, prompts={encoded(str(tmp_path / folder))})@20")
-        reranker = stage(call, "rerank").open(Setup(store=Store(tmp_path / "store")))
+        reranker = stage(call, "rerank").open(Runtime(store=Store(tmp_path / "store")))
         names.add(reranker.name)
         templates.add(reranker.describe(dataset)["templates"])
     assert len(names) == len(templates) == 2
     assert f"listwise(gpt4, prompts={tmp_path / 'one'})@20" in names
     with pytest.raises(UserError, match="there is no user whose home folder that is"):
-        stage(parse_stage("listwise(gpt4, prompts=~nosuch/x)")[0], "rerank").open(Setup(store=Store(tmp_path / "s")))
+        stage(parse_stage("listwise(gpt4, prompts=~nosuch/x)")[0], "rerank").open(Runtime(store=Store(tmp_path / "s")))
 
 
 def test_the_same_templates_in_another_folder_are_the_same(tmp_path):
@@ -284,5 +284,5 @@ def test_the_same_templates_in_another_folder_are_the_same(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text("{query} {passages}")
         (call,) = parse_stage(f"listwise(gpt4, prompts={tmp_path / folder})")
-        described.append(stage(call, "rerank").open(Setup(store=Store(tmp_path / "store"))).describe(dataset))
+        described.append(stage(call, "rerank").open(Runtime(store=Store(tmp_path / "store"))).describe(dataset))
     assert described[0] == described[1]

@@ -12,13 +12,13 @@ from r2med.llm.llm_cards import LLMS
 from r2med.rerank.judge import LLMReranker
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 pytestmark = pytest.mark.slow
 
 CARD = LLMS.card("smollm2").model_copy(update={"max_tokens": 12})
-ONE_THREAD = Setup(threads=1)  # on a busy machine several threads wait for each other at every layer
+ONE_THREAD = Runtime(threads=1)  # on a busy machine several threads wait for each other at every layer
 
 # Ours are longer than a model of this size can follow, or a test should take.
 SHORT = {

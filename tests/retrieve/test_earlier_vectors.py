@@ -19,7 +19,7 @@ from r2med.encoders.model_cards import MODELS
 from r2med.engine.reporting import Progress, listening
 from r2med.retrieve.dense import earlier_vectors, embeddings
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.api_encoders import opened
 
@@ -127,7 +127,7 @@ def test_the_newest_are_looked_up_where_there_are_too_many(store: Store, monkeyp
 
 def test_a_real_models_vectors_stay_within_its_rounding(store: Store) -> None:
     documents = [(f"d{i}", "heart attack " * (i % 7) + f"case {i}") for i in range(40)]
-    setup = Setup(device="cpu", tokens_per_batch=60)
+    setup = Runtime(device="cpu", tokens_per_batch=60)
 
     def embedded(where: Store, count: int, reuse: bool) -> Any:
         encoder = open_encoder(MODELS["minilm"], ANY_DATASET, setup)

@@ -14,7 +14,7 @@ from r2med.retrieve.dense import embeddings
 from r2med.retrieve.dense.dense_retriever import query_vectors
 from r2med.retrieve.dense.embeddings import embed_corpus, embed_texts
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, SearchQuery
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.processes import python
 
@@ -187,7 +187,7 @@ def test_a_shard_that_is_not_finished_goes_on_where_it_was(one_shard, store, mon
 def test_a_real_model_that_was_stopped_gives_the_same_bits(store):
     documents = [("heart attack " * (i % 7) + f"case {i}", i) for i in range(60)]
     corpus = Corpus.of((f"d{i}", text) for text, i in documents)
-    setup = Setup(device="cpu", tokens_per_batch=60)
+    setup = Runtime(device="cpu", tokens_per_batch=60)
 
     def stop_after_five(progress):
         seen.append(progress)

@@ -3,7 +3,7 @@
 import pytest
 
 from r2med.data import Corpus
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.server.served_corpus import ServedCorpus, open_served_corpus
 from r2med.store import Store
 from support.datasets import dataset_of
@@ -24,4 +24,4 @@ def corpus() -> Corpus:
 @pytest.fixture(scope="session")
 def served(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> ServedCorpus:
     store = Store(tmp_path_factory.mktemp("store"))
-    return open_served_corpus(dataset_of(corpus), "bm25", Setup(), store)
+    return open_served_corpus(dataset_of(corpus), "bm25", Runtime(), store)

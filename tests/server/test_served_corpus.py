@@ -10,7 +10,7 @@ from r2med.core.spec import parse_stage
 from r2med.core.stages import retriever
 from r2med.data import Corpus, Query, load
 from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.server.http_app import create_app
 from r2med.server.served_corpus import open_served_corpus
 from r2med.store import Store
@@ -35,7 +35,7 @@ def dataset(module_store):
 
 @pytest.fixture(scope="module")
 def all_served(dataset, module_store):
-    return {spec: open_served_corpus(dataset, spec, Setup(device="cpu"), module_store) for spec in SPECS}
+    return {spec: open_served_corpus(dataset, spec, Runtime(device="cpu"), module_store) for spec in SPECS}
 
 
 @pytest.fixture(params=SPECS)
@@ -53,7 +53,7 @@ def pairs(hits):
 
 def test_it_returns_what_the_retriever_returns_with_the_instruction_of_the_dataset(served_by, dataset, module_store):
     texts = [query.text for query in dataset.queries]
-    searcher = retriever(parse_stage(served_by.retriever)).open(Setup(device="cpu")).index(dataset, module_store)
+    searcher = retriever(parse_stage(served_by.retriever)).open(Runtime(device="cpu")).index(dataset, module_store)
     run = searcher.search([SearchQuery(Query(str(i), text)) for i, text in enumerate(texts)], 10).run
     for hits, (_, expected) in zip(served_by.search(texts, 10), run, strict=True):
         assert close_to(hits) == expected
@@ -98,7 +98,7 @@ def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whate
         "    def encode_corpus(self, texts): return np.ones((len(texts), 2))\n"
         "    def encode_queries(self, texts): return np.ones((len(texts), 2))\n"
     )
-    served = open_served_corpus(dataset_of(corpus), "py:even_model:Model", Setup(), Store(tmp_path / "store"))
+    served = open_served_corpus(dataset_of(corpus), "py:even_model:Model", Runtime(), Store(tmp_path / "store"))
     assert served.retriever == "py:even_model:Model"
     [hits] = served.search(["anything"], 10)
     assert [(hit.id, hit.contents) for hit in hits] == [  # all tie
@@ -123,4 +123,4 @@ def test_a_user_s_own_model_is_served_and_contents_start_with_a_title_line_whate
 )
 def test_a_spec_that_is_not_a_single_retriever_is_a_user_error(dataset, module_store, spec, says):
     with pytest.raises(UserError, match=says):
-        open_served_corpus(dataset, spec, Setup(), module_store)
+        open_served_corpus(dataset, spec, Runtime(), module_store)

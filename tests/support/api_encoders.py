@@ -9,9 +9,8 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api_encoder import ApiEncoder
 from r2med.encoders.api_providers import TokenLimiter
 from r2med.encoders.model_cards import ModelCard, Side
-from r2med.net.budget import Budget
 from r2med.net.retry import Policy
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support import embedding_server as api
 from support.embedding_server import Server, vector
@@ -54,7 +53,7 @@ def opened(
     budget: float | None = None,
     **changes: Any,
 ) -> ApiEncoder:
-    setup = Setup(endpoints=((provider, server.address),), budget=Budget(budget))
+    setup = Runtime(endpoints=((provider, server.address),), budget=budget)
     return patient(ApiEncoder(card(provider, **changes), WORDS, setup, Store(home)), policy)
 
 

@@ -9,7 +9,7 @@ import pytest
 from r2med.construction.items import Candidate, Chunk, Found, Item, Question, Rejected, Stream
 from r2med.construction.step import Step, Streams, Work
 from r2med.construction.steps import asking
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.scripted_chat import Reply, ScriptedChat
 
@@ -53,7 +53,7 @@ def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
 
 def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[Item], list[Rejected], Work]:
     """Return what a step lets pass, what it leaves out, and the work."""
-    done = Work(Setup(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
+    done = Work(Runtime(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
     made = list(step.run(given, done))
     kept = [item for item in made if isinstance(item, Item)]
     return kept, [item for item in made if isinstance(item, Rejected)], done

@@ -7,7 +7,7 @@ from typing import Any
 from r2med.llm.chat import ChatRequest, Failure, Generation, Message, Sampling
 from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.net.budget import Budget
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 from support.chat_server import Server
@@ -34,8 +34,8 @@ def numbered(count: int) -> list[ChatRequest]:
     return ask(*(f"question {i}" for i in range(count)))
 
 
-def setup(server: Server, home: Path, budget: float | None = None, **changes: Any) -> Setup:
-    return replace(PATIENT, base_url=server.address, store=Store(home), budget=Budget(budget), **changes)
+def setup(server: Server, home: Path, budget: float | None = None, **changes: Any) -> Runtime:
+    return Runtime(replace(PATIENT, base_url=server.address, store=Store(home), budget=budget, **changes))
 
 
 def opened(server: Server, home: Path, budget: float | None = None, **changes: Any) -> JournaledChat:

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from r2med.data import Corpus, Dataset
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.server.http_app import create_app
 from r2med.server.served_corpus import open_served
 from r2med.store import LiveStore
@@ -25,5 +25,5 @@ def app_of(*specs: str, folder: Path, dataset: Dataset | None = None, settings: 
     """Return the application for some systems; `settings` are those of the application, `setup` fields of Setup."""
     store = LiveStore(folder)
     dataset = dataset or dataset_of(Corpus.of(DOCUMENTS))
-    served, systems = open_served(dataset, specs, "", Setup(store=store, **setup), store)
+    served, systems = open_served(dataset, specs, "", Runtime(store=store, **setup), store)
     return create_app(served, systems=systems, **(settings or {}))

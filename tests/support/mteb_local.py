@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from r2med.data import Dataset
-from r2med.encoders.replicas import forget_models
 
 NO_MTEB = "mteb is not installed: extra mteb; on Linux on ARM it must be compiled"
 
@@ -22,7 +21,6 @@ def register_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     from support import tiny_models, tiny_rerankers
 
-    forget_models()  # another test had others of the same names
     weights = {
         "bert": str(tiny_models.sentence_bert(folder / "bert")),
         "cross": str(tiny_rerankers.bert(folder / "cross", labels=1)),

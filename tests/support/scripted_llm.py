@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import Store
 
@@ -13,4 +14,4 @@ def scripted(tmp_path: Path, store: Store, *rules: tuple[list[str], dict[str, An
     file = tmp_path / "script.jsonl"
     lines = [{"when": when, "answer": a if isinstance(a, str) else json.dumps(a)} for when, a in rules]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return Setup(store=store, llm="script", model_paths={"script": file})  # type: ignore[arg-type]
+    return Runtime(store=store, llm="script", model_paths={"script": file})  # type: ignore[arg-type]

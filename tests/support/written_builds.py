@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from r2med.construction.items import Candidate, Chunk, Found, Item, Judgement, Question, Rejected, Stream
 from r2med.construction.pipeline import Build, Plan, PlanFile
 from r2med.construction.step import Step, Streams, Work
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 SYSTEMS = ("Digestive", "Nervous", "Cardiovascular", "Endocrine", "Other / NA")
@@ -95,7 +96,7 @@ def small_build(
     file.write_text("name = 'small'\n", "utf-8")
     plan = PlanFile(**{"name": "small", "steps": ("give",), "title": f"A small set {hostile}", **facts})
     made = Build(Plan(file, plan, steps), folder / "out")
-    made.run(Setup())
+    made.run(Runtime())
     return made
 
 

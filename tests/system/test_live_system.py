@@ -6,8 +6,7 @@ import pytest
 
 from r2med import System, UserError, load
 from r2med.data import Corpus, Query
-from r2med.net.budget import Budget
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import LiveStore
 from support.chat_server import answer, refuse
 from support.datasets import dataset_of
@@ -40,7 +39,7 @@ def shortest(tmp_path, monkeypatch):
 
 @pytest.fixture
 def setup(chat_server, marked_keys, store):
-    return Setup(base_url=chat_server.address, store=store, attempts=1, deadline=30)
+    return Runtime(base_url=chat_server.address, store=store, attempts=1, deadline=30)
 
 
 def ranking(run):
@@ -103,7 +102,7 @@ def test_an_endpoint_that_cannot_be_used_is_a_user_error(dataset, store, setup, 
 
 
 def test_a_budget_holds_over_all_questions(dataset, store, chat_server, marked_keys):
-    setup = Setup(base_url=chat_server.address, store=store, budget=Budget(0.048))
+    setup = Runtime(base_url=chat_server.address, store=store, budget=0.048)
     live = System.parse("hyde(o3-mini) → bm25", setup).live(dataset, store)
     told = [live.answer(f"question {number}", 1).expansion.failure_kinds for number in range(40)]
     assert told[-1] == {"budget": 1}

@@ -10,6 +10,7 @@ from r2med import System, UserError
 from r2med.core.spec import parse, printed_system
 from r2med.encoders.model_cards import MODELS
 from r2med.llm.llm_cards import LLMS
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.system.composing import read, wants_llm
 from r2med.system.composing import with_llm as filled
@@ -58,7 +59,7 @@ def test_the_suite_rerank_has_every_published_reranker_at_both_depths() -> None:
 @pytest.mark.parametrize("name", ["paper", "rerank", "records"])
 def test_every_system_of_a_shipped_suite_can_be_built(name: str) -> None:
     found = suite(name)
-    setup = Setup(recorded=found.recorded, llm=found.llm)
+    setup = Runtime(recorded=found.recorded, llm=found.llm)
     systems = [System.parse(spec, setup) for spec in found.calls]
     assert len({system.name for system in systems}) == len(found.calls)
     assert found.summary and found.data == ("R2MED",)

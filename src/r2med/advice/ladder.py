@@ -31,6 +31,7 @@ from r2med.measure.significance import Pairs
 from r2med.records.record import Record
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.fusion import Fusion
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
 
@@ -62,7 +63,7 @@ class Pipeline:
 
 def advise(
     dataset: Dataset,
-    setup: Setup,
+    setup: Setup | Runtime | None = None,
     *,
     llms: Sequence[str] = (),
     models: Sequence[str] | None = None,
@@ -84,13 +85,26 @@ def advise(
             "told from another; judge more, or look at single ones with r2med search"
         )
     _require_answers(dataset)
-    models, rerankers = _here(MODELS, setup, models), _here(RERANKERS, setup, rerankers)
+    with running(setup) as runtime:
+        models, rerankers = _here(MODELS, runtime, models), _here(RERANKERS, runtime, rerankers)
+        return _advised(dataset, runtime, llms, models, rerankers, give_up, announce)
+
+
+def _advised(
+    dataset: Dataset,
+    runtime: Runtime,
+    llms: Sequence[str],
+    models: Sequence[str],
+    rerankers: Sequence[str],
+    give_up: float | None,
+    announce: Callable[[int], Callable[[str], None]],
+) -> Advice:
     each_llm = len(EXPANSIONS) + len(LLM_RERANKERS)
     total = 2 + len(models) + min(FUSED, len(models)) + len(rerankers) + each_llm * len(llms)
-    ladder = _Ladder(dataset, setup, announce(total), give_up)
-    words = ladder.climb("words", "bm25", lambda: [System(each, setup=setup) for each in WORDS])
+    ladder = _Ladder(dataset, runtime, announce(total), give_up)
+    words = ladder.climb("words", "bm25", lambda: [System(each, runtime=runtime) for each in WORDS])
     ladder.climb("feedback", "rm3", partial(_before, Call("rm3")), words)
-    dense = [ladder.climb("dense", name, partial(_alone, name, setup)) for name in models]
+    dense = [ladder.climb("dense", name, partial(_alone, name, runtime)) for name in models]
     for model in sorted(filter(None, dense), key=ladder.value, reverse=True)[:FUSED]:
         ladder.climb("fusion", str(model.system), _fusions, words, model)
     base = ladder.best()
@@ -117,12 +131,12 @@ def _require_answers(dataset: Dataset) -> None:
         )
 
 
-def _here(cards: Mapping[str, Any], setup: Setup, chosen: Sequence[str] | None) -> Sequence[str]:
-    return [name for name, card in cards.items() if is_here(card, setup)] if chosen is None else chosen
+def _here(cards: Mapping[str, Any], runtime: Runtime, chosen: Sequence[str] | None) -> Sequence[str]:
+    return [name for name, card in cards.items() if is_here(card, runtime.setup)] if chosen is None else chosen
 
 
-def _alone(name: str, setup: Setup) -> list[System]:
-    return [System.parse(name, setup)]
+def _alone(name: str, runtime: Runtime) -> list[System]:
+    return [System.parse(name, runtime)]
 
 
 def _before(expansion: Call, system: System) -> list[System]:
@@ -148,9 +162,11 @@ def _fusions(words: System, model: System) -> list[System]:
 class _Ladder:
     """The questions in folds, and what every system scored on each of them so far."""
 
-    def __init__(self, dataset: Dataset, setup: Setup, announce: Callable[[str], None], give_up: float | None) -> None:
+    def __init__(
+        self, dataset: Dataset, runtime: Runtime, announce: Callable[[str], None], give_up: float | None
+    ) -> None:
         self._dataset = dataset
-        self._setup = setup
+        self._runtime = runtime
         self._announce = announce
         self._ids = [query.id for query in dataset.queries if query.id in dataset.qrels]
         self._give_up = (give_up or 0.0) if len(self._ids) >= FEWEST_TO_TRADE else 0.0
@@ -229,7 +245,7 @@ class _Ladder:
         missing = [question for question in wanted if np.isnan(scores[question])]
         if missing:
             part = self._dataset.only([self._ids[question] for question in missing])
-            record, _ = evaluated(system, part, None, DEPTH, self._setup.store)
+            record, _ = evaluated(system, part, None, DEPTH, self._runtime.store)
             scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE)] for row in missing]
             self._records.setdefault(system.name, []).append(record)
         return np.asarray(scores[np.asarray(questions)])

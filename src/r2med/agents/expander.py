@@ -26,7 +26,6 @@ from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, Templates, kind_of, open_templates
 from r2med.retrieve.bm25 import BM25
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 MAX_TURNS = 1000
@@ -93,18 +92,22 @@ class AgentStage(Stage, kind="expand", needs="llm"):
             return [texts, StagePlan(str(self.by), work)]
         return [texts, *self.by.plan(data, runtime)]
 
-    def open(self, setup: Setup) -> Expander:
+    def open(self, runtime: Runtime) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked or searched yet."""
         joining = Joining().choose(self.query)
-        if recorded := open_recorded(self, self.llm, joining, setup, cleaning=self.cleaning, style=self.answer_style):
+        if recorded := open_recorded(
+            self, self.llm, joining, runtime.setup, cleaning=self.cleaning, style=self.answer_style
+        ):
             return recorded
-        card = resolve_llm(self.llm, setup).model_copy(update={"cleaning": self.cleaning})
+        card = resolve_llm(self.llm, runtime.setup).model_copy(update={"cleaning": self.cleaning})
         source: LocalSearch | RemoteSearch
         if self.remote:
             source = RemoteSearch(self.remote)
         else:
-            source = LocalSearch(self.by.open(setup), decoded(self.corpus), setup.store)
-        return AgentExpander(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts), source)
+            source = LocalSearch(self.by.open(runtime), decoded(self.corpus), runtime.store)
+        return AgentExpander(
+            self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), source
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from r2med.llm.costs import Preview
 from r2med.pages.csv_text import table_csv
 from r2med.pages.html import page_html
 from r2med.pages.page import Page, Section
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.store import about
 from r2med.store.files import write_atomically
@@ -72,7 +73,7 @@ class Analysed:
 def analyse(
     *names: str,
     out: str | Path = "analysis",
-    setup: Setup | None = None,
+    setup: Setup | Runtime | None = None,
     announce: Callable[[str], None] = lambda name: None,
     **material: Any,
 ) -> Analysed:
@@ -81,7 +82,14 @@ def analyse(
     `material` are fields of `Material`: data, systems, results, model, …
     """
     wanted = checked_names(names)
-    given = Material(setup or Setup(), **material)
+    with running(setup) as runtime:
+        return _analysed(names, wanted, Path(out), announce, Material(runtime, **material))
+
+
+def _analysed(
+    names: Sequence[str], wanted: Sequence[str], out: Path, announce: Callable[[str], None], given: Material
+) -> Analysed:
+    """Run the analyses that are wanted; an error in one that was not named becomes its section."""
     sections = []
     for name in wanted:
         announce(name)
@@ -111,12 +119,13 @@ def _labels(material: Material) -> ExitStack:
     return labels
 
 
-def rehearse(*names: str, setup: Setup | None = None, **material: Any) -> dict[str, Preview]:
+def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Preview]:
     """Return what analyses would ask, by the name of the question; nothing is asked or written."""
-    given = Material(setup or Setup(), rehearsal=True, **material)
-    for name in checked_names(names):
-        function(name)(given)
-    return given.questions.previews
+    with running(setup) as runtime:
+        given = Material(runtime, rehearsal=True, **material)
+        for name in checked_names(names):
+            function(name)(given)
+        return given.questions.previews
 
 
 def checked_names(names: Sequence[str]) -> list[str]:

@@ -59,7 +59,7 @@ def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> l
     """Judge (dataset, query, gold answer, text); without an LLM by the rule alone."""
     rules = [by_rule(text, gold) for _, _, gold, text in items]
     verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
-    if questions.setup.llm:
+    if questions.runtime.setup.llm:
         fields = [{"gold": gold, "text": text} for _, _, gold, text in items]
         verdicts = questions.ask("judge-answer", fields, lambda _: AnswerVerdict, _read)
     known = zip(items, rules, [verdict or (None, "") for verdict in verdicts], strict=True)
@@ -126,7 +126,7 @@ def answers(material: Material) -> Section:
         ),
     ]
     notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
-    if not material.setup.llm:
+    if not material.runtime.setup.llm:
         notes.append("No LLM was named (--llm), so only the rule judged: what it could not decide is left out.")
     return Section("Answers against retrieval", tables, _lead(rows), notes, name="answers")
 

@@ -35,7 +35,7 @@ class Continuation(LLMAnswer):
 
 def contamination(material: Material) -> Section:
     """Return how much of documents' texts an LLM completes verbatim."""
-    if not material.setup.llm:
+    if not material.runtime.setup.llm:
         raise UserError("an LLM has to be asked: name one with --llm, as in --llm smollm2")
     rows: list[list[Value]] = []
     for name, dataset in material.datasets.items():
@@ -57,7 +57,7 @@ def contamination(material: Material) -> Section:
         f"After {SHOWN} words of a document the LLM goes on; the next {HIDDEN} words of the original are looked for. "
         "Words in order: the share of them in the continuation, in their order; by chance: those of another document."
     )
-    table = Table.of(heads, rows, f"What {material.setup.llm} completes verbatim", note, name="contamination")
+    table = Table.of(heads, rows, f"What {material.runtime.setup.llm} completes verbatim", note, name="contamination")
     known = [row[-1].value for row in rows if isinstance(row[-1], Estimate)]
     most = f"{max(known, default=0):.0%} of a dataset's documents"
     lead = f"At most {most} are continued with {BY_HEART} or more of their words in a row."

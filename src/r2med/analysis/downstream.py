@@ -59,7 +59,7 @@ class Supported(LLMAnswer):
 
 def downstream(material: Material) -> Section:
     """Return how well an LLM answers by what it reads, in its own words and by choosing among options."""
-    if not material.setup.llm:
+    if not material.runtime.setup.llm:
         raise UserError("an LLM has to answer: name one with --llm, as in --llm smollm2")
     questions = material.questions
     items = [item for name, dataset in material.recorded.items() for item in _items(material, name, dataset)]

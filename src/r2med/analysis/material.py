@@ -16,7 +16,7 @@ from r2med.data import Dataset, load
 from r2med.measure.significance import Values
 from r2med.records.collection import MAX_FAILURES, Collection, collect
 from r2med.records.local_datasets import local_datasets
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 DEPTHS = (1, 3, 10)
 """Passages that are read before a question is answered."""
@@ -26,7 +26,7 @@ DEPTHS = (1, 3, 10)
 class Material:
     """The same for all analyses of one report."""
 
-    setup: Setup
+    runtime: Runtime
     data: Sequence[str] = ()
     """Datasets by name or folder; without any those of the records, or the demo."""
     systems: Sequence[str | Path] = ()
@@ -53,7 +53,7 @@ class Material:
     @cached_property
     def questions(self) -> Questions:
         """The LLM, and what was asked of it so far."""
-        return Questions(self.setup, self.rehearsal)
+        return Questions(self.runtime, self.rehearsal)
 
     @cached_property
     def collection(self) -> Collection:

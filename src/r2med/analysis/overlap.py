@@ -31,7 +31,7 @@ from r2med.retrieve.bm25.index import Index, Positions, open_index
 from r2med.retrieve.bm25.postings import MEMORY
 from r2med.retrieve.bm25.scorers import SCORERS
 from r2med.retrieve.retriever import SearchQuery
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 GOLD, HARDEST, RANDOM = "gold", "hardest negative", "random document"
@@ -218,7 +218,7 @@ def _documents(terms: pa.Array, index: Index, rows: npt.NDArray[Any]) -> tuple[s
     return sparse.vstack(parts, format="csr"), np.concatenate(sizes), np.concatenate(lengths)
 
 
-def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[str, tuple[Pairs, Floats]]:
+def cosines(dataset: Dataset, model: str, runtime: Runtime, seed: int = 0) -> dict[str, tuple[Pairs, Floats]]:
     """Return the cosine of query and document for gold, the nearest negative and random ones; the corpus is encoded."""
     from r2med.encoders.encoder import open_encoder
     from r2med.encoders.model_cards import resolve_card
@@ -230,12 +230,12 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
     gold = gold_pairs(dataset, queries)
     barred = barred_rows(dataset, queries, gold)
     depth = max(map(len, barred), default=0) + 1
-    encoder = open_encoder(resolve_card(model), dataset.instruction, setup, setup.store)
-    embeddings = embed_corpus(dataset.corpus, encoder, setup.store, setup.engine)
-    asked = query_vectors([SearchQuery(query) for query in queries], encoder, setup.store).vectors
+    encoder = open_encoder(resolve_card(model), dataset.instruction, runtime, runtime.store)
+    embeddings = embed_corpus(dataset.corpus, encoder, runtime.store, runtime.engine)
+    asked = query_vectors([SearchQuery(query) for query in queries], encoder, runtime.store).vectors
     asked = asked / np.maximum(np.linalg.norm(asked, axis=1, keepdims=True), TINY)
     ranks = dataset.corpus.id_ranks()
-    hits = search_exact(asked, embeddings.blocks, depth, ranks, cosine=True, memory=setup.memory)
+    hits = search_exact(asked, embeddings.blocks, depth, ranks, cosine=True, memory=runtime.setup.memory)
     nearest = [rows[np.argsort(-scores, kind="stable")] for rows, scores in hits]
     pairs = {GOLD: gold, HARDEST: hardest_pairs(nearest, barred), RANDOM: random_pairs(dataset, barred, seed)}
     values = {kind: np.zeros(len(each.rows)) for kind, each in pairs.items()}
@@ -250,20 +250,20 @@ def cosines(dataset: Dataset, model: str, setup: Setup, seed: int = 0) -> dict[s
 
 def overlap(material: Material) -> Section:
     """Return what queries share with gold documents, dataset by dataset; a model adds the cosine of its vectors."""
-    setup, model = material.setup, material.model
+    runtime, model = material.runtime, material.model
     terms: list[list[Value]] = []
     scores: list[list[Value]] = []
     vectors: list[list[Value]] = []
     chart = []
     for name, dataset in material.datasets.items():
         size = len(judged_queries(dataset))
-        shared = dataset_overlap(dataset, setup.store, memory=setup.memory)
+        shared = dataset_overlap(dataset, runtime.store, memory=runtime.setup.memory)
         figures = {kind: _figures(*each, size) for kind, each in shared.items()}
         terms += [[name, size, kind, *values] for kind, values in figures.items()]
         chart.append((name, {kind: values[-1] for kind, values in figures.items()}))
         scores.append([name, *_margin({kind: (pairs, each.bm25) for kind, (pairs, each) in shared.items()}, size)])
         if model:
-            vectors.append([name, *_margin(cosines(dataset, model, setup), size)])
+            vectors.append([name, *_margin(cosines(dataset, model, runtime), size)])
     heads = ("dataset", "best gold", HARDEST, RANDOM, "gold above all negatives")
     tables = [
         Table.of(

@@ -19,7 +19,7 @@ from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.text.identifiers import identifier_warning
 
 log = logging.getLogger("r2med")
@@ -34,7 +34,7 @@ ReadAnswer = TypeVar("ReadAnswer")
 class Questions:
     """All questions to an LLM for one report."""
 
-    setup: Setup
+    runtime: Runtime
     rehearsal: bool = False
     cost: Cost = NOTHING
     asked: Counter[str] = field(default_factory=Counter)
@@ -45,12 +45,12 @@ class Questions:
     @cached_property
     def card(self) -> LLMCard:
         """Card of the LLM. Raises UserError if there is no such LLM."""
-        return resolve_llm(self.setup.llm, self.setup)
+        return resolve_llm(self.runtime.setup.llm, self.runtime.setup)
 
     @cached_property
     def chat(self) -> JournaledChat:
         """The opened LLM. Opening it sends no request."""
-        return open_chat(self.card, self.setup)
+        return open_chat(self.card, self.runtime)
 
     def ask(
         self,

@@ -30,7 +30,7 @@ class LangChainRetriever(BaseRetriever):
         super().model_post_init(context)
         system = self.system if isinstance(self.system, System) else System.parse(self.system)
         dataset = self.data if isinstance(self.data, Dataset) else load(self.data)
-        self._live = system.live(dataset, system.setup.store)
+        self._live = system.live(dataset, system.runtime.store)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         [(_, ranking)] = self._live.answer(query, self.k).run

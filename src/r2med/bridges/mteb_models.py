@@ -36,7 +36,7 @@ from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.dense.dense_retriever import DenseRetriever, VectorSearch
 from r2med.retrieve.retriever import Retriever, Searched, SearchQuery
 from r2med.retrieve.run import Run
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 PREFIX = "mteb:"
@@ -52,13 +52,13 @@ CHARACTERS = 4
 class MtebModel(VectorSearch, kind="retrieve"):
     """Search with a model of MTEB: by our search if it is an encoder, else by its own (mteb:ORG/NAME)."""
 
-    def open(self, setup: Setup) -> Retriever:
+    def open(self, runtime: Runtime) -> Retriever:
         """Return the retriever; the weights are loaded when it works. Raises UserError if it is a cross-encoder."""
-        model = RegisteredModel.of(self.name, setup)
+        model = RegisteredModel.of(self.name, runtime)
         if model.meta.is_cross_encoder:
             raise UserError(f"{self.name} is a cross-encoder, no retriever: let it rerank, as in bm25 → {self.name}")
         if model.is_encoder:
-            return MtebEncoderRetriever(self, setup)
+            return MtebEncoderRetriever(self, runtime)
         if self.approximate:
             raise UserError(f"{self.name} searches by itself: index={self.index} is for models of one vector a text")
         return MtebSearchRetriever(self, model)
@@ -67,10 +67,10 @@ class MtebModel(VectorSearch, kind="retrieve"):
 class MtebCrossEncoder(CrossEncoder, kind="rerank"):
     """Score each candidate together with the query by a cross-encoder of MTEB (mteb:ORG/NAME)."""
 
-    def open(self, setup: Setup) -> MtebReranker:
+    def open(self, runtime: Runtime) -> MtebReranker:
         """Return the reranker; the weights are loaded when it works."""
         name = safe_name(self.name)
-        return MtebReranker(self, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0), setup)
+        return MtebReranker(self, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0), runtime)
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ class RegisteredModel:
 
     name: str
     meta: Any
-    setup: Setup
+    runtime: Runtime
 
     @classmethod
-    def of(cls, name: str, setup: Setup) -> RegisteredModel:
+    def of(cls, name: str, runtime: Runtime) -> RegisteredModel:
         """Return the model of mteb:ORG/NAME or mteb:ORG/NAME@REVISION.
 
         Raises UserError if mteb is not installed or has no such model, or if it cannot run as the setup says.
@@ -96,18 +96,21 @@ class RegisteredModel:
             raise unknown("model of MTEB", typed, known, "hf:ORG/NAME takes any of the hub") from None
         except ValueError as error:  # another revision than the one in the registry
             raise UserError(f"{name}: {error}") from None
-        own_code = meta.loader_kwargs.get("trust_remote_code") and not setup.trust_remote_code
+        own_code = meta.loader_kwargs.get("trust_remote_code") and not runtime.setup.trust_remote_code
         for wrong, why in (
             (meta.loader is None, "MTEB has results of it, but no code that runs it"),
             ("text" not in meta.modalities, "it does not read texts"),
             (own_code, "it runs code of its own repository: add --trust-remote-code"),
-            (setup.dtype != "auto", "it has the precision that MTEB gives it: leave --dtype out"),
-            ("API" in meta.framework and setup.budget.limit is not None, "MTEB tells no prices: run without a budget"),
+            (runtime.setup.dtype != "auto", "it has the precision that MTEB gives it: leave --dtype out"),
+            (
+                "API" in meta.framework and runtime.budget.limit is not None,
+                "MTEB tells no prices: run without a budget",
+            ),
         ):
             if wrong:
                 raise UserError(f"{name}: {why}")
-        devices.check_torch(setup, name)
-        return cls(name, meta, setup)
+        devices.check_torch(runtime.setup, name)
+        return cls(name, meta, runtime)
 
     @property
     def is_encoder(self) -> bool:
@@ -153,7 +156,7 @@ class RegisteredModel:
                 return self.meta.load_model(device=device)
 
         key = ("mteb", self.meta.name, self.meta.revision)
-        return cached_model(key, self.setup, lambda: Replicas(self.setup, load))
+        return cached_model(key, self.runtime, lambda: Replicas(self.runtime.setup, load))
 
     def rows(self, texts: Sequence[str], ask: Callable[[Any, Sequence[int]], Any]) -> Encoded:
         """Return a row per text: `ask(model, positions)` gets those at some positions from one of the copies."""
@@ -210,7 +213,7 @@ class MtebEncoderRetriever(DenseRetriever):
     @cached_property
     def model(self) -> RegisteredModel:
         """The model behind the name."""
-        return RegisteredModel.of(self.stage.name, self.setup)
+        return RegisteredModel.of(self.stage.name, self.runtime)
 
     @cached_property
     def card(self) -> ModelCard:
@@ -308,7 +311,7 @@ class MtebReranker(CrossReranker):
     @cached_property
     def model(self) -> RegisteredModel:
         """The model behind the name. Raises UserError if it is no cross-encoder."""
-        model = RegisteredModel.of(self.stage.name, self.setup)
+        model = RegisteredModel.of(self.stage.name, self.runtime)
         if not model.meta.is_cross_encoder:
             raise UserError(f"{self.stage.name} is no cross-encoder: it retrieves, and cannot rerank")
         return model

@@ -26,7 +26,6 @@ from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 OWN_WORK = "runs a pipeline of PyTerrier, which has its own index and weights"
@@ -44,7 +43,7 @@ class Pipeline(Stage, kind="retrieve"):
         """Return that the pipeline works by itself."""
         return [StagePlan(str(self), OWN_WORK)]
 
-    def open(self, setup: Setup) -> Pipeline:
+    def open(self, runtime: Runtime) -> Pipeline:
         """Return itself: it is imported when it is described."""
         return self
 
@@ -87,7 +86,7 @@ class PipelineReranker(Stage, kind="rerank"):
         """Return that the pipeline works by itself."""
         return [StagePlan(str(self), OWN_WORK)]
 
-    def open(self, setup: Setup) -> OpenedPipeline:
+    def open(self, runtime: Runtime) -> OpenedPipeline:
         """Return the reranker."""
         return OpenedPipeline(self)
 

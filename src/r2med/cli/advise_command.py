@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from r2med.advice.advice import Advice, Rung
     from r2med.pages.cells import Marked
     from r2med.pages.page import Page
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 UNKNOWN = "unknown"
 
 
-@flags.with_setup(*flags.WEIGHTS, *flags.ASKING)
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING)
 def advise(
     dataset: Annotated[
         str, typer.Argument(help="A dataset or a folder with judged questions.", autocompletion=completion.datasets)
@@ -53,7 +53,7 @@ def advise(
     form: Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=flags.OUTPUT)] = False,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Try the pipelines that can run here, the cheap ones first, and say which one to use."""
     from contextlib import ExitStack
@@ -66,11 +66,11 @@ def advise(
     from r2med.evaluation.evaluation import slug
 
     flags.check_writable(out)
-    loaded = load(dataset, setup.store)
+    loaded = load(dataset, runtime.store)
     with ExitStack() as stack:
         made = ladder.advise(
             loaded,
-            setup,
+            runtime,
             llms=llm or [],
             models=model,
             rerankers=rerank,

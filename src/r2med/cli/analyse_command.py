@@ -11,10 +11,10 @@ from r2med.cli import options as flags
 from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 
-@flags.with_setup(*flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget")
+@flags.with_runtime(*flags.WEIGHTS, "llm", "base_url", "llm_backend", "concurrency", "ask_again", "budget")
 def analyse(
     names: Annotated[
         list[str] | None,
@@ -69,7 +69,7 @@ def analyse(
     form: Format = "text",
     as_json: flags.AsJSON = False,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Analyse a benchmark and its results: one page, and a CSV file for every table of it."""
     from dataclasses import replace
@@ -97,11 +97,11 @@ def analyse(
         "depths": depths or DEPTHS,
     }
     if dry_run:
-        show_previews(rehearse(*wanted, setup=setup, **material), setup)
+        show_previews(rehearse(*wanted, setup=runtime, **material), runtime)
         return
     flags.check_writable(out)
     with steps(len(wanted)) as step:
-        done = run(*(names or ()), out=out, setup=setup, announce=step, **material)
+        done = run(*(names or ()), out=out, runtime=runtime, announce=step, **material)
     page = done.page
     if form == "text" and not as_json:  # the tables are on the page that was written
         leads = [Section(each.title, (), each.lead, each.notes) for each in page.sections]

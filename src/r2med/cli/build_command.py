@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format
 from r2med.cli.formats import show as show_page
@@ -26,36 +25,23 @@ build = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a build.", show_default=False)]
-OneLLM = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="The LLM of steps that name none, instead of the plan's.",
-        show_default=False,
-        autocompletion=completion.llms,
-        rich_help_panel=flags.LLMS,
-    ),
-]
 
 
 @build.command()
+@flags.with_settings(
+    *("device", "model_paths", "engine", "offline", "llm"),
+    *("base_url", "llm_backend", "budget", "concurrency", "ask_again"),
+    llm="The LLM of steps that name none, instead of the plan's.",
+)
 def run(
     plan: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where it is built.", show_default=False)],
-    llm: OneLLM = "",
-    base_url: flags.BaseURL = None,
-    llm_backend: flags.LLMBackend = "",
-    model_path: flags.ModelPaths = None,
-    device: flags.Device = "auto",
-    engine: flags.Engine = "threads",
-    offline: flags.Offline = False,
-    concurrency: flags.Concurrency = 16,
-    ask_again: flags.AskAgain = False,
-    budget: flags.Budget = None,
     dry_run: Annotated[
         bool,
         typer.Option("--plan", help="Print calls, tokens and dollars of every step at most; ask nothing."),
     ] = False,
+    *,
+    settings: dict[str, Any],
 ) -> None:
     """Build a benchmark by a plan: r2med build run PLAN.toml -o DIR."""
     import shlex
@@ -63,28 +49,17 @@ def run(
     from r2med.cli.progress import steps
     from r2med.construction.benchmark import build as build_benchmark
     from r2med.construction.pipeline import Build, Plan
+    from r2med.runtime.runtime import Runtime
     from r2med.text.terminal_text import printable
 
     read = Plan.read(plan)
-    setup = flags.make_setup(
-        make=read.setup,
-        llm=llm,
-        base_url=base_url,
-        llm_backend=llm_backend,
-        model_path=model_path,
-        device=device,
-        engine=engine,
-        offline=offline,
-        concurrency=concurrency,
-        ask_again=ask_again,
-        budget=budget,
-    )
-    if dry_run:
-        _show_rehearsal(Build(read, out), setup)
-        return
-    flags.check_writable(out)
-    with steps(len(read.steps)) as announce:
-        built = build_benchmark(read, out, setup, announce)
+    with Runtime(flags.make_setup(read.setup, **settings)) as runtime:
+        if dry_run:
+            _show_rehearsal(Build(read, out), runtime)
+            return
+        flags.check_writable(out)
+        with steps(len(read.steps)) as announce:
+            built = build_benchmark(read, out, runtime, announce)
     show_page(_steps(built.build, list(built.steps)), "text")
     if built.dataset is not None:
         folder = shlex.quote(str(built.dataset))
@@ -174,14 +149,14 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
     return table_page("Steps of a build", Table(columns, rows), notes=[note])
 
 
-def _show_rehearsal(made: Build, setup: Any) -> None:
+def _show_rehearsal(made: Build, runtime: Any) -> None:
     from r2med.llm.costs import NO_CALLS
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Table, table_page
 
     rows: list[tuple[str, ...]] = []
     total, unknown = NO_CALLS, False
-    for number, (step, work) in enumerate(made.rehearse(setup), 1):
+    for number, (step, work) in enumerate(made.rehearse(runtime), 1):
         about = work.estimate
         total += about
         unknown |= work.unpriced and about.calls > 0

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from r2med.core.spec import Call
     from r2med.data import Dataset
     from r2med.expand.expansion import Expander
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
     from r2med.store import Store
 
 INCOMPLETE = 1
 """The exit code where the texts of a dataset were not written."""
 
 
-@flags.with_setup(*flags.WEIGHTS, *flags.ASKING)
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING)
 def generate(
     method: Annotated[
         str,
@@ -55,7 +55,7 @@ def generate(
     ] = False,
     dry_run: flags.DryRun = False,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Write an LLM's texts for every query; `r2med run --generations DIR` searches with them, without an LLM."""
     from r2med.cli.plan import show_stages
@@ -64,15 +64,15 @@ def generate(
     from r2med.expand.expansion import Asking, check
     from r2med.llm.llm_cards import resolve_llm
 
-    store = setup.store
+    store = runtime.store
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
-    resolve_llm(call.arguments[0], setup)
-    expander: Expander = stage(call, "expand").open(setup)
+    resolve_llm(call.arguments[0], runtime.setup)
+    expander: Expander = stage(call, "expand").open(runtime)
     datasets = [load(word, store) for word in flags.dataset_names(data)]
     _check_names(datasets)
     check([expander], datasets)
     if dry_run:
-        show_stages({str(call): expander} if isinstance(expander, Asking) else {}, datasets, setup)
+        show_stages({str(call): expander} if isinstance(expander, Asking) else {}, datasets, runtime)
         return
     flags.check_writable(out)
     if not _write_all(call, expander, datasets, out, overwrite, store):

@@ -12,7 +12,7 @@ from r2med.cli import options as flags
 
 if TYPE_CHECKING:
     from r2med.encoders.encoder import Role
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 models = typer.Typer(help="Try embedding models and rerankers.", no_args_is_help=True)
 
@@ -37,22 +37,22 @@ def _group() -> None:
 
 
 @models.command()
-@flags.with_setup(*flags.WEIGHTS, "budget")
+@flags.with_runtime(*flags.WEIGHTS, "budget")
 def check(
     name: Name,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Load a model, encode a query and a document, and print how; with a reranker, score two pairs."""
     from r2med.crossencoders.reranker_cards import RERANKERS
 
     if name in RERANKERS:
-        _check_reranker(name, setup)
+        _check_reranker(name, runtime)
     else:
-        _check_encoder(name, setup)
+        _check_encoder(name, runtime)
 
 
-def _check_encoder(name: str, setup: Setup) -> None:
+def _check_encoder(name: str, runtime: Runtime) -> None:
     import time
 
     import numpy as np
@@ -64,7 +64,7 @@ def _check_encoder(name: str, setup: Setup) -> None:
     from r2med.text.terminal_text import printable
 
     started = time.perf_counter()
-    encoder = open_encoder(resolve_card(name), ANY_DATASET, setup, default_store())
+    encoder = open_encoder(resolve_card(name), ANY_DATASET, runtime, default_store())
     query = encoder.encode(SAMPLES[:1], "query").vectors[0]
     loaded = time.perf_counter()
     document = encoder.encode(SAMPLES[1:], "document").vectors[0]
@@ -95,7 +95,7 @@ def _print_settings(title: str, settings: Mapping[str, Any]) -> None:
         print(printable(f"  {key}: {value!r}"))
 
 
-def _check_reranker(name: str, setup: Setup) -> None:
+def _check_reranker(name: str, runtime: Runtime) -> None:
     import time
 
     from r2med.crossencoders.pair_scorer import open_scorer
@@ -103,7 +103,7 @@ def _check_reranker(name: str, setup: Setup) -> None:
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.text.terminal_text import printable
 
-    scorer = open_scorer(RERANKERS[name], ANY_DATASET, setup)
+    scorer = open_scorer(RERANKERS[name], ANY_DATASET, runtime)
     started = time.perf_counter()
     [right] = scorer.score([SAMPLES])
     loaded = time.perf_counter()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import typer
 
 from r2med.cli import completion
+from r2med.core.errors import UserError
+from r2med.runtime import setup as declared
+from r2med.runtime.setup import Flag, SettingError, Setup, printed_bytes
 
-if TYPE_CHECKING:
-    from r2med.runtime.setup import Setup
-
-WHAT, DATA, MODELS, LLMS, OUTPUT = "What to run", "Data", "Models", "LLMs", "Output"
+WHAT, DATA, MODELS, LLMS = declared.WHAT, declared.DATA, declared.MODELS, declared.LLMS
+OUTPUT = "Output"
 
 Data = Annotated[
     list[str] | None,
@@ -26,19 +29,6 @@ Data = Annotated[
         rich_help_panel=DATA,
     ),
 ]
-Candidates = Annotated[
-    Path | None,
-    typer.Option(
-        help="A TREC run to rerank, or a folder with one per dataset.", show_default=False, rich_help_panel=DATA
-    ),
-]
-Generations = Annotated[
-    Path | None, typer.Option(help="Where recorded generations lie.", show_default=False, rich_help_panel=DATA)
-]
-Recorded = Annotated[
-    bool, typer.Option("--recorded", help="Use recorded generations; no LLM is asked.", rich_help_panel=DATA)
-]
-
 Rerankers = Annotated[
     list[str] | None,
     typer.Option(
@@ -59,35 +49,7 @@ Expansions = Annotated[
         rich_help_panel=WHAT,
     ),
 ]
-Depth = Annotated[
-    int, typer.Option(help="Candidates that a reranker looks at; NAME@DEPTH says it for one.", rich_help_panel=WHAT)
-]
 Samples = Annotated[int, typer.Option(help="Texts for each query.", rich_help_panel=WHAT)]
-
-ModelPaths = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model-path",
-        metavar="NAME=PATH",
-        help="Where the weights of a model or an LLM lie: a folder, or a GGUF file.",
-        rich_help_panel=MODELS,
-    ),
-]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=MODELS)]
-DType = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.", rich_help_panel=MODELS)]
-Backend = Annotated[
-    str, typer.Option(help="Library that runs transformers: torch or openvino.", rich_help_panel=MODELS)
-]
-TrustRemoteCode = Annotated[
-    bool,
-    typer.Option(
-        "--trust-remote-code", help="Run the code that a model's repository brings along.", rich_help_panel=MODELS
-    ),
-]
-Memory = Annotated[str, typer.Option(help="Memory for blocks of vectors, such as 512M or 4G.", rich_help_panel=MODELS)]
-BatchTokens = Annotated[
-    int, typer.Option(help="Tokens that an encoder reads at once; 0: as the device allows.", rich_help_panel=MODELS)
-]
 
 LLMs = Annotated[
     list[str] | None,
@@ -99,69 +61,12 @@ LLMs = Annotated[
         rich_help_panel=LLMS,
     ),
 ]
-BaseURL = Annotated[
-    str | None,
-    typer.Option(
-        help="An OpenAI-compatible endpoint for any LLM. Embedding APIs: OPENAI_BASE_URL, VOYAGE_BASE_URL.",
-        show_default=False,
-        rich_help_panel=LLMS,
-    ),
-]
-LLMBackend = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Where LLMs run: openai (an endpoint) or local (llama.cpp in this process). Default: as the card says.",
-        show_default=False,
-        rich_help_panel=LLMS,
-    ),
-]
-Prompts = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME|DIR",
-        help="A set of prompt templates (r2med list prompts) for all stages that ask an LLM.",
-        show_default=False,
-        rich_help_panel=LLMS,
-    ),
-]
-Concurrency = Annotated[int, typer.Option(help="LLM requests at once.", rich_help_panel=LLMS)]
-Deadline = Annotated[
-    float, typer.Option(help="Seconds that all attempts of one request may take.", rich_help_panel=LLMS)
-]
-Idle = Annotated[
-    float, typer.Option(help="Seconds without a byte after which a request is tried again.", rich_help_panel=LLMS)
-]
-AskAgain = Annotated[
-    bool,
-    typer.Option("--ask-again", help="Ask again where an answer could not be used.", rich_help_panel=LLMS),
-]
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        help="Dollars that this command may spend on embeddings and LLMs together.",
-        show_default=False,
-        rich_help_panel=LLMS,
-    ),
-]
 DryRun = Annotated[
     bool,
     typer.Option(
         "--plan",
         help="Print the stages, what is kept, to fetch and missing, calls, cost and three prompts; do nothing.",
         rich_help_panel=OUTPUT,
-    ),
-]
-
-OneLLM = Annotated[
-    str,
-    typer.Option(
-        "--llm",
-        metavar="NAME",
-        help="The LLM of what needs one and names none.",
-        show_default=False,
-        autocompletion=completion.llms,
-        rich_help_panel=LLMS,
     ),
 ]
 
@@ -196,127 +101,95 @@ MaxFailures = Annotated[
     float, typer.Option(help="The share of failed calls or queries above which a record is refused.")
 ]
 
-Engine = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="Where models and indexing run: threads, ray (this machine, or RAY_ADDRESS) or ray://HOST:PORT.",
-        rich_help_panel=MODELS,
-    ),
-]
-Offline = Annotated[
-    bool,
-    typer.Option(
-        "--offline",
-        help="Refuse every address that is not this machine's; also R2MED_OFFLINE=1.",
-        rich_help_panel=MODELS,
-    ),
-]
-
-_SETUP: Mapping[str, tuple[Any, Any]] = {
-    "device": (Device, "auto"),
-    "dtype": (DType, "auto"),
-    "backend": (Backend, "torch"),
-    "model_path": (ModelPaths, None),
-    "memory": (Memory, "2G"),
-    "batch_tokens": (BatchTokens, 0),
-    "trust_remote_code": (TrustRemoteCode, False),
-    "engine": (Engine, "threads"),
-    "offline": (Offline, False),
-    "llm": (OneLLM, ""),
-    "base_url": (BaseURL, None),
-    "llm_backend": (LLMBackend, ""),
-    "budget": (Budget, None),
-    "prompts": (Prompts, ""),
-    "concurrency": (Concurrency, 16),
-    "deadline": (Deadline, 900.0),
-    "idle": (Idle, 180.0),
-    "ask_again": (AskAgain, False),
-    "depth": (Depth, 100),
-    "recorded": (Recorded, False),
-    "generations": (Generations, None),
-    "candidates": (Candidates, None),
-}
-"""The flags that make a Setup, with their defaults."""
-WEIGHTS = ("device", "dtype", "backend", "model_path", "memory", "batch_tokens", "trust_remote_code", "offline")
+WEIGHTS = ("device", "dtype", "backend", "model_paths", "memory", "tokens_per_batch", "trust_remote_code", "offline")
+"""Fields of Setup about models."""
 ASKING = ("base_url", "llm_backend", "budget", "prompts", "concurrency", "deadline", "idle", "ask_again")
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-def parse_bytes(text: str) -> int:
-    """Read 512M, 4G or a number of bytes."""
-    from r2med.core.errors import UserError
-
-    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
-    try:
-        size = int(float(number) * _UNITS[unit])
-    except (ValueError, KeyError, OverflowError):
-        size = 0
-    if size < 1 << 20:
-        raise UserError(f"--memory takes a size of at least 1M, such as 512M or 4G, not {text!r}")
-    return size
+"""Fields of Setup about LLMs."""
 
 
-def with_setup(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add flags to a command, which gets the Setup that they make as `setup`."""
+def with_runtime(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the flags of some fields of Setup to a command, which gets the Runtime of that Setup as `runtime`."""
 
     def added(command: Callable[..., None]) -> Callable[..., None]:
-        command.__annotations__.pop("setup")  # the type is imported by type checkers alone
-        signature = inspect.signature(command, eval_str=True)
-        own = [parameter for name, parameter in signature.parameters.items() if name != "setup"]
-        flags = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=flag, default=default)
-            for name, (flag, default) in _SETUP.items()
-            if name in names
-        ]
+        def run(settings: dict[str, Any], **given: Any) -> None:
+            from r2med.runtime.runtime import Runtime
 
-        @functools.wraps(command)
-        def wrapped(**given: Any) -> None:
-            setup = make_setup(**{name: given.pop(name) for name in names})
-            command(**given, setup=setup)
+            with Runtime(make_setup(**settings)) as runtime:
+                command(**given, runtime=runtime)
 
-        wrapped.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
-        return wrapped
+        return _with_flags(command, run, "runtime", names)
 
     return added
 
 
-def make_setup(
-    *,
-    model_path: list[str] | None = None,
-    memory: str = "2G",
-    batch_tokens: int = 0,
-    budget: float | None = None,
-    base_url: str | None = None,
-    make: Callable[..., Setup] | None = None,
-    **settings: Any,
-) -> Setup:
-    """Return what the flags say; `settings` are fields of Setup, `make` is what makes one of them."""
-    from r2med.core.errors import UserError
-    from r2med.net.budget import Budget as Dollars
-    from r2med.net.offline import go_offline
-    from r2med.runtime.setup import Setup
+def with_settings(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the flags of some fields of Setup to a command, which gets them as `settings`; `helps` replace help texts."""
+    return lambda command: _with_flags(command, command, "settings", names, helps)
 
-    if budget is not None and not 0 <= budget < float("inf"):
-        raise UserError(f"--budget takes dollars, 0 or more, not {budget}")
-    if base_url is not None and not base_url.strip():
-        raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
-    if settings.get("offline"):
-        go_offline()  # the process is this command's
-    return (make or Setup)(
-        model_paths=tuple(map(Setup.parse_path, model_path or ())),
-        memory=parse_bytes(memory),
-        tokens_per_batch=batch_tokens,
-        budget=Dollars(budget),
-        base_url=(base_url or "").strip(),
-        **settings,
+
+def _with_flags(
+    command: Callable[..., None],
+    run: Callable[..., None],
+    replaced: str,
+    names: Sequence[str],
+    helps: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[..., None]:
+    """Return a command with the flags of fields in place of one parameter; `run` gets their values as `settings`."""
+    command.__annotations__.pop(replaced)  # the type is imported by type checkers alone
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != replaced]
+    flags = [_parameter(field, helps.get(field.name, "")) for field in fields(Setup) if field.name in names]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        settings = {name: given.pop(name) for name in names}
+        run(settings=settings, **given)
+
+    wrapped.__signature__ = signature.replace(parameters=[*own, *flags])  # type: ignore[attr-defined]
+    return wrapped
+
+
+def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
+    """Return the parameter of a command that sets a field of Setup, with the field's help and default."""
+    flag: Flag = field.metadata["flag"]
+    option = typer.Option(
+        *flag_names(field.name),
+        metavar=flag.metavar or None,
+        help=help or flag.help,
+        show_default=flag.show_default,
+        rich_help_panel=flag.panel,
+        autocompletion=getattr(completion, flag.completion) if flag.completion else None,
     )
+    kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)
+    default: Any = field.default
+    default = printed_bytes(default) if field.name == "memory" else default
+    if default in ("", (), None):  # None tells a flag that was not typed from one that is empty
+        kind, default = kind | None, None
+    typed: Any = Annotated[kind, option]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=typed, default=default)
+
+
+def flag_names(name: str) -> tuple[str, ...]:
+    """Return what one types for a field of Setup."""
+    declared: dict[str, Flag] = {field.name: field.metadata["flag"] for field in fields(Setup)}
+    return declared[name].names or (f"--{name.replace('_', '-')}",)
+
+
+def make_setup(make: Callable[..., Setup] = Setup, **settings: Any) -> Setup:
+    """Return what the flags say; `settings` are fields of Setup as they were typed, None where they were not."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "base_url" in given:
+        given["base_url"] = given["base_url"].strip()
+        if not given["base_url"]:
+            raise UserError("--base-url is empty: give the address of an endpoint, such as http://localhost:8000/v1")
+    try:
+        return make(**given)
+    except SettingError as error:
+        raise UserError(f"{flag_names(error.name)[0]} {error.value}: {error.reason}") from None
 
 
 def dataset_names(data: list[str] | None) -> list[str]:
     """Return the names that --data means, each once: commas join several unless a path has them."""
-    from r2med.core.errors import UserError
     from r2med.data import names
 
     entries = [[entry] if entry and Path(entry).exists() else entry.split(",") for entry in data or ["demo"]]
@@ -348,8 +221,6 @@ def check_writable(out: Path) -> None:
     """Raise UserError if a folder cannot be written to: before the work is done, not after it."""
     import os
     import tempfile
-
-    from r2med.core.errors import UserError
 
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.expand.expansion import Asking
     from r2med.llm.chat import ChatRequest
     from r2med.llm.costs import Preview
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 SHOWN = 3
 
@@ -35,7 +35,7 @@ def show_plan(plan: Plan) -> None:
     datasets = plan.datasets() if expanding else []
     for system in plan.systems if datasets else ():
         system.check(datasets)
-    show_stages(asking, datasets, plan.setup)
+    show_stages(asking, datasets, plan.runtime)
 
 
 def _told(stage: StagePlan) -> str:
@@ -55,28 +55,28 @@ def _told(stage: StagePlan) -> str:
     return "; ".join(parts)
 
 
-def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], setup: Setup) -> None:
+def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], runtime: Runtime) -> None:
     """Print calls, tokens, time and cost of each stage, and the first prompts."""
     if not stages:
         print("no LLM would be asked")
     previews = {
-        name: reduce(add, [stage.preview(dataset, setup.store) for dataset in datasets])
+        name: reduce(add, [stage.preview(dataset, runtime.store) for dataset in datasets])
         for name, stage in stages.items()
     }
-    show_previews(previews, setup)
+    show_previews(previews, runtime)
 
 
-def show_previews(previews: Mapping[str, Preview], setup: Setup) -> None:
+def show_previews(previews: Mapping[str, Preview], runtime: Runtime) -> None:
     """Print calls, tokens, time and cost of what would be asked, by name, and the first prompts."""
     for name, preview in previews.items():
-        _show(name, preview, setup)
+        _show(name, preview, runtime)
     # One of each stage first: three of the first would show nothing of the others.
     first = [preview.requests[:SHOWN] for preview in previews.values()]
     shown = [request for together in zip_longest(*first) for request in together if request is not None]
     _show_prompts(shown[:SHOWN])
 
 
-def _show(name: str, preview: Preview, setup: Setup) -> None:
+def _show(name: str, preview: Preview, runtime: Runtime) -> None:
     from r2med.cli.progress import clock_time
     from r2med.evaluation.planning import asking_seconds
     from r2med.text.terminal_text import printable
@@ -87,7 +87,7 @@ def _show(name: str, preview: Preview, setup: Setup) -> None:
     priced = "price" in card.model_fields_set
     print(f"  {about.prompt_tokens:,} prompt tokens and about {about.completion_tokens:,} completion tokens")
     print(f"  {dollars if priced else 'what it costs is not known: it has no card with a price'}")
-    seconds, known = asking_seconds(preview, setup)
+    seconds, known = asking_seconds(preview, runtime)
     source = f"from {known:,} answers of before" if known else "a guess: it has answered nothing yet"
     print(f"  about {clock_time(seconds)} ({source})")
     if preview.note:

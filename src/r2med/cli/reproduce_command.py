@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from r2med.leaderboard.reproduction import Reproduction
     from r2med.pages.cells import Tone
     from r2med.pages.page import Section, Table
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 
-@flags.with_setup(*flags.WEIGHTS, "base_url", "generations")
+@flags.with_runtime(*flags.WEIGHTS, "base_url", "generations")
 def reproduce(
     systems: Annotated[
         list[str] | None,
@@ -38,7 +38,7 @@ def reproduce(
     form: Format = "text",
     as_json: flags.AsJSON = False,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Compare our figures with published ones: OK, near or off. Without --data: what is known on the demo."""
     from r2med.core.spec import joined_words
@@ -54,7 +54,7 @@ def reproduce(
         return
     if not dry_run:
         flags.check_writable(out)
-    outcomes = compare(names, flags.dataset_names(data), results=out, setup=setup, dry_run=dry_run)
+    outcomes = compare(names, flags.dataset_names(data), results=out, setup=runtime, dry_run=dry_run)
     value = [{**outcome.model_dump(mode="json"), "verdict": outcome.verdict} for outcome in outcomes]
     show(Page("Reproduction of known scores", list(map(_section, outcomes))), form, as_json, value)
     if any(outcome.verdict == "off" or outcome.errors for outcome in outcomes):

@@ -14,12 +14,12 @@ from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
     from r2med.evaluation.batch import Plan
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 DEMO_SYSTEMS = ("bm25", "hyde(author) → bm25")
 
 
-@flags.with_setup(*flags.WEIGHTS, *flags.ASKING, "engine", "depth", "recorded", "generations", "candidates")
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "engine", "depth", "recorded", "generations", "candidates")
 def run(
     systems: Annotated[
         list[str] | None,
@@ -83,11 +83,9 @@ def run(
         typer.Option("--json", help="Print the means as JSON instead of tables.", rich_help_panel=flags.OUTPUT),
     ] = False,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Evaluate systems on datasets. Without arguments: BM25 with and without expansion on the bundled demo."""
-    from dataclasses import replace
-
     from r2med.cli.plan import show_plan
     from r2med.cli.progress import steps
     from r2med.core.errors import UserError
@@ -96,14 +94,13 @@ def run(
     from r2med.evaluation.results import check_order
     from r2med.evaluation.run_page import failure_lines, run_page
     from r2med.measure.measures import recorded_measure
-    from r2med.store import default_store
     from r2med.text.terminal_text import printable
 
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = recorded_measure(measure)
-    store = default_store().fresh() if fresh else default_store()
-    setup = replace(setup, store=store)
+    runtime = runtime.with_store(runtime.store.fresh()) if fresh else runtime
+    setup = runtime.setup
     specs = [*joined_words(systems or []), *(f"py:{name}" for name in model or [])]
     if not specs and not suite and setup.candidates is None:
         specs = list(DEMO_SYSTEMS)
@@ -116,7 +113,7 @@ def run(
         llms=llm or [],
         samples=samples,
         suite=suite,
-        setup=setup,
+        setup=runtime,
     )
     about_texts = {
         "--generations": setup.generations,

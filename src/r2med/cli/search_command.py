@@ -9,13 +9,13 @@ import typer
 from r2med.cli import options as flags
 
 if TYPE_CHECKING:
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 LETTERS = 320
 """Letters of a passage that are shown."""
 
 
-@flags.with_setup(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations")
+@flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations")
 def search(
     data: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, or a folder with a corpus.")],
     question: Annotated[str, typer.Argument(help="What to look for, in quotes.")],
@@ -25,7 +25,7 @@ def search(
     k: Annotated[int, typer.Option("-k", help="Passages shown.")] = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print whole passages as JSON.")] = False,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Search a dataset's corpus with a question, and show the best passages with the words that match."""
     from r2med.cli.console import console, plain, print_json
@@ -35,7 +35,7 @@ def search(
     from r2med.system.question import ask
     from r2med.text.highlight import Words
 
-    answer = ask(System.parse(system, setup), load(data), question, k)
+    answer = ask(System.parse(system, runtime), load(data), question, k)
     if as_json:
         from dataclasses import asdict
 

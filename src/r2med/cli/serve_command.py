@@ -12,10 +12,10 @@ from r2med.cli import options as flags
 from r2med.server.refusals import DEADLINE
 
 if TYPE_CHECKING:
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
 
 
-@flags.with_setup(
+@flags.with_runtime(
     *flags.WEIGHTS, "depth", "recorded", "generations", "llm", "base_url", "llm_backend", "prompts", "budget"
 )
 def serve(
@@ -53,15 +53,14 @@ def serve(
         float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
     ] = DEADLINE,
     *,
-    setup: Setup,
+    runtime: Runtime,
 ) -> None:
     """Serve a page to search with, its POST /search, and POST /retrieve in the protocol of Search-R1."""
     import os
-    from dataclasses import replace
 
     from r2med.cli.progress import steps
     from r2med.data import load
-    from r2med.store import LiveStore, default_store
+    from r2med.store import LiveStore
     from r2med.text.terminal_text import printable
 
     with flags.needing_server("r2med serve"):
@@ -72,13 +71,13 @@ def serve(
         from r2med.server.served_corpus import open_served
 
     allowed = read_limits(limits) if limits else Limits()
-    store = LiveStore.of(default_store())
-    setup = replace(setup, deadline=deadline, store=store)
+    store = LiveStore.of(runtime.store)
+    runtime = runtime.with_settings(deadline=deadline)
     token = os.environ.get(TOKEN, "").strip() or None
     listener = bind(host, port, token)
     with steps(1) as step:
         step(f"{dataset} · {' · '.join([*(system or []), retriever])}".rstrip(" ·"))
-        served, systems = open_served(load(dataset, store), system or [], retriever, setup, store)
+        served, systems = open_served(load(dataset, store), system or [], retriever, runtime, store)
     app = create_app(served, allowed, token, systems, deadline)
 
     def ready() -> None:

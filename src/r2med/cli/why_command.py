@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from r2med.evaluation.story import Story
+    from r2med.runtime.runtime import Runtime
 
 LETTERS = 480
 """Letters of a text that are shown."""
@@ -21,6 +22,7 @@ SHOWN = 3
 FEWER_LETTERS = 120
 
 
+@flags.with_runtime("offline")
 def why(
     words: Annotated[
         list[str],
@@ -35,13 +37,14 @@ def why(
         str,
         typer.Option(metavar="DATASET", help="Where its dataset lies, if its name does not say.", show_default=False),
     ] = "",
-    offline: flags.Offline = False,
+    *,
+    runtime: Runtime,
 ) -> None:
     """Show a question, what was written about it, the relevant passages, and their rank before and after each stage."""
     from r2med.cli.console import console
     from r2med.evaluation.story import explain
 
-    _show(explain(_record(words, results), words[-1], data or None, flags.make_setup(offline=offline)), console())
+    _show(explain(_record(words, results), words[-1], data or None, runtime), console())
 
 
 def _record(words: list[str], results: Path) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 from r2med.construction.pipeline import Build, Done, Plan
 from r2med.construction.publish.output import write_output
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 
 
@@ -25,7 +26,7 @@ class Built:
 def build(
     plan: Plan | Path | str,
     out: Path | str,
-    setup: Setup | None = None,
+    setup: Setup | Runtime | None = None,
     announce: Callable[[str], None] = lambda step: None,
     **settings: Any,
 ) -> Built:
@@ -34,7 +35,7 @@ def build(
     Raises UserError if the budget is used up, or no question has a positive.
     """
     read = plan if isinstance(plan, Plan) else Plan.read(plan)
-    given = setup or read.setup(**settings)
     made = Build(read, Path(out))
-    steps = made.run(given, announce)
-    return Built(made, steps, write_output(made, given))
+    with running(setup if setup is not None else read.setup(**settings)) as runtime:
+        steps = made.run(runtime, announce)
+        return Built(made, steps, write_output(made, runtime))

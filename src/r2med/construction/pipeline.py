@@ -27,6 +27,7 @@ from r2med.core.spec import parse_stage
 from r2med.core.stages import stage
 from r2med.data.dataset_cards import cards
 from r2med.llm.chat import FROM_THE_MODEL
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.store import about, digest
 from r2med.store.files import exclusive, sha256, write_atomically
@@ -249,7 +250,7 @@ class Build:
                 traced += [(number, done.step, _shown(line)) for line in lines if line.key == key]
         return traced
 
-    def run(self, setup: Setup, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
+    def run(self, setup: Setup | Runtime, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
         """Run every step whose output is not there, or depends on something that changed.
 
         Raises UserError if the budget is used up; what was answered is kept. Raises UserError if the copy of the plan
@@ -259,8 +260,8 @@ class Build:
         self.out.mkdir(parents=True, exist_ok=True)
         with exclusive(self.out / ".lock"), about(dataset=self.plan.facts.name):
             write_atomically(self.out / PLAN, self.plan.file.read_bytes())
-            with setup.network():
-                return self._run(setup, announce)
+            with running(setup) as runtime:
+                return self._run(runtime, announce)
 
     def _spare_other_plan(self) -> None:
         copy, own = self.out / PLAN, self.plan.file.read_bytes()
@@ -270,22 +271,22 @@ class Build:
                 "with -o"
             )
 
-    def _run(self, setup: Setup, announce: Callable[[str], None]) -> list[Done]:
+    def _run(self, runtime: Runtime, announce: Callable[[str], None]) -> list[Done]:
         done: list[Done] = []
-        for turn in self._turns(setup):
+        for turn in self._turns(runtime):
             announce(str(turn.step))
             if (last := self._kept(turn.key, turn.folder)) is not None:
                 done.append(replace(last, number=turn.number, reused=True))
             else:
-                done.append(_run(turn, Work(setup)))
+                done.append(_run(turn, Work(runtime)))
             if "budget" in done[-1].failures:
-                raise setup.budget.exceeded(done[-1].failures["budget"])
+                raise runtime.budget.exceeded(done[-1].failures["budget"])
         named = {self.folder(number) for number in range(1, len(done) + 1)}
         for outdated in set((self.out / "steps").iterdir()) - named:
             shutil.rmtree(outdated)
         return done
 
-    def _turns(self, setup: Setup) -> Iterator[_Turn]:
+    def _turns(self, runtime: Runtime) -> Iterator[_Turn]:
         """Yield the steps in their order, each with the key of all that its output depends on.
 
         Whoever takes one may put another folder or key in its place before the next is asked for.
@@ -295,7 +296,7 @@ class Build:
         for number, step in enumerate(self.plan.steps, 1):
             streams = Streams(dict(files), self.plan.file.parent)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
-            described = step.describe(streams, setup)
+            described = step.describe(streams, runtime)
             key = digest([described, [keys.get(stream, "") for stream in inputs]])
             turn = _Turn(number, step, key, described, streams, self.folder(number))
             yield turn
@@ -323,11 +324,11 @@ class Build:
             return done
         return None
 
-    def rehearse(self, setup: Setup) -> Iterator[tuple[Step, Work]]:
+    def rehearse(self, setup: Setup | Runtime) -> Iterator[tuple[Step, Work]]:
         """Yield for each step what it would still ask, at most: filters by LLM pass everything on. Nothing is asked."""
-        with TemporaryDirectory() as scratch:
-            for turn in self._turns(setup):
-                work = Work(setup, rehearsal=True)
+        with TemporaryDirectory() as scratch, running(setup) as runtime:
+            for turn in self._turns(runtime):
+                work = Work(runtime, rehearsal=True)
                 last = Done.read(turn.folder)
                 if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
                     work.answered = last.cost.calls

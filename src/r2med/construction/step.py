@@ -14,7 +14,7 @@ from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.core.stages import Stage
 from r2med.llm.costs import NO_CALLS, CallEstimate
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 AnyItem = TypeVar("AnyItem", bound=Item)
 
@@ -90,7 +90,7 @@ def beside(folder: Path, name: str) -> Path:
 class Work:
     """What a step is given to work with, and where it leaves what it took and what else is worth knowing."""
 
-    setup: Setup
+    runtime: Runtime
     rehearsal: bool = False
     """Whether nothing may be asked: a step then passes its items on as they are, and leaves what it would ask."""
     cost: Cost = NOTHING
@@ -121,6 +121,6 @@ class Step(Stage, kind="build"):
         """Yield the items that go on and those that are left out, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return all its output depends on besides what it reads: settings, files and prompts by their hash."""
         return {**self.settings(), "version": self.version}

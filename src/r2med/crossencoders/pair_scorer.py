@@ -24,6 +24,7 @@ from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import padded
 from r2med.encoders.weights import Weights
 from r2med.engine.work import Needs
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class PairScorer(Protocol):
         """
 
 
-def open_scorer(card: RerankerCard, instruction: Instruction, setup: Setup) -> PairScorer:
+def open_scorer(card: RerankerCard, instruction: Instruction, runtime: Runtime) -> PairScorer:
     """Return what scores by a card, for a dataset's instruction words; no weights are loaded yet.
 
     Raises MissingExtraError if what the card's loader needs is not installed.
     """
     with extras_installed(f"reranker {card.name}"):
-        return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, setup)
+        return (CustomScorer if card.loader == "custom" else TransformerScorer)(card, instruction, runtime)
 
 
 class CustomScorer:
@@ -84,12 +85,12 @@ class CustomScorer:
 
     METHOD = "predict"
 
-    def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
-        self._opened_with = (card, instruction, setup)
+    def __init__(self, card: RerankerCard, instruction: Instruction, runtime: Runtime) -> None:
+        self._opened_with = (card, instruction, runtime)
         self._path = card.repository
         self._object = python_object(self._path, [self.METHOD])
 
-    def __reduce__(self) -> tuple[type[CustomScorer], tuple[RerankerCard, Instruction, Setup]]:
+    def __reduce__(self) -> tuple[type[CustomScorer], tuple[RerankerCard, Instruction, Runtime]]:
         return type(self), self._opened_with
 
     @property
@@ -166,15 +167,15 @@ class TransformerScorer:
 
     needs = Needs(gpu=True)
 
-    def __init__(self, card: RerankerCard, instruction: Instruction, setup: Setup) -> None:
-        devices.check_torch(setup, f"reranker {card.name}")
+    def __init__(self, card: RerankerCard, instruction: Instruction, runtime: Runtime) -> None:
+        devices.check_torch(runtime.setup, f"reranker {card.name}")
         self._card = card
         self._instruction = instruction
-        self._setup = setup
-        self._backend = devices.describe_backend(setup)
+        self._runtime = runtime
+        self._backend = devices.describe_backend(runtime)
 
-    def __reduce__(self) -> tuple[type[TransformerScorer], tuple[RerankerCard, Instruction, Setup]]:
-        return type(self), (self._card, self._instruction, self._setup)
+    def __reduce__(self) -> tuple[type[TransformerScorer], tuple[RerankerCard, Instruction, Runtime]]:
+        return type(self), (self._card, self._instruction, self._runtime)
 
     @property
     def pinned(self) -> bool:
@@ -225,9 +226,9 @@ class TransformerScorer:
 
     @cached_property
     def _weights(self) -> Weights:
-        return find_weights(self._card, self._setup)
+        return find_weights(self._card, self._runtime.setup)
 
     def _loaded(self) -> LoadedScorer:
-        card, setup, own = self._card, self._setup, self._weights
+        card, runtime, own = self._card, self._runtime, self._weights
         key = ("cross", own, card.loader, card.logit, card.max_tokens)
-        return cached_model(key, setup, lambda: LoadedScorer(own, card, setup))
+        return cached_model(key, runtime, lambda: LoadedScorer(own, card, runtime.setup))

@@ -36,7 +36,7 @@ from r2med.net.endpoint import endpoint_at
 from r2med.net.http import Client, run_sync
 from r2med.net.retry import Policy, send
 from r2med.net.throttle import AdaptiveLimiter
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store, default_store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows
@@ -62,11 +62,11 @@ class ApiEncoder:
     keeps_vectors: ClassVar[bool] = True
     """One text costs one request, however often the corpus around it changes."""
 
-    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: Store | None = None) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> None:
         if card.loader not in PROVIDERS:
             raise UserError(f"{card.spec} is no API model: its loader is {card.loader!r}")
         has_price = "price_per_million_tokens" in card.model_fields_set
-        if setup.budget.limit is not None and not has_price:
+        if runtime.budget.limit is not None and not has_price:
             raise UserError(
                 f"{card.spec} has no price_per_million_tokens in its card, so no budget can be kept: "
                 "add it (0 where it is free), or run without a budget"
@@ -74,12 +74,12 @@ class ApiEncoder:
         self._card = card
         self._instruction = instruction
         self._provider = provider = PROVIDERS[card.loader]
-        url = dict(setup.endpoints).get(provider.name) or os.environ.get(provider.url_variable, "").strip()
+        url = dict(runtime.setup.endpoints).get(provider.name) or os.environ.get(provider.url_variable, "").strip()
         self._endpoint = endpoint_at(url, provider.name, provider.key_variable)
-        self._policy = _policy(setup)
+        self._policy = _policy(runtime)
         self._limiter = TokenLimiter(lambda: provider.load_tokenizer(self._model("document")), provider.overhead)
         self._store = store  # None where only a description is wanted
-        self._budget = setup.budget
+        self._budget = runtime.budget
         self._has_price = has_price
         self._lock = threading.Lock()  # one call at a time: the budget belongs to all
 
@@ -203,13 +203,13 @@ def _reporting(keys: Sequence[bytes]) -> Callable[[Iterable[bytes]], None]:
     return report
 
 
-def _policy(setup: Setup) -> Policy:
+def _policy(runtime: Runtime) -> Policy:
     """Return how patient we are: embeddings come back sooner than what an LLM writes."""
     usual = Policy()
     return Policy(
-        concurrency=min(usual.concurrency, setup.concurrency),
-        deadline=min(usual.deadline, setup.deadline),
-        idle=min(usual.idle, setup.idle),
+        concurrency=min(usual.concurrency, runtime.setup.concurrency),
+        deadline=min(usual.deadline, runtime.setup.deadline),
+        idle=min(usual.idle, runtime.setup.idle),
     )
 
 

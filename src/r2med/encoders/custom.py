@@ -32,7 +32,7 @@ from r2med.encoders.encoder import Encoded, Role, check_finite, timed
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.weights import folder_revision
 from r2med.engine.work import HERE, Needs
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 log = logging.getLogger("r2med")
 
@@ -51,15 +51,15 @@ EXPECTED = (TypeError, KeyError, AttributeError, IndexError)
 class CustomEncoder:
     """Encodes with a user's object; its prefix, lengths and batches are its own affair."""
 
-    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
-        self._opened_with = (card, instruction, setup)
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        self._opened_with = (card, instruction, runtime)
         self._object = python_object(card.repository)
         self._methods = _encoding_methods(self._object.model, f"model {card.repository}")
         self._path = card.repository
         self._generated = card.generated
         self._wants_dicts: bool | None = None
 
-    def __reduce__(self) -> tuple[type[CustomEncoder], tuple[ModelCard, Instruction, Setup]]:
+    def __reduce__(self) -> tuple[type[CustomEncoder], tuple[ModelCard, Instruction, Runtime]]:
         return type(self), self._opened_with
 
     @property

@@ -14,6 +14,7 @@ from typing import Any
 
 from r2med.core.errors import UserError, unknown
 from r2med.engine.work import Needs
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -102,12 +103,12 @@ def placement(setup: Setup) -> tuple[tuple[str, ...], str]:
     return names, dtype_name(setup.dtype, names[0])
 
 
-def describe_backend(setup: Setup) -> dict[str, str]:
+def describe_backend(runtime: Runtime) -> dict[str, str]:
     """Return the backend and its precision, for the description of vectors: those of the machines that will encode.
 
     Raises UserError if it cannot run there.
     """
-    return setup.engine.agreed(partial(_backend_here, setup), Needs(gpu=True))
+    return runtime.engine.agreed(partial(_backend_here, runtime.setup), Needs(gpu=True))
 
 
 def _backend_here(setup: Setup) -> dict[str, str]:

@@ -20,7 +20,7 @@ from r2med.core.errors import MissingExtraError, UserError
 if TYPE_CHECKING:
     from r2med.data.dataset_cards import Instruction
     from r2med.encoders.model_cards import ModelCard
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
     from r2med.store import Store
 
 Role = Literal["query", "document", "generated"]
@@ -64,14 +64,14 @@ EXTRAS = {"torch": "dense", "transformers": "dense", "sentence_transformers": "d
 """The optional part of r2med that brings a module."""
 
 
-def open_encoder(card: ModelCard, instruction: Instruction, setup: Setup, store: Store | None = None) -> Encoder:
+def open_encoder(card: ModelCard, instruction: Instruction, runtime: Runtime, store: Store | None = None) -> Encoder:
     """Return the encoder of a card, for a dataset's instruction words; nothing is loaded yet.
 
     Raises MissingExtraError if what the card's loader needs is not installed.
     """
     module, _, name = LOADERS[card.loader].partition(":")
     with extras_installed(f"model {card.name}"):
-        encoder: Encoder = getattr(import_module(module), name)(card, instruction, setup, store)
+        encoder: Encoder = getattr(import_module(module), name)(card, instruction, runtime, store)
     return encoder
 
 

@@ -17,6 +17,7 @@ from r2med.encoders.encoder import Encoded, Role, Vectors, normalised
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 log = logging.getLogger("r2med")
@@ -106,9 +107,9 @@ class RemoteCodeEncoder(LocalEncoder):
 
     loads = RemoteModel
 
-    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
-        if not setup.trust_remote_code:
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
+        if not runtime.setup.trust_remote_code:
             raise weights.not_trusted(card.name)
-        devices.check_torch(setup, f"model {card.name} ({card.loader})")
-        super().__init__(card, instruction, setup)
+        devices.check_torch(runtime.setup, f"model {card.name} ({card.loader})")
+        super().__init__(card, instruction, runtime)
         del self._engine["backend"]  # there is but one

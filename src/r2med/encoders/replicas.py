@@ -7,8 +7,6 @@ batches, what happens when memory runs out, what the work took.
 from __future__ import annotations
 
 import gc
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +22,7 @@ from r2med.encoders.batching import Worker, encode_in_batches
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, timed
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.engine.work import Needs
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 Model = TypeVar("Model")
@@ -77,31 +76,25 @@ class Replicas(Generic[Model]):
         return Encoded(vectors, cost(range(len(lengths))))
 
 
-_kept: OrderedDict[Hashable, Any] = OrderedDict()
-_lock = threading.RLock()
-
-
-def cached_model(key: Hashable, setup: Setup, load: Callable[[], Loaded]) -> Loaded:
-    """Return what `load` returned for this key and setup: loaded once for all datasets, the least used given up first.
+def cached_model(key: Hashable, runtime: Runtime, load: Callable[[], Loaded]) -> Loaded:
+    """Return what `load` returned for this key: loaded once for all datasets, the least recently used given up first.
 
     If it does not fit beside the others, they go; encoders must not hold on to it, or it could not be given up.
     Raises UserError if it does not fit at all.
     """
-    whole = (key, setup.device, setup.dtype, setup.backend, setup.tokens_per_batch, setup.trust_remote_code)
-    with _lock:
-        if whole not in _kept:
-            while len(_kept) >= setup.models_kept:
-                _kept.popitem(last=False)
+
+    def loaded() -> Loaded:
+        model = _attempt(load)
+        if model is None and len(runtime.models):
+            runtime.models.clear()
+            gc.collect()
+            devices.release()
             model = _attempt(load)
-            if model is None and _kept:
-                forget_models()
-                model = _attempt(load)
-            if model is None:
-                raise UserError("the model does not fit into the device's memory: use another --device or --dtype")
-            _kept[whole] = model
-        _kept.move_to_end(whole)
-        kept: Loaded = _kept[whole]
-        return kept
+        if model is None:
+            raise UserError("the model does not fit into the device's memory: use another --device or --dtype")
+        return model
+
+    return runtime.models.get(key, loaded).value
 
 
 def _attempt(load: Callable[[], Loaded]) -> Loaded | None:
@@ -111,14 +104,6 @@ def _attempt(load: Callable[[], Loaded]) -> Loaded | None:
         if not devices.is_out_of_memory(error):
             raise
         return None
-
-
-def forget_models() -> None:
-    """Give up all models in memory."""
-    with _lock:
-        _kept.clear()
-        gc.collect()
-        devices.release()
 
 
 class LoadedModel(Protocol):
@@ -144,15 +129,15 @@ class LocalEncoder:
     """Further fields of the card that vectors depend on."""
     needs: ClassVar[Needs] = Needs(gpu=True)
 
-    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         self._card = card
         self._instruction = instruction
-        self._setup = setup
-        self._engine = devices.describe_backend(setup)
+        self._runtime = runtime
+        self._engine = devices.describe_backend(runtime)
         self._weights: dict[str, weights.Weights] = {}
 
-    def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Setup]]:
-        return type(self), (self._card, self._instruction, self._setup)  # weights are found anew where it arrives
+    def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Runtime]]:
+        return type(self), (self._card, self._instruction, self._runtime)  # weights are found anew where it arrives
 
     @property
     def pinned(self) -> bool:
@@ -193,11 +178,11 @@ class LocalEncoder:
             # By repository, not by role: a variant may send queries through the documents' encoder.
             role = "document" if side.repository == self._card.document.repository else "query"
             self._weights[side.repository] = weights.find(
-                self._card, self._setup, side.repository, role=role, revision=side.revision
+                self._card, self._runtime.setup, side.repository, role=role, revision=side.revision
             )
         return self._weights[side.repository]
 
     def _model(self, side: Side) -> LoadedModel:
-        card, setup, chosen = self._card, self._setup, self._find(side)
+        card, runtime, chosen = self._card, self._runtime, self._find(side)
         key = (card.loader, chosen, *(getattr(card, field) for field in self.loaded_by))
-        return cached_model(key, setup, lambda: type(self).loads(chosen.fetch(), card, setup))
+        return cached_model(key, runtime, lambda: type(self).loads(chosen.fetch(), card, runtime.setup))

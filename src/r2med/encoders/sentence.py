@@ -17,6 +17,7 @@ from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, check
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer, padded
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 if TYPE_CHECKING:
@@ -167,6 +168,6 @@ class SentenceEncoder(LocalEncoder):
     loaded_by = ("pool_prompt",)
     described = ("pool_prompt",)
 
-    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         devices.check_installed("sentence_transformers")
-        super().__init__(card, instruction, setup)
+        super().__init__(card, instruction, runtime)

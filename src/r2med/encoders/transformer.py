@@ -15,6 +15,7 @@ from r2med.encoders.encoder import Encoded, Role, Vectors
 from r2med.encoders.model_cards import ModelCard
 from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer, padded
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 if TYPE_CHECKING:
@@ -72,10 +73,10 @@ class TransformerEncoder(LocalEncoder):
     loaded_by = ("append_eos", "bidirectional")
     described = ("pooling", "pool_prompt", "bidirectional", "append_eos")
 
-    def __init__(self, card: ModelCard, instruction: Instruction, setup: Setup, store: object = None) -> None:
+    def __init__(self, card: ModelCard, instruction: Instruction, runtime: Runtime, store: object = None) -> None:
         if card.pooling not in ("cls", "mean", "last"):
             raise UserError(f"model {card.name}: its card has no pooling: cls, mean or last")
-        super().__init__(card, instruction, setup)
+        super().__init__(card, instruction, runtime)
 
     def describe(self, role: Role) -> dict[str, Any]:
         """Return what the vectors of a role depend on."""

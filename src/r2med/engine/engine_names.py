@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from r2med.core.errors import unknown
 from r2med.engine.work import THREADS, Engine
 
 
-@cache
 def open_engine(name: str, local_only: bool = False) -> Engine:
     """Return the engine of a name: threads, ray or ray://HOST:PORT; nothing is connected to yet.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from r2med.engine.notebook import notebook_progress
 from r2med.evaluation.evaluation import DEPTH, evaluated
 from r2med.evaluation.results import Cell, Results
 from r2med.expand.expansion import Expansion
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
 from r2med.system.composing import cross_product
@@ -33,27 +34,27 @@ def run(
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
-    setup: Setup | None = None,
+    setup: Setup | Runtime | None = None,
     **settings: Any,
 ) -> Results:
     """Evaluate systems on datasets, a record each; without `data` on those of the suite, or on the demo.
 
     A system is a spec, a `System`, or a model: an object with `encode`, or with `encode_queries` and `encode_corpus`;
     one with `predict` may be among `rerank`. `expand`, `rerank` and `llms` make the cross product with `systems`;
-    `settings` are fields of `Setup`.
+    `settings` are fields of `Setup`. With a `Runtime` as `setup`, its models stay loaded for the next call.
     """
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
-    plan = plan_run(
-        systems if isinstance(systems, list | tuple) else [systems],
-        [data] if isinstance(data, str | Path | Dataset) else data,
-        expand=expand,
-        rerank=rerank,
-        llms=llms,
-        samples=samples,
-        suite=suite,
-        setup=setup or Setup(**settings),
-    )
-    with plan.setup.network(), notebook_progress() as announce:
+    with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
+        plan = plan_run(
+            systems if isinstance(systems, list | tuple) else [systems],
+            [data] if isinstance(data, str | Path | Dataset) else data,
+            expand=expand,
+            rerank=rerank,
+            llms=llms,
+            samples=samples,
+            suite=suite,
+            setup=runtime,
+        )
         return plan.evaluate(Path(out) if out is not None else None, k, fresh, announce)
 
 
@@ -63,7 +64,7 @@ class Plan:
 
     systems: tuple[System, ...]
     data: tuple[str | Dataset, ...]
-    setup: Setup
+    runtime: Runtime
     _expansions: dict[tuple[str, str], Expansion] = field(default_factory=dict, compare=False, repr=False)
     """What was expanded so far: systems that share an expansion ask once, however many retrievers search the texts."""
 
@@ -99,10 +100,10 @@ class Plan:
         return [self._load(source) for source in self.data]
 
     def _load(self, source: str | Dataset) -> Dataset:
-        return load(source, self.setup.store) if isinstance(source, str) else source
+        return load(source, self.runtime.store) if isinstance(source, str) else source
 
     def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, fresh: bool) -> Cell:
-        store = self.setup.store.fresh() if fresh else self.setup.store
+        store = self.runtime.store.fresh() if fresh else self.runtime.store
         shared = (system.expansion_name, dataset.fingerprint)
         if shared not in self._expansions:
             self._expansions[shared] = system.expand(dataset, store)
@@ -119,9 +120,10 @@ def plan_run(
     llms: Sequence[str] = (),
     samples: int = 1,
     suite: str = "",
-    setup: Setup,
+    setup: Setup | Runtime,
 ) -> Plan:
     """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
+    runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
     specs: list[str | Calls] = [_spec(system) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
@@ -130,20 +132,20 @@ def plan_run(
         specs += chosen.calls
         data = data or chosen.data
         llms = llms or ([chosen.llm] if chosen.llm else [])
-        setup = replace(setup, recorded=setup.recorded or chosen.recorded)
-    if setup.candidates is not None:
+        runtime = runtime.with_settings(recorded=runtime.setup.recorded or chosen.recorded)
+    if runtime.setup.candidates is not None:
         specs, rerankers = [*specs, *rerankers], []
     calls = cross_product(specs, expand=expand, rerank=rerankers, llms=llms, samples=samples)
-    parsed = {system.name: system for system in [*made, *(System.parse(each, setup) for each in calls)]}
+    parsed = {system.name: system for system in [*made, *(System.parse(each, runtime) for each in calls)]}
     if not parsed:
-        if setup.candidates is not None:
+        if runtime.setup.candidates is not None:
             raise UserError("--candidates needs a reranker: r2med run bge-reranker --candidates FILE")
         raise UserError("no system to run: name one, such as bm25, or a suite")
     sources: list[str | Dataset] = []
     for source in data or ["demo"]:
         meant = [source] if isinstance(source, Dataset) else names(source)
         sources += [each for each in meant if isinstance(each, Dataset) or each not in sources]
-    return Plan(tuple(parsed.values()), tuple(sources), setup)
+    return Plan(tuple(parsed.values()), tuple(sources), runtime)
 
 
 def _spec(stage: object) -> str:

@@ -42,7 +42,7 @@ def evaluate(
 
     A sound record of the same content is returned as it is, unless `fresh`.
     """
-    store = store or (default_store() if isinstance(system, str) else system.setup.store)
+    store = store or (default_store() if isinstance(system, str) else system.runtime.store)
     store = store.fresh() if fresh else store
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
@@ -60,7 +60,7 @@ def evaluated(
     expansion: Expansion | None = None,
 ) -> tuple[Record, bool]:
     """Return the record of a system on a dataset, and whether it was there already."""
-    with system.setup.network():
+    with system.runtime.network():
         return _evaluated(system, dataset, out, k, store, fresh, expansion)
 
 

@@ -13,7 +13,6 @@ from r2med.evaluation.batch import Plan
 from r2med.llm.costs import Preview
 from r2med.llm.journal import answer_seconds
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store.holdings import holdings
 from r2med.system import System
 
@@ -23,8 +22,8 @@ WRITTEN = 50
 
 def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
     """Yield every system with the plans of its stages, each stage once. Nothing is loaded or asked."""
-    held = frozenset((h.kind, name, h.model) for h in holdings(plan.setup.store) for name in h.datasets)
-    runtime = Runtime(plan.setup)
+    held = frozenset((h.kind, name, h.model) for h in holdings(plan.runtime.store) for name in h.datasets)
+    runtime = plan.runtime
     named = zip(plan.dataset_names, plan.data, strict=True)
     data = [DatasetOfPlan(name, source, held, runtime) for name, source in named]
     for system in plan.systems:
@@ -66,10 +65,12 @@ class DatasetOfPlan:
         return len(dataset.queries), len(dataset.corpus)
 
 
-def asking_seconds(preview: Preview, setup: Setup) -> tuple[float, int]:
+def asking_seconds(preview: Preview, runtime: Runtime) -> tuple[float, int]:
     """Return the seconds that asking takes, about, and from how many earlier answers that is known; 0: a guess."""
     about = preview.estimate
-    known = answer_seconds(setup.store, preview.card.model)
+    known = answer_seconds(runtime.store, preview.card.model)
     seconds = about.calls * sum(known) / len(known) if known else about.completion_tokens / WRITTEN
-    is_remote = (setup.llm_backend or ("openai" if setup.base_url else preview.card.backend)) == "openai"
-    return seconds / (min(setup.concurrency, max(about.calls, 1)) if is_remote else 1), len(known)
+    is_remote = (
+        runtime.setup.llm_backend or ("openai" if runtime.setup.base_url else preview.card.backend)
+    ) == "openai"
+    return seconds / (min(runtime.setup.concurrency, max(about.calls, 1)) if is_remote else 1), len(known)

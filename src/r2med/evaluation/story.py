@@ -13,6 +13,7 @@ from r2med.data.dataset import Query
 from r2med.records.collection import Kept, collect
 from r2med.records.record import Record
 from r2med.retrieve.run import NO_DOCUMENT
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.system import System
 
@@ -39,7 +40,7 @@ class Story:
     """What was searched or reranked, in its order -> gold document -> rank from 1; absent beyond the depth."""
 
 
-def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Setup | None = None) -> Story:
+def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Setup | Runtime | None = None) -> Story:
     """Return the story of a query of a record; `data` is where its dataset lies, if its name does not say.
 
     Raises UserError if there is no such record or query, or if the data is not what the record was made on.
@@ -51,8 +52,10 @@ def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Se
         raise unknown("judged query", query_id, list(record.per_query)[:10], f"{path} has {_some(record)}")
     dataset = _dataset(record, data)
     query = next(query for query in dataset.queries if query.id == query_id)
-    setup = setup or Setup()
-    ranks = {} if len(record.stages) == 1 else _plain_ranks(record, dataset, query, setup)
+    ranks: dict[str, Mapping[str, int]] = {}
+    if len(record.stages) > 1:
+        with running(setup) as runtime:
+            ranks = _plain_ranks(record, dataset, query, runtime)
     ranks |= {
         _label(record, number): stage.gold.get(query_id, {})
         for number, stage in enumerate(record.stages)
@@ -107,14 +110,14 @@ def _label(record: Record, number: int) -> str:
     )
 
 
-def _plain_ranks(record: Record, dataset: Dataset, query: Query, setup: Setup) -> dict[str, Mapping[str, int]]:
+def _plain_ranks(record: Record, dataset: Dataset, query: Query, runtime: Runtime) -> dict[str, Mapping[str, int]]:
     """Return the ranks of a search with the question alone, where the system expands; none if that cannot be done."""
     try:
-        system = System.parse(record.system, setup)
+        system = System.parse(record.system, runtime)
         if system.expander is None:
             return {}
-        alone = System(system.retriever, None, (), setup)
-        run = alone.run(replace(dataset, queries=(query,)), setup.store, record.settings["k"]).run
+        alone = System(system.retriever, None, (), runtime)
+        run = alone.run(replace(dataset, queries=(query,)), runtime.store, record.settings["k"]).run
     except UserError:  # its weights, its key or its file are not here
         return {}
     ids = dataset.corpus.ids(run.rows[0][run.rows[0] != NO_DOCUMENT])

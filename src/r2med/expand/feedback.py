@@ -25,7 +25,6 @@ from r2med.retrieve.bm25.index import open_index
 from r2med.retrieve.bm25.searcher import BM25Retriever
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.text import english
 
@@ -61,9 +60,9 @@ class Feedback(Stage, kind="expand"):
         first = self.by or BM25()
         return [StagePlan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
 
-    def open(self, setup: Setup) -> FeedbackExpander:
+    def open(self, runtime: Runtime) -> FeedbackExpander:
         """Return the expander."""
-        return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).open(setup))
+        return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).open(runtime))
 
     def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the terms of a query and of the documents it finds, with their weights."""

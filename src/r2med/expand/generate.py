@@ -27,7 +27,6 @@ from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 
@@ -88,14 +87,16 @@ class Generated(Stage, kind="expand", needs="llm"):
         first = BM25().plan(data, runtime) if "passages" in self.card.fields else []
         return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
 
-    def open(self, setup: Setup) -> Expander:
+    def open(self, runtime: Runtime) -> Expander:
         """Return what reads recorded texts, or asks the LLM; nothing is asked yet."""
         joining = self.card.joining.choose(self.query, self.joining)
-        if recorded := open_recorded(self, self.llm, joining, setup, asked=self.card.asked, cleaning=self.cleaning):
+        if recorded := open_recorded(
+            self, self.llm, joining, runtime.setup, asked=self.card.asked, cleaning=self.cleaning
+        ):
             return recorded
-        card = self.card.llm_card(resolve_llm(self.llm, setup)).model_copy(update={"cleaning": self.cleaning})
-        retrievers = self.by.open(setup), BM25().open(setup)
-        return Asked(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts), *retrievers)
+        card = self.card.llm_card(resolve_llm(self.llm, runtime.setup)).model_copy(update={"cleaning": self.cleaning})
+        retrievers = self.by.open(runtime), BM25().open(runtime)
+        return Asked(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), *retrievers)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from r2med.data.loading import name_of
 from r2med.evaluation.batch import plan_run
 from r2med.leaderboard.expectations import MEASURE, Expectation, expectations
 from r2med.records.record import Record
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 
 AVERAGE = "average"
@@ -61,7 +61,7 @@ def reproduce(
     data: Sequence[str] = ("demo",),
     *,
     results: Path | str = "results",
-    setup: Setup | None = None,
+    setup: Setup | Runtime | None = None,
     dry_run: bool = False,
 ) -> list[Reproduction]:
     """Run what is expected of systems on datasets and compare; the records are kept in `results`.
@@ -72,7 +72,8 @@ def reproduce(
     chosen = _chosen(names, data)
     if dry_run:
         return [outcome(expectation, {}, list(words)) for expectation, words in chosen]
-    return [_run(expectation, words, Path(results), setup or Setup()) for expectation, words in chosen]
+    with running(setup) as runtime:
+        return [_run(expectation, words, Path(results), runtime) for expectation, words in chosen]
 
 
 def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
@@ -135,9 +136,9 @@ def _among(expectation: Expectation, words: Mapping[str, str]) -> dict[str, str]
     return {name: word for name, word in there.items() if word}
 
 
-def _run(expectation: Expectation, words: Mapping[str, str], folder: Path, setup: Setup) -> Reproduction:
-    setup = replace(setup, recorded=setup.recorded or expectation.recorded)
-    plan = plan_run([expectation.system], list(words.values()), setup=setup)
+def _run(expectation: Expectation, words: Mapping[str, str], folder: Path, runtime: Runtime) -> Reproduction:
+    runtime = runtime.with_settings(recorded=runtime.setup.recorded or expectation.recorded)
+    plan = plan_run([expectation.system], list(words.values()), setup=runtime)
     cells = dict(zip(words, plan.evaluate(folder), strict=True))
     records = {name: cell.record for name, cell in cells.items() if cell.record}
     errors = tuple(dict.fromkeys(cell.error for cell in cells.values() if cell.error))

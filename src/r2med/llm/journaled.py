@@ -16,7 +16,7 @@ from r2med.llm import cleaning
 from r2med.llm.chat import FROM_THE_MODEL, Backend, ChatRequest, Failure, Generation, RawAnswer
 from r2med.llm.journal import LEASE_SECONDS, Entry, Journal, Leases, journal_file, key_of
 from r2med.llm.llm_cards import NO_VLLM, LLMCard
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.store.owners import place_of
 
@@ -30,24 +30,24 @@ BACKENDS = {
     "local": "r2med.llm.llama:LlamaBackend",
     "scripted": "r2med.llm.scripted:ScriptedBackend",
 }
-"""Name -> "module:Class", imported when it is first wanted and called as Class(card, setup)."""
+"""Name -> "module:Class", imported when it is first wanted and called as Class(card, runtime)."""
 
 Outcome = TypeVar("Outcome", Generation, RawAnswer)
 
 
-def open_chat(card: LLMCard, setup: Setup) -> JournaledChat:
+def open_chat(card: LLMCard, runtime: Runtime) -> JournaledChat:
     """Return the LLM of a card. Nothing is asked, and no key needed, until a question comes that was never answered."""
     # An address means an endpoint, whatever the card prefers.
-    name = setup.llm_backend or ("openai" if setup.base_url else card.backend)
+    name = runtime.setup.llm_backend or ("openai" if runtime.setup.base_url else card.backend)
     if name == "vllm":
         raise UserError(NO_VLLM)
     if name not in BACKENDS:
         raise unknown("LLM backend", name, BACKENDS)
-    if name != "openai" and setup.base_url:
+    if name != "openai" and runtime.setup.base_url:
         raise UserError(f"--base-url is for the backend openai: {name} runs {card.name} in this process")
     module, _, kind = BACKENDS[name].partition(":")
-    backend: Backend = getattr(import_module(module), kind)(card, setup)
-    return JournaledChat(card, backend, setup.store, ask_again=setup.ask_again)
+    backend: Backend = getattr(import_module(module), kind)(card, runtime)
+    return JournaledChat(card, backend, runtime.store, ask_again=runtime.setup.ask_again)
 
 
 class JournaledChat:

@@ -17,6 +17,7 @@ from typing import Any
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
 MAGIC = b"GGUF"
@@ -31,10 +32,10 @@ class LlamaBackend:
 
     is_local = True
 
-    def __init__(self, card: LLMCard, setup: Setup) -> None:
+    def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         self.card = card
-        self.file = gguf_file(card, setup)
-        self._threads = setup.threads
+        self.file = gguf_file(card, runtime.setup)
+        self._threads = runtime.setup.threads
 
     def describe(self) -> dict[str, Any]:
         """Return the weights by name, size and fingerprint, and the room they are given."""

@@ -25,7 +25,7 @@ from r2med.net.endpoint import Endpoint, endpoint_at
 from r2med.net.http import Answer, Client, run_sync
 from r2med.net.retry import Policy, RequestFailed, explained, given_up, try_send
 from r2med.net.throttle import AdaptiveLimiter
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 log = logging.getLogger("r2med")
 
@@ -50,10 +50,10 @@ Done = Callable[[int, RawAnswer | Failure], None]
 class OpenAIBackend:
     """An endpoint as a backend."""
 
-    def __init__(self, card: LLMCard, setup: Setup) -> None:
+    def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         self._card = card
         of_environment = "" if card.base_url or card.api_key_env != "OPENAI_API_KEY" else "OPENAI_BASE_URL"
-        given = setup.base_url or os.environ.get(of_environment, "").strip()
+        given = runtime.setup.base_url or os.environ.get(of_environment, "").strip()
         endpoint = endpoint_at(given or card.base_url, card.name, card.api_key_env)
         # OpenAI's own address is the same as none, under which its answers are journaled.
         self._endpoint = replace(endpoint, url="") if endpoint.url == OPENAI else endpoint
@@ -61,9 +61,9 @@ class OpenAIBackend:
         # The known providers always want a key; servers of one's own seldom do.
         known = not self._endpoint.url or (not given and card.api_key_env != "OPENAI_API_KEY")
         self._needs_key = known and not self.is_local
-        self._policy = setup.policy
-        self._budget = setup.budget
-        if setup.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
+        self._policy = runtime.setup.policy
+        self._budget = runtime.budget
+        if runtime.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
             raise UserError(
                 f"{card.name} has no price in its card, so no budget can be kept: "
                 "add it (0 where it is free), or run without a budget"

@@ -12,7 +12,7 @@ from r2med.data.source_rows import read_jsonl
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.costs import approximate_tokens, request_tokens
 from r2med.llm.llm_cards import LLMCard
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store.files import sha256
 
 
@@ -24,8 +24,8 @@ class ScriptedBackend:
 
     is_local = True
 
-    def __init__(self, card: LLMCard, setup: Setup) -> None:
-        path = setup.path_of(card.name)
+    def __init__(self, card: LLMCard, runtime: Runtime) -> None:
+        path = runtime.setup.path_of(card.name)
         if path is None or not path.is_file():
             raise UserError(
                 f"{card.name} has no scripted answers: name their file with --model-path {card.name}=FILE.jsonl"

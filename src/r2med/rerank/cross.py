@@ -36,7 +36,6 @@ from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reran
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table
@@ -73,9 +72,9 @@ class CrossEncoder(Stage, kind="rerank"):
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
         return [StagePlan(str(self), work, fetch, seconds, missing)]
 
-    def open(self, setup: Setup) -> CrossReranker:
+    def open(self, runtime: Runtime) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME; no weights are loaded yet."""
-        return CrossReranker(self, resolve_reranker(self.name), setup)
+        return CrossReranker(self, resolve_reranker(self.name), runtime)
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class CrossReranker(Opened[CrossEncoder]):
     """Orders candidates by a cross-encoder's scores; nothing is loaded while the cache has them all."""
 
     card: RerankerCard
-    setup: Setup
+    runtime: Runtime
     _scorers: dict[Instruction, PairScorer] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -106,7 +105,7 @@ class CrossReranker(Opened[CrossEncoder]):
         ]
         if not any(len(query.rows) for query in ranked):
             return Reranked(run, notices=(f"{self.name}: the run has no documents, there is nothing to rerank",))
-        scorer, engine = self._scorer(dataset), self.setup.engine
+        scorer, engine = self._scorer(dataset), self.runtime.engine
         scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
         scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
         return Reranked(reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line]))
@@ -114,7 +113,7 @@ class CrossReranker(Opened[CrossEncoder]):
     def _scorer(self, dataset: Dataset) -> PairScorer:
         words = dataset.instruction
         if words not in self._scorers:
-            self._scorers[words] = open_scorer(self.card, words, self.setup)
+            self._scorers[words] = open_scorer(self.card, words, self.runtime)
         return self._scorers[words]
 
 

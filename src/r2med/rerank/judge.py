@@ -26,7 +26,6 @@ from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 Value = TypeVar("Value")
@@ -91,10 +90,10 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         missing = missing_key(self.llm, runtime.setup)
         return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
 
-    def open(self, setup: Setup) -> LLMReranker:
+    def open(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""
-        card = resolve_llm(self.llm, setup)
-        return LLMReranker(self, open_chat(card, setup), card, find_set(self.prompts or setup.prompts))
+        card = resolve_llm(self.llm, runtime.setup)
+        return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
         """Return the new order of each pool."""

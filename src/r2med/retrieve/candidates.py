@@ -18,7 +18,6 @@ from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.run_file import require_run_file
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store
 from r2med.store.files import sha256
 
@@ -43,7 +42,7 @@ class Candidates(Stage, kind="retrieve"):
         """Return that a file is read."""
         return [StagePlan(str(self), "reads a run that is there; nothing is indexed or encoded", seconds=0.0)]
 
-    def open(self, setup: Setup) -> Candidates:
+    def open(self, runtime: Runtime) -> Candidates:
         """Return itself: it depends on nothing but its files."""
         return self
 

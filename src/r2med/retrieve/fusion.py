@@ -33,7 +33,6 @@ from r2med.retrieve.retriever import (
 from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.retrieve.ties import best
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store, digest
 
 Floats = npt.NDArray[np.float64]
@@ -115,9 +114,9 @@ class Fusion(Stage, kind="retrieve"):
         """Return what each part would do."""
         return [each for part in self.parts for each in part.plan(data, runtime)]
 
-    def open(self, setup: Setup) -> FusedRetriever:
+    def open(self, runtime: Runtime) -> FusedRetriever:
         """Return the retriever with its parts opened."""
-        return FusedRetriever(self, tuple(part.open(setup) for part in self.parts))
+        return FusedRetriever(self, tuple(part.open(runtime) for part in self.parts))
 
 
 def _is_bare(stage: Stage) -> bool:

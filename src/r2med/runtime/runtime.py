@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from r2med.engine.engine_names import open_engine
 from r2med.engine.work import Engine
 from r2med.net.budget import Budget
-from r2med.net.offline import offline
+from r2med.net.offline import is_offline, offline
 from r2med.runtime.setup import Setup
 from r2med.runtime.shared_objects import Shared, SharedObjects
-from r2med.store import Store
+from r2med.store import Store, default_store
 
 Value = TypeVar("Value")
 
@@ -77,22 +79,38 @@ class Runtime:
     @property
     def store(self) -> Store:
         """The store, with its policy: what it keeps, and what of it is used again."""
-        return self._store or self.setup.store
+        return self._store or self.setup.store or self.opened("store", default_store).value
 
     @property
     def budget(self) -> Budget:
         """The dollars that everything may cost together."""
-        return self.setup.budget
+        return self.opened("budget", lambda: Budget(self.setup.budget)).value
 
     @property
     def engine(self) -> Engine:
         """Where models and indexing run."""
-        return self.setup.engine
+        engine = self.setup.engine
+        if not isinstance(engine, str):
+            return engine
+        local_only = self.setup.offline or is_offline()
+        return self.opened("engine", lambda: open_engine(engine, local_only)).value
 
     def with_store(self, store: Store) -> Runtime:
         """Return this runtime over another store, or the same one with another policy; all else is shared with it."""
+        return self._view(_store=store)
+
+    def serving(self, store: Store) -> Runtime:
+        """Return this runtime for questions that come one by one; from now on it keeps every model in memory."""
+        self.models.limit = max(self.models.limit or 0, MODELS_OF_A_SERVER)
+        return self.with_store(store)
+
+    def with_settings(self, **settings: Any) -> Runtime:
+        """Return this runtime with other values in its setup; what is opened is shared with it."""
+        return self._view(setup=replace(self.setup, **settings))
+
+    def _view(self, **changes: Any) -> Runtime:
         view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__, _store=store)
+        view.__dict__.update(self.__dict__, **changes)
         return view
 
 

@@ -1,92 +1,156 @@
-"""Setup: what a spec does not say. How models run, how LLMs are asked, where texts lie, what may be spent."""
+"""Setup: what a spec does not say. How models run, how LLMs are asked, where texts are, what may be spent.
 
+Each field carries its help text and, if it can be typed, its flag: the command line is made from these fields.
+"""
+
+# ruff: noqa: RUF009 - `_setting` returns a field of the dataclass
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from r2med.core.errors import UserError, unknown
 from r2med.core.spec import typed_path
-from r2med.engine.engine_names import open_engine
-from r2med.engine.work import THREADS, Engine
-from r2med.net.budget import Budget
-from r2med.net.offline import is_offline, offline
-from r2med.store import Store, default_store
 
 if TYPE_CHECKING:
+    from r2med.engine.work import Engine
     from r2med.net.retry import Policy
+    from r2med.store import Store
+
+DATA, MODELS, LLMS, WHAT = "Data", "Models", "LLMs", "What to run"
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-OF_THIS_PROCESS = ("budget", "store", "engine")
-"""Fields that mean nothing to another process."""
+class SettingError(UserError):
+    """A field of Setup with a value that it cannot have."""
+
+    def __init__(self, name: str, value: object, reason: str) -> None:
+        self.name, self.value, self.reason = name, value, reason
+        super().__init__(f"{name}={value}: {reason}")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """How a field is typed on the command line."""
+
+    help: str
+    panel: str = ""
+    """The group of flags in which help shows it; empty: the field has no flag."""
+    names: tuple[str, ...] = ()
+    """What one types; empty: the field's name with two dashes."""
+    metavar: str = ""
+    show_default: bool = True
+    kind: type | None = None
+    """The type of what one types, where it is not that of the default."""
+    is_list: bool = False
+    """True if the flag may be repeated."""
+    completion: str = ""
+    """The names in `cli.completion` that a shell may offer."""
+
+
+def _setting(default: Any, help: str, panel: str = "", *names: str, compare: bool = True, **more: Any) -> Any:
+    return field(default=default, compare=compare, metadata={"flag": Flag(help, panel, names, **more)})
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One flat value for all systems of a run, from flags or from keywords in Python."""
+    """One flat value for all systems of a run, from flags or from keywords in Python. Making one has no effect."""
 
-    device: str = "auto"
-    """auto, cpu, cuda, cuda:1, mps; auto takes all GPUs there are."""
-    dtype: str = "auto"
-    """auto: float32 on a CPU, bfloat16 (or float16) on a GPU."""
-    backend: str = "torch"
-    """What runs transformers: torch or openvino."""
-    trust_remote_code: bool = False
-    """Whether code that a model's repository brings along may run."""
-    model_paths: tuple[tuple[str, Path], ...] = ()
-    """Weights given by hand: (name of a model or an LLM, folder or file)."""
-    memory: int = 2 << 30
-    """Bytes that blocks of vectors and batches may take."""
-    models_kept: int = field(default=3, compare=False)
-    """Models that stay in memory; the default: two towers of one and another, or the dense parts of a fusion."""
-    tokens_per_batch: int = 0
-    """Tokens that an encoder reads at once; 0: as the device allows."""
+    device: str = _setting("auto", "Device of models: auto (all GPUs there are), cpu, cuda, cuda:1 or mps.", MODELS)
+    dtype: str = _setting("auto", "Precision of models: auto (float32 on a CPU), float32, bfloat16 or float16.", MODELS)
+    backend: str = _setting("torch", "Library that runs transformers: torch or openvino.", MODELS)
+    model_paths: tuple[tuple[str, Path], ...] = _setting(
+        (),
+        "Path of the weights of a model or an LLM: a folder, or a GGUF file.",
+        MODELS,
+        "--model-path",
+        metavar="NAME=PATH",
+        is_list=True,
+    )
+    memory: int = _setting(
+        2 << 30, "Memory for blocks of vectors, such as 512M or 4G.", MODELS, metavar="SIZE", kind=str
+    )
+    tokens_per_batch: int = _setting(
+        0, "Tokens that an encoder reads at once. 0 is as many as the device allows.", MODELS, "--batch-tokens"
+    )
+    trust_remote_code: bool = _setting(False, "Run the code that a model's repository contains.", MODELS)
+    engine: str | Engine = _setting(
+        "threads",
+        "Where models and indexing run: threads, ray (this machine, or RAY_ADDRESS) or ray://HOST:PORT.",
+        MODELS,
+        metavar="NAME",
+        compare=False,
+    )
+    offline: bool = _setting(
+        False,
+        "Refuse every address that is not this machine's. R2MED_OFFLINE=1 does the same.",
+        MODELS,
+        "--offline",
+        "--local-only",
+    )
+    models_kept: int = _setting(3, "Models that stay in memory.", compare=False)
 
-    offline: bool = False
-    """Refuse every address that is not this machine's own while a system with this setup works."""
-    llm: str = ""
-    """The LLM of stages that need one and do not name it."""
-    llm_backend: str = ""
-    """Where LLMs run: openai (an endpoint) or local (llama.cpp in this process); empty: as the card says."""
-    threads: int = 0
-    """CPU threads of an LLM that runs in this process; 0: as many as there are free cores."""
-    base_url: str = ""
-    """An OpenAI-compatible endpoint for LLMs; empty: the card's, else OPENAI_BASE_URL, else OpenAI's own."""
-    endpoints: tuple[tuple[str, str], ...] = ()
-    """(provider, URL) of embedding APIs that are not at their usual address."""
-    ask_again: bool = False
-    """Ask LLMs again for answers of earlier runs that could not be used: empty, refused, without their marker."""
-    concurrency: int = 16
-    """Requests at once."""
-    deadline: float = 900.0
-    """Seconds that the attempts and waits of one request may take together."""
-    idle: float = 180.0
-    """Seconds without a byte after which a request counts as stalled; some APIs are silent while they reason."""
-    attempts: int = 6
-    """How often a request is sent, if its failures may pass."""
-    first_wait: float = 2.0
-    """Seconds at most before the second attempt; twice as many before each further one."""
-    budget: Budget = field(default_factory=Budget, compare=False)
-    """What everything that costs money may cost together."""
+    llm: str = _setting(
+        "",
+        "The LLM of stages that need one and name none.",
+        LLMS,
+        metavar="NAME",
+        show_default=False,
+        completion="llms",
+    )
+    base_url: str = _setting(
+        "",
+        "An OpenAI-compatible endpoint for any LLM. Embedding APIs: OPENAI_BASE_URL, VOYAGE_BASE_URL.",
+        LLMS,
+        metavar="URL",
+        show_default=False,
+    )
+    llm_backend: str = _setting(
+        "",
+        "Where LLMs run: openai (an endpoint) or local (llama.cpp in this process). Default: as the card says.",
+        LLMS,
+        metavar="NAME",
+        show_default=False,
+    )
+    budget: float | None = _setting(
+        None,
+        "Dollars that embeddings and LLMs may cost together. Work stops before the next request would exceed them.",
+        LLMS,
+        metavar="DOLLARS",
+        show_default=False,
+        kind=float,
+        compare=False,
+    )
+    prompts: str = _setting(
+        "",
+        "A set of prompt templates (r2med list prompts) for all stages that ask an LLM.",
+        LLMS,
+        metavar="NAME|DIR",
+        show_default=False,
+    )
+    concurrency: int = _setting(16, "Requests that are sent at once.", LLMS)
+    deadline: float = _setting(900.0, "Seconds that all attempts of one request may take.", LLMS)
+    idle: float = _setting(180.0, "Seconds without a byte after which a request is tried again.", LLMS)
+    ask_again: bool = _setting(False, "Ask LLMs again where an answer of an earlier run could not be used.", LLMS)
+    threads: int = _setting(0, "CPU threads of an LLM that runs in this process. 0 is all free cores.")
+    endpoints: tuple[tuple[str, str], ...] = _setting((), "(provider, URL) of embedding APIs at another address.")
+    attempts: int = _setting(6, "Times that a request is sent if its failures may pass.")
+    first_wait: float = _setting(2.0, "Seconds at most before the second attempt, twice as many before each next one.")
 
-    recorded: bool = False
-    """Read generated texts from files and ask no LLM for an expansion."""
-    generations: Path | None = None
-    """Where recorded texts lie; None: beside the dataset."""
-    prompts: str = ""
-    """The set of prompt templates, by name or folder, of stages that do not name theirs; empty: those built in."""
-
-    depth: int = 100
-    """Candidates that a reranker looks at where its name does not say."""
-    candidates: Path | None = None
-    """A run for rerankers that are named without a retriever."""
-    store: Store = field(default_factory=default_store, compare=False)
-    engine: Engine = field(default=THREADS, compare=False)
-    """Where models and indexing run: threads of this process, or `ray`, `ray://HOST:PORT`."""
+    depth: int = _setting(100, "Candidates that a reranker looks at. NAME@DEPTH sets it for one reranker.", WHAT)
+    recorded: bool = _setting(False, "Use recorded generations; no LLM is asked for an expansion.", DATA)
+    generations: Path | None = _setting(
+        None, "Folder of recorded generations. Default: beside the dataset.", DATA, show_default=False, kind=Path
+    )
+    candidates: Path | None = _setting(
+        None, "A TREC run to rerank, or a folder with one per dataset.", DATA, show_default=False, kind=Path
+    )
+    store: Store | None = _setting(None, "Where artefacts are kept. None is R2MED_HOME.", compare=False)
 
     def __new__(cls, *given: Any, **settings: Any) -> Self:
         """Raise UserError for a setting that does not exist, with the nearest one that does."""
@@ -97,32 +161,18 @@ class Setup:
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        # As one types them in Python: a number of dollars, paths as strings, weights by name.
-        if not isinstance(self.budget, Budget):
-            object.__setattr__(self, "budget", Budget(self.budget))
-        if isinstance(self.engine, str):
-            object.__setattr__(self, "engine", open_engine(self.engine, local_only=self.offline or is_offline()))
-        if isinstance(self.model_paths, Mapping):
-            paths = tuple((name, typed_path(str(path))) for name, path in self.model_paths.items())
-            object.__setattr__(self, "model_paths", paths)
-        for name in ("generations", "candidates"):
-            if isinstance(getattr(self, name), str):
-                object.__setattr__(self, name, typed_path(getattr(self, name)))
-        if self.depth < 1:
-            raise UserError(f"a reranker's depth is 1 or more, not {self.depth}")
-        if self.concurrency < 1:
-            raise UserError(f"the number of requests at once is 1 or more, not {self.concurrency}")
-        if self.attempts < 1:
-            raise UserError(f"the number of attempts at a request is 1 or more, not {self.attempts}")
-        for noun, seconds in (
-            ("deadline", self.deadline),
-            ("idle timeout", self.idle),
-            ("first wait", self.first_wait),
-        ):
-            if not seconds > 0:
-                raise UserError(f"the {noun} of a request is a number of seconds above 0, not {seconds:g}")
+        for name, read in _READERS.items():
+            object.__setattr__(self, name, read(getattr(self, name)))
+        for name in ("depth", "concurrency", "attempts"):
+            if getattr(self, name) < 1:
+                raise SettingError(name, getattr(self, name), "it must be 1 or more")
+        for name in ("deadline", "idle", "first_wait"):
+            if not getattr(self, name) > 0:
+                raise SettingError(name, f"{getattr(self, name):g}", "it must be a number of seconds above 0")
+        if self.budget is not None and (not math.isfinite(self.budget) or self.budget < 0):
+            raise SettingError("budget", self.budget, "it must be a number of dollars, 0 or more")
         if self.generations is not None and not self.generations.is_dir():
-            raise UserError(f"--generations {self.generations}: there is no such folder")
+            raise SettingError("generations", self.generations, "there is no such folder")
         if self.generations is not None:
             object.__setattr__(self, "recorded", True)  # a folder of texts means that they are to be read
 
@@ -132,13 +182,10 @@ class Setup:
         return f"Setup({', '.join(changed)})"
 
     def __reduce__(self) -> tuple[Callable[..., Setup], tuple[dict[str, Any]]]:
-        # As it arrives on another machine: with the store of that one, no money to spend, and threads.
-        plain = (each.name for each in fields(self) if each.name not in OF_THIS_PROCESS)
-        return _made, ({name: getattr(self, name) for name in plain},)
-
-    def network(self) -> AbstractContextManager[None]:
-        """Return a block in which systems with this setup work: with `offline` nothing is sent to other machines."""
-        return offline() if self.offline else nullcontext()
+        # As it arrives on another machine: with the store of that one, without a budget, and with threads.
+        return _made, (
+            {each.name: getattr(self, each.name) for each in fields(self) if each.name not in OF_THIS_PROCESS},
+        )
 
     @property
     def policy(self) -> Policy:
@@ -147,20 +194,12 @@ class Setup:
 
         return Policy(self.concurrency, self.attempts, self.first_wait, self.deadline, self.idle)
 
-    @staticmethod
-    def parse_path(text: str) -> tuple[str, Path]:
-        """Read NAME=PATH."""
-        name, equals, folder = text.partition("=")
-        if not equals or not name or not folder:
-            raise UserError(f"--model-path takes NAME=FOLDER or NAME=FILE.gguf, not {text!r}")
-        return name, typed_path(folder)
-
     def path_of(self, name: str) -> Path | None:
         """Return where a model's weights were put by hand: `model_paths` first, then R2MED_MODELS/NAME."""
         for known, path in self.model_paths:
             if known == name:
                 if not path.exists():
-                    raise UserError(f"--model-path {name}={path}: there is no such file or folder")
+                    raise SettingError("model_paths", f"{name}={path}", "there is no such file or folder")
                 return path
         for folder in filter(None, os.environ.get("R2MED_MODELS", "").split(os.pathsep)):
             path = typed_path(folder) / name
@@ -169,6 +208,57 @@ class Setup:
             if (file := path.with_name(f"{path.name}.gguf")).is_file():
                 return file
         return None
+
+
+OF_THIS_PROCESS = ("budget", "store", "engine")
+"""Fields that mean nothing to another process."""
+
+
+def parse_bytes(size: int | str) -> int:
+    """Return a number of bytes, typed as such or as 512M or 4G. Raises UserError if it is less than 1M."""
+    text = str(size)
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
+    try:
+        count = int(float(number) * _UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        count = 0
+    if count < _UNITS["M"]:
+        raise SettingError("memory", text, "it must be a size of at least 1M, such as 512M or 4G")
+    return count
+
+
+def printed_bytes(count: int) -> str:
+    """Return a number of bytes as one types it, such as 2G."""
+    unit = next(unit for unit in ("T", "G", "M", "K", "") if count % _UNITS[unit] == 0)
+    return f"{count // _UNITS[unit]}{unit}"
+
+
+def _model_paths(given: Any) -> tuple[tuple[str, Path], ...]:
+    """Return weights by name: from a mapping, from NAME=PATH as one types it, or from pairs."""
+    pairs = given.items() if isinstance(given, Mapping) else [_split(each) for each in given or ()]
+    return tuple((name, typed_path(str(path))) for name, path in pairs)
+
+
+def _split(pair: Any) -> tuple[str, str]:
+    if not isinstance(pair, str):
+        return pair[0], pair[1]
+    name, equals, path = pair.partition("=")
+    if not equals or not name or not path:
+        raise SettingError("model_paths", pair, "it must be NAME=FOLDER or NAME=FILE.gguf")
+    return name, path
+
+
+def _path(given: Any) -> Path | None:
+    return typed_path(given) if isinstance(given, str) else given
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "memory": parse_bytes,
+    "model_paths": _model_paths,
+    "generations": _path,
+    "candidates": _path,
+}
+"""What reads a field as one types it: in Python, or on the command line."""
 
 
 def _made(settings: dict[str, Any]) -> Setup:

@@ -111,7 +111,7 @@ def create_app(
         """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
         asked, system = read_question(await read_body(request, limits), systems, limits)
         response = await _unless_gone(request, _answered(answers, system, asked, deadline))
-        budget = system.system.setup.budget
+        budget = system.system.runtime.budget
         told = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
         return Response(told.model_dump_json(), media_type="application/json")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from r2med.data.corpus import Corpus
     from r2med.data.dataset import Dataset
     from r2med.retrieve.retriever import Searcher
-    from r2med.runtime.setup import Setup
+    from r2med.runtime.runtime import Runtime
     from r2med.store import LiveStore, Store
     from r2med.system.system import LiveSystem
 
@@ -38,7 +38,7 @@ class ServedCorpus:
         return hits_of(self.searcher.search(asked, k).run, self.corpus)
 
 
-def open_served_corpus(dataset: Dataset, spec: str | Stage, setup: Setup, store: Store) -> ServedCorpus:
+def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, store: Store) -> ServedCorpus:
     """Index a dataset's corpus, or open its index, and load the models that search it; once for each `LiveStore`.
 
     Raises UserError if the spec is not a single retriever.
@@ -48,14 +48,14 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, setup: Setup, store:
     from r2med.store import LiveStore
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
-    searcher = live_searcher(stage.open(setup), dataset, LiveStore.of(store))
+    searcher = live_searcher(stage.open(runtime), dataset, LiveStore.of(store))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
     return served
 
 
 def open_served(
-    dataset: Dataset, specs: Sequence[str], retriever: str, setup: Setup, store: LiveStore
+    dataset: Dataset, specs: Sequence[str], retriever: str, runtime: Runtime, store: LiveStore
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...]]:
     """Return the corpus, and the systems of the specs for questions; what they share is opened once.
 
@@ -64,10 +64,10 @@ def open_served(
     """
     from r2med.system.system import System
 
-    systems = [System.parse(spec, setup) for spec in specs]
+    systems = [System.parse(spec, runtime) for spec in specs]
     stage = systems[0].retriever if systems and not retriever else _only_retriever(retriever or "bm25")
-    served = open_served_corpus(dataset, stage, setup, store)
-    named = {system.name: system for system in (*systems, System(stage, setup=setup))}
+    served = open_served_corpus(dataset, stage, runtime, store)
+    named = {system.name: system for system in (*systems, System(stage, runtime=runtime))}
     return served, tuple(system.live(dataset, store) for system in named.values())
 
 

@@ -60,7 +60,7 @@ def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> A
     if not len(dataset.corpus):
         raise UserError(f"{dataset.name} has no documents to search")
     system = System.parse(system) if isinstance(system, str) else system
-    outcome = system.answer(dataset, question, k, system.setup.store)
+    outcome = system.answer(dataset, question, k, system.runtime.store)
     [rows], [scores] = outcome.run.rows, outcome.run.scores
     found = rows[rows != NO_DOCUMENT]
     passages = zip(dataset.corpus.ids(found), scores.tolist(), dataset.corpus.texts(found), strict=False)

@@ -25,6 +25,7 @@ from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
 from r2med.retrieve.retriever import Retriever, Search, Searched, SearchQuery, cached_search
 from r2med.retrieve.run import Run
+from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 from r2med.store import LiveStore, Store, about
 from r2med.system.composing import read
@@ -32,9 +33,6 @@ from r2med.system.composing import read
 log = logging.getLogger("r2med")
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-MODELS_KEPT = 64
-"""Models that stay in memory where questions come one by one: all there may be."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def _offline_if_asked(method: Method) -> Method:
 
     @wraps(method)
     def kept(self: System, *arguments: Any, **named: Any) -> Any:
-        with self.setup.network():
+        with self.runtime.network():
             return method(self, *arguments, **named)
 
     return cast(Method, kept)
@@ -71,30 +69,31 @@ class System:
     retriever: Stage
     expander: Stage | None = None
     rerankers: tuple[Stage, ...] = ()
-    setup: Setup = field(default_factory=Setup, compare=False, repr=False)
+    runtime: Runtime = field(default_factory=Runtime, compare=False, repr=False)
 
     @classmethod
-    def parse(cls, spec: str | Calls, setup: Setup | None = None) -> System:
+    def parse(cls, spec: str | Calls, setup: Setup | Runtime | None = None) -> System:
         """Return the system that a spec names. Raises UserError if a stage does not exist or stands where it cannot."""
-        setup = setup or Setup()
+        runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
+        setup = runtime.setup
         calls = [list(stage) for stage in read(spec, setup.llm)]
         typed = spec if isinstance(spec, str) else printed_system(spec)
         before = _expansion(calls, typed)
         retriever = _retriever(calls, typed, before, setup)
         after = [_reranker(stage, typed, setup) for stage in calls]
         expander = None if before is None else stages.stage(_with_prompts(before, setup), "expand")
-        return cls(retriever, expander, tuple(after), setup)
+        return cls(retriever, expander, tuple(after), runtime)
 
     def expanded(self, call: Call) -> System:
         """Return this system with an expansion before it. Raises UserError if it has one already."""
         if self.expander is not None:
             spec = f"{call}{ARROW}{self.name}"
             raise UserError(f"{self.expander} in {spec!r} is a second expansion: a system has one")
-        return replace(self, expander=stages.stage(_with_prompts(call, self.setup), "expand"))
+        return replace(self, expander=stages.stage(_with_prompts(call, self.runtime.setup), "expand"))
 
     def reranked(self, call: Call) -> System:
         """Return this system with one reranker more."""
-        return replace(self, rerankers=(*self.rerankers, _reranker([call], str(call), self.setup)))
+        return replace(self, rerankers=(*self.rerankers, _reranker([call], str(call), self.runtime.setup)))
 
     @cached_property
     def name(self) -> str:
@@ -230,7 +229,7 @@ class System:
         """
         live = LiveStore.of(store)
         # No question is to wait for weights that another system's pushed out.
-        system = replace(self, setup=replace(self.setup, store=live, models_kept=MODELS_KEPT))
+        system = replace(self, runtime=self.runtime.serving(live))
         with about(dataset=dataset.name):
             system.check([dataset])
             system._warm_up(dataset, live)
@@ -252,17 +251,17 @@ class System:
 
     @cached_property
     def _expander(self) -> Expander | None:
-        opened: Expander | None = self.expander.feeding(self.retriever).open(self.setup) if self.expander else None
+        opened: Expander | None = self.expander.feeding(self.retriever).open(self.runtime) if self.expander else None
         return opened
 
     @cached_property
     def _retriever(self) -> Retriever:
-        opened: Retriever = self.retriever.open(self.setup)
+        opened: Retriever = self.retriever.open(self.runtime)
         return opened
 
     @cached_property
     def _rerankers(self) -> tuple[Reranker, ...]:
-        return tuple(stage.open(self.setup) for stage in self.rerankers)
+        return tuple(stage.open(self.runtime) for stage in self.rerankers)
 
 
 @dataclass(frozen=True)

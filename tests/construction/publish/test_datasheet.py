@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from r2med.construction.publish.output import write_output
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.browser import launched
 from support.written_builds import small_build
@@ -13,7 +13,7 @@ CONTRAST = Path(__file__).parents[2] / "site" / "contrast.js"
 
 
 def test_a_datasheet_is_readable_in_both_themes_fits_a_phone_and_does_nothing_that_its_data_say(tmp_path):
-    folder = write_output(small_build(tmp_path / "build", hostile=HOSTILE), Setup(store=Store(tmp_path / "store")))
+    folder = write_output(small_build(tmp_path / "build", hostile=HOSTILE), Runtime(store=Store(tmp_path / "store")))
     faults = []
     with launched() as browser:
         for scheme, width in (("light", 1280), ("dark", 390)):

@@ -17,7 +17,7 @@ from r2med.data.check import check
 from r2med.data.layouts.hub_clone import config_files
 from r2med.data.loading import name_of
 from r2med.evaluation.evaluation import evaluate
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.store.files import sha256
 from support.written_builds import given, small_build
@@ -28,7 +28,7 @@ HOSTILE = "<script>window.harmed = 1</script> | `a` \u202e [x](javascript:alert(
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = small_build(tmp_path_factory.mktemp("build"), hostile=HOSTILE, licence="CC-BY-4.0", task="clinical evidence")
-    written = write_output(made, Setup(store=Store(tmp_path_factory.mktemp("store"))))
+    written = write_output(made, Runtime(store=Store(tmp_path_factory.mktemp("store"))))
     assert written
     return written
 
@@ -78,7 +78,7 @@ def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tm
     """Two cases may end in one question with different answers: they stay, and readers know of them."""
     assert "Queries with the text of an earlier one: 0." in (folder / "README.md").read_text("utf-8")
     made = small_build(tmp_path / "build", texts={3: "What causes it?", 5: "What causes it?"})
-    written = write_output(made, Setup(store=store))
+    written = write_output(made, Runtime(store=store))
     assert written
     for name in ("README.md", "datasheet.html"):
         assert "Queries with the text of an earlier one: 1 (q5 as q3)." in (written / name).read_text("utf-8")
@@ -89,7 +89,7 @@ def test_a_share_from_fewer_than_ten_reviews_has_no_interval(reviewed, shown, tm
     made = small_build(tmp_path / "build", queries=20)
     said = [Review(question=f"q{n}", chunk=f"gold-{n}", annotator="Ann", verdict="accept") for n in range(1, 20)]
     monkeypatch.setattr("r2med.construction.publish.output.read_reviews", lambda folder: said[:reviewed])
-    written = write_output(made, Setup(store=store))
+    written = write_output(made, Runtime(store=store))
     assert written
     for name in ("README.md", "datasheet.html"):
         text = (written / name).read_text("utf-8")
@@ -140,7 +140,7 @@ def test_nothing_of_the_data_is_markup(folder):
 def test_the_same_build_gives_the_same_bytes(folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     again = small_build(folder.parent.parent, hostile=HOSTILE, licence="CC-BY-4.0", task="clinical evidence")
-    write_output(again, Setup())
+    write_output(again, Runtime())
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert tomllib.loads(before["card.toml"].decode())["counts"]["documents"] == 36
 
@@ -150,15 +150,15 @@ def test_a_folder_of_somebody_else_is_not_overwritten(tmp_path):
     made.dataset.mkdir()
     (made.dataset / "thesis.tex").write_text("years of work")
     with pytest.raises(UserError, match="is not a dataset"):
-        write_output(made, Setup())
+        write_output(made, Runtime())
 
 
 def test_without_judgements_nothing_is_written(tmp_path, monkeypatch):
     made = small_build(tmp_path)
     steps = (*made.plan.steps[:3], given("judgements", []))
     object.__setattr__(made.plan, "steps", steps)
-    made.run(Setup())
-    assert write_output(made, Setup()) is None
+    made.run(Runtime())
+    assert write_output(made, Runtime()) is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from r2med.construction.review.review_items import review_items
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.core.stages import TABLE
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.building import asked_of
 
@@ -36,7 +36,7 @@ def built(tmp_path, monkeypatch):
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)
     build = Build(Plan.read(tmp_path / "plan.toml"), tmp_path / "out")
-    build.run(Setup(llm="gpt4", store=Store(tmp_path / "store")))
+    build.run(Runtime(llm="gpt4", store=Store(tmp_path / "store")))
     return build
 
 
@@ -65,7 +65,7 @@ def test_a_build_that_is_not_done_is_told(built):
 
 
 def test_what_people_say_is_in_the_dataset_that_is_written(built, tmp_path):
-    setup = Setup(store=Store(tmp_path / "store"))
+    setup = Runtime(store=Store(tmp_path / "store"))
 
     def positives():
         folder = write_output(built, setup)

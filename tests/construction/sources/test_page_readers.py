@@ -6,7 +6,7 @@ from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.page_readers import ReadJats, ReadRows, ReadText
 from r2med.construction.step import Streams, Work
 from r2med.core.errors import UserError
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 ARTICLE = """<?xml version="1.0"?>
 <!DOCTYPE article PUBLIC "-//NLM//DTD JATS v1.2//EN" "JATS-archivearticle1.dtd">
@@ -22,7 +22,7 @@ ARTICLE = """<?xml version="1.0"?>
 
 
 def read(step, folder, store):
-    items = list(step.run(Streams({}, folder), Work(Setup(store=store))))
+    items = list(step.run(Streams({}, folder), Work(Runtime(store=store))))
     return [each for each in items if isinstance(each, SourcePage)], [
         each for each in items if isinstance(each, Rejected)
     ]

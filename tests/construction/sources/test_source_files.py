@@ -11,7 +11,7 @@ from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceStep, fingerprint, source_files, unreadable
 from r2med.construction.step import Streams, Work
 from r2med.core.errors import UserError
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 
 class Lines(SourceStep, kind="build"):
@@ -30,7 +30,7 @@ class Lines(SourceStep, kind="build"):
 
 
 def outcome(path, store):
-    items = list(Lines(path=path.name).run(Streams({}, path.parent), Work(Setup(store=store))))
+    items = list(Lines(path=path.name).run(Streams({}, path.parent), Work(Runtime(store=store))))
     return [each.id for each in items if isinstance(each, SourcePage)], [
         each for each in items if isinstance(each, Rejected)
     ]

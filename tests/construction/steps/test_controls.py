@@ -4,7 +4,7 @@ import json
 
 from r2med.construction.items import Candidate
 from r2med.construction.steps.controls import NEAR_MISS, RANDOM, STUFFED, PlantControls
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support.building import CHUNKS, QUESTIONS, asked_of, run_step, streams
 
 TEXTS = {chunk.id: chunk.text for chunk in CHUNKS}
@@ -59,4 +59,4 @@ def test_an_llm_writes_near_misses_that_do_not_name_the_answer(tmp_path, monkeyp
     assert controls["q1", NEAR_MISS].text == "Scarlet fever peels."
     assert "Kawasaki" in controls["q2", NEAR_MISS].text
     assert len(llm.asked) == 4
-    assert "prompt" not in PlantControls().describe(streams(tmp_path), Setup())
+    assert "prompt" not in PlantControls().describe(streams(tmp_path), Runtime())

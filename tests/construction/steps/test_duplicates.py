@@ -6,7 +6,7 @@ import pytest
 from r2med.construction.items import Chunk, Rejected
 from r2med.construction.step import Streams, Work
 from r2med.construction.steps.duplicates import DropDuplicates
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 RANDOM = np.random.default_rng(3)
 TEXTS = [" ".join(RANDOM.choice([f"word{n}" for n in range(3000)], 100)) for _ in range(50)]
@@ -19,7 +19,7 @@ def outcome(tmp_path, store):
         for number, path in enumerate(paths):
             path.write_text("".join(f"{chunk.model_dump_json()}\n" for chunk in chunks[number::files]))
         step = DropDuplicates(**settings)
-        items = list(step.run(Streams({"chunks": paths}, tmp_path), Work(Setup(store=store))))
+        items = list(step.run(Streams({"chunks": paths}, tmp_path), Work(Runtime(store=store))))
         kept = {each.id: each for each in items if isinstance(each, Chunk)}
         return kept, {each.key: each for each in items if isinstance(each, Rejected)}
 

@@ -6,7 +6,7 @@ from r2med.construction.items import Candidate
 from r2med.construction.steps.judging import Judge
 from r2med.core.spec import parse_stage
 from r2med.core.stages import stage
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support.building import CANDIDATES, asked_of, run_step, streams
 
 GOOD = '{"rationale": "It names it.", "relevance": 5, "support": 4}'
@@ -45,8 +45,8 @@ def test_several_judges_judge_everything_each(tmp_path, monkeypatch):
     kept, _, work = run_step(step, streams(tmp_path), tmp_path)
     assert [item.judge for item in kept] == ["gpt4"] * 3 + ["r1-qwen-32b"] * 3
     assert work.facts["judges"]["r1-qwen-32b"]["families"] == ["qwen", "deepseek"]
-    described = step.describe(streams(tmp_path), Setup())
-    assert described != judge("judge(gpt4)").describe(streams(tmp_path), Setup())
+    described = step.describe(streams(tmp_path), Runtime())
+    assert described != judge("judge(gpt4)").describe(streams(tmp_path), Runtime())
     assert str(step) == "judge(judges=gpt4:r1-qwen-32b)"
 
 

@@ -8,7 +8,7 @@ from r2med.construction.items import Candidate, Chunk, Question, Rejected
 from r2med.construction.step import Streams, Work
 from r2med.construction.steps.mining import Mine, first_positives
 from r2med.core.errors import UserError
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from support import tiny_models
 
 CHUNKS = [
@@ -38,7 +38,7 @@ def mined(tmp_path, store):
     streams = Streams({name: (tmp_path / name,) for name in ("questions", "chunks")}, tmp_path)
 
     def run(rehearsal=False, **settings):
-        work = Work(Setup(store=store), rehearsal)
+        work = Work(Runtime(store=store), rehearsal)
         items = list(Mine(**settings).run(streams, work))
         pool = {(each.question, each.chunk): each for each in items if isinstance(each, Candidate)}
         return pool, [each for each in items if isinstance(each, Rejected)], work
@@ -125,4 +125,4 @@ def test_what_does_not_exist_is_told_before_anything_is_done(settings, message):
 
 def test_without_chunks_it_says_what_makes_them(tmp_path, store):
     with pytest.raises(UserError, match="needs chunks"):
-        list(Mine(committee="bm25").run(Streams({}, tmp_path), Work(Setup(store=store))))
+        list(Mine(committee="bm25").run(Streams({}, tmp_path), Work(Runtime(store=store))))

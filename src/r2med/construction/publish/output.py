@@ -20,6 +20,7 @@ from r2med.core.errors import UserError
 from r2med.data.loading import load
 from r2med.pages.html import page_html
 from r2med.pages.markdown import page_markdown
+from r2med.runtime.runtime import Runtime, running
 from r2med.runtime.setup import Setup
 from r2med.store.files import sha256
 from r2med.store.folders import replaced
@@ -28,7 +29,7 @@ CARD, LABELS = "card.toml", "labels.jsonl"
 Row = Mapping[str, Any]
 
 
-def write_output(build: Build, setup: Setup) -> Path | None:
+def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
     """Write DIR/NAME, named after the plan, in the place of the one before; None if nothing was judged yet.
 
     Raises UserError if no question has a positive.
@@ -44,7 +45,8 @@ def write_output(build: Build, setup: Setup) -> Path | None:
             _write(new / name, rows)
         (new / CARD).write_text(_card(made), "utf-8")
         files = {name: sha256(new / name) for name in [*FILES, CARD]}
-        sheet = datasheet(made, load(new, setup.store), files, setup.store)
+        with running(setup) as runtime:
+            sheet = datasheet(made, load(new, runtime.store), files, runtime.store)
         (new / "README.md").write_text(hub_card(made) + page_markdown(sheet), "utf-8")
         (new / "datasheet.html").write_text(page_html(sheet), "utf-8")
         sizes = {path.name: (path.stat().st_size, sha256(path)) for path in sorted(new.iterdir())}

@@ -22,7 +22,7 @@ from r2med.construction.items import NOT_READ, Item, Rejected
 from r2med.construction.step import Step, Streams, Work
 from r2med.core.errors import UserError
 from r2med.core.stages import argument
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store, digest
 from r2med.store.files import sha256
 from r2med.text.unicode import to_unicode
@@ -109,10 +109,10 @@ class SourceStep(Step, kind="build"):
             except (SourceError, *UNREADABLE) as fault:
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings and the hash of the source: what it is called has no part in what is read."""
-        source = fingerprint(streams.path(self.path), self.endings, setup.store)
-        return {**super().describe(streams, setup), "source": source}
+        source = fingerprint(streams.path(self.path), self.endings, runtime.store)
+        return {**super().describe(streams, runtime), "source": source}
 
 
 def unreadable(where: str, why: str) -> Rejected:

@@ -23,7 +23,7 @@ from r2med.llm.journaled import JournaledChat, open_chat
 from r2med.llm.llm_cards import LLMCard, resolve_llm
 from r2med.prompts.fitting import Fitter
 from r2med.prompts.templates import Template, read_template
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import digest
 from r2med.text.identifiers import identifier_warning
 
@@ -77,11 +77,11 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         """Return the item as it goes on in a rehearsal, where nothing is asked."""
         return item if isinstance(item, Item) else None
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return all its output depends on besides what it reads."""
-        chat = self.chat(setup)
+        chat = self.chat(runtime)
         prompt = digest(self.prompt(streams).text)
-        return {**super().describe(streams, setup), "prompt": prompt, "llm": chat.describe()}
+        return {**super().describe(streams, runtime), "prompt": prompt, "llm": chat.describe()}
 
     def prompt(self, streams: Streams) -> Template:
         """Return the template: the user's, if there is one."""
@@ -90,15 +90,15 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
         file = own if own is not None and own.is_file() else files("r2med.construction") / "prompts" / name
         return Template(str(file), read_template(file))
 
-    def card(self, setup: Setup) -> LLMCard:
+    def card(self, runtime: Runtime) -> LLMCard:
         """Return the card of the LLM. Raises UserError if there is none."""
-        if not (self.llm or setup.llm):
+        if not (self.llm or runtime.setup.llm):
             raise UserError(f'{self.name} asks an LLM: name one with --llm NAME, or with llm = "NAME" in the plan')
-        return resolve_llm(self.llm or setup.llm, setup)
+        return resolve_llm(self.llm or runtime.setup.llm, runtime.setup)
 
-    def chat(self, setup: Setup) -> JournaledChat:
+    def chat(self, runtime: Runtime) -> JournaledChat:
         """Return the LLM; nothing is asked."""
-        return open_chat(self.card(setup), setup)
+        return open_chat(self.card(runtime), runtime)
 
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Ask about each item; items keep their order."""
@@ -108,7 +108,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     def announce(self, streams: Streams, work: Work) -> None:
         """Keep the prompt for the datasheet, and warn of personal data that is about to be sent to others."""
-        chat = self.chat(work.setup)
+        chat = self.chat(work.runtime)
         work.facts["prompt"] = self.prompt(streams).text
         if not (chat.is_local or work.rehearsal):
             texts = (" ".join(self.fields(item).values()) for item in self.asked(streams) if not self.settled(item))
@@ -122,7 +122,7 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
         `total` is how many items the step asks about in all, `begun` how many of them came before these.
         """
-        chat, card = self.chat(work.setup), self.card(work.setup)
+        chat, card = self.chat(work.runtime), self.card(work.runtime)
         fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
         while block := list(itertools.islice(items, AT_ONCE)):
             settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}

@@ -17,7 +17,7 @@ from r2med.construction.pipeline import drawn
 from r2med.construction.step import Step, Streams, Work
 from r2med.construction.steps.asking import Asking
 from r2med.construction.steps.cases import chunks_of
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 NEAR_MISS, STUFFED, RANDOM = "near miss", "stuffed", "random"
 """A condition that is close but wrong; the query's words in an unrelated text; an unrelated text of the same length."""
@@ -50,9 +50,9 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
     each: int = Field(1, ge=1, le=20, description="controls of each kind for a question; an LLM writes one near miss")
     seed: int = Field(0, ge=0, description="of the draws")
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return all they depend on; without the name of an LLM, near misses come from other questions."""
-        return super().describe(streams, setup) if self.llm else Step.describe(self, streams, setup)
+        return super().describe(streams, runtime) if self.llm else Step.describe(self, streams, runtime)
 
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Yield the controls of each question that has candidates."""

@@ -15,7 +15,7 @@ from r2med.construction.step import Step, Streams, Work
 from r2med.construction.steps.asking import AT_ONCE, AskingQuestions
 from r2med.construction.steps.leaks import named_in
 from r2med.core.stages import Words
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 RIGHT = "right"
 _CHOICE = "Choose the best option.", '{"choice": "the letter of the option"}'
@@ -69,10 +69,10 @@ class DropEasy(Step, kind="build"):
         """One step for each LLM."""
         return [_Attempt(llm=llm, prompts=self.prompts, tries=self.tries) for llm in self.llms or ("",)]
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings, the prompt and the LLMs."""
-        attempts = [attempt.describe(streams, setup) for attempt in self.attempts]
-        return {**super().describe(streams, setup), "attempts": attempts}
+        attempts = [attempt.describe(streams, runtime) for attempt in self.attempts]
+        return {**super().describe(streams, runtime), "attempts": attempts}
 
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Ask every LLM about a block of questions before the next block."""
@@ -88,7 +88,7 @@ class DropEasy(Step, kind="build"):
                 begun += len(block)
             for question, *outcomes in zip(block, *rounds, strict=True):
                 solvers = [
-                    attempt.llm or work.setup.llm
+                    attempt.llm or work.runtime.setup.llm
                     for attempt, outcome in zip(self.attempts, outcomes, strict=True)
                     if isinstance(outcome, Rejected) and outcome.reason == RIGHT
                 ]

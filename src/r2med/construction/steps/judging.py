@@ -14,7 +14,7 @@ from r2med.construction.steps.asking import Asking
 from r2med.construction.steps.cases import Case, cases
 from r2med.core.stages import Words
 from r2med.llm.llm_cards import families
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 
 HIGHEST = 5
 """Of a score; 0 is the lowest."""
@@ -67,19 +67,19 @@ class Judge(Asking[Case], kind="build", needs="llm"):
         """Return a candidate that a judge said nothing usable about."""
         return Rejected.of(item.candidate, "no usable answer", f"{self.llm}: {kind}")
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return all that judgements depend on, judge by judge."""
-        return {"judges": [super(Judge, each).describe(streams, setup) for each in self._single(setup)]}
+        return {"judges": [super(Judge, each).describe(streams, runtime) for each in self._single(runtime)]}
 
     def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
         """Let each judge score every candidate. Whose family each is, is told: it should judge none of its own."""
         told = work.facts["judges"] = {}
-        for judge in self._single(work.setup):
-            card = judge.card(work.setup)
+        for judge in self._single(work.runtime):
+            card = judge.card(work.runtime)
             told[judge.llm] = {"model": card.model, "families": list(families(card))}
             yield from super(Judge, judge).run(streams, work)
 
-    def _single(self, setup: Setup) -> list[Judge]:
+    def _single(self, runtime: Runtime) -> list[Judge]:
         """Return a step for each judge."""
-        llms = dict.fromkeys((*([self.llm] if self.llm else []), *self.judges)) or [setup.llm]
+        llms = dict.fromkeys((*([self.llm] if self.llm else []), *self.judges)) or [runtime.setup.llm]
         return [self.model_copy(update={"llm": llm, "judges": ()}) for llm in llms]

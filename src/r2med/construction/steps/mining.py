@@ -22,7 +22,7 @@ from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.problems import Problems
 from r2med.data.source_rows import Document
-from r2med.runtime.setup import Setup
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.system.system import System
 
@@ -54,13 +54,13 @@ class Mine(Step, kind="build"):
     @field_validator("committee")
     @classmethod
     def _systems(cls, committee: str) -> str:
-        members(committee, Setup())  # what does not exist is told before the steps before it are paid for
+        members(committee, Runtime())  # what does not exist is told before the steps before it are paid for
         return committee
 
-    def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
+    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings, with the systems by their full names."""
-        named = [member.name for member in members(self.committee, setup)]
-        return {**super().describe(streams, setup), "committee": named}
+        named = [member.name for member in members(self.committee, runtime)]
+        return {**super().describe(streams, runtime), "committee": named}
 
     def run(self, streams: Streams, work: Work) -> Iterator[Candidate | Rejected]:
         """Yield the candidates of each question, those that most proposed and ranked best first."""
@@ -68,11 +68,11 @@ class Mine(Step, kind="build"):
         pool: Pool = defaultdict(lambda: defaultdict(list))
         for question, chunk, how in first_positives(questions, streams.chunks()):
             pool[question][chunk].append((SOURCE, how, 1))
-        systems = members(self.committee, work.setup)
+        systems = members(self.committee, work.runtime)
         if work.rehearsal:
             self._rehearse(questions, streams, len(systems), pool)
         else:
-            corpus = chunk_corpus(streams, work.setup.store)
+            corpus = chunk_corpus(streams, work.runtime.store)
             for system, view in itertools.product(systems, self.views):
                 self._search(system, view, questions, corpus, pool, work)
         yield from (Rejected.of(question, "no candidates") for question in questions if question.id not in pool)
@@ -92,7 +92,7 @@ class Mine(Step, kind="build"):
         if not queries:
             return
         dataset = Dataset("build", queries, corpus, Qrels({}))
-        outcome = system.run(dataset, work.setup.store, self.depth)
+        outcome = system.run(dataset, work.runtime.store, self.depth)
         work.cost += outcome.cost
         for question, chunks in zip(outcome.run.queries, outcome.run.id_lists(), strict=True):
             for rank, chunk in enumerate(chunks, 1):
@@ -107,9 +107,9 @@ class Mine(Step, kind="build"):
                 pool[question.id][chunk].append(("any", "query", 1))
 
 
-def members(committee: str, setup: Setup) -> list[System]:
+def members(committee: str, runtime: Runtime) -> list[System]:
     """Return the systems of a committee. Raises UserError if one does not exist, comes twice, or there is none."""
-    systems = [System.parse(spec.strip(), setup) for spec in split(committee, "+", committee)]
+    systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+", committee)]
     if len({system.name for system in systems}) < len(systems):
         raise UserError(f"mine: committee={committee} names a system twice")
     return systems

@@ -30,7 +30,6 @@ from r2med.retrieve.retriever import Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.retrieve.ties import best, best_positive
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 from r2med.store.files import array_file, let_go
 from r2med.text import english
@@ -64,9 +63,9 @@ class BM25(Stage, kind="retrieve"):
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept"
         return [StagePlan(str(self), f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)]
 
-    def open(self, setup: Setup) -> BM25Retriever:
+    def open(self, runtime: Runtime) -> BM25Retriever:
         """Return the retriever: it depends on nothing but its settings, wherever the index is built."""
-        return BM25Retriever(self, setup.engine, setup.memory)
+        return BM25Retriever(self, runtime.engine, runtime.setup.memory)
 
     def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
         """Return every setting a score depends on, the same for every dataset."""

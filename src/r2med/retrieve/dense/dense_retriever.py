@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import threading
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,6 @@ from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 from r2med.store import Store, about, digest
 
 
@@ -95,9 +94,9 @@ class Dense(VectorSearch, kind="retrieve"):
             return super().summary(name)
         return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
-    def open(self, setup: Setup) -> DenseRetriever:
+    def open(self, runtime: Runtime) -> DenseRetriever:
         """Return the retriever; the model is loaded when it encodes."""
-        return DenseRetriever(self, setup)
+        return DenseRetriever(self, runtime)
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class DenseRetriever:
     """An embedding model that searches a corpus."""
 
     stage: VectorSearch
-    setup: Setup
+    runtime: Runtime
     _encoders: dict[tuple[Instruction, Path], Encoder] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -120,10 +119,10 @@ class DenseRetriever:
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return what encodes for a dataset; datasets with the same instruction share it."""
-        kept = store or self.setup.store
+        kept = store or self.runtime.store
         key = dataset.instruction, kept.root
         if key not in self._encoders:
-            self._encoders[key] = open_encoder(self.card, dataset.instruction, self.setup, kept)
+            self._encoders[key] = open_encoder(self.card, dataset.instruction, self.runtime, kept)
         return self._encoders[key]
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
@@ -144,9 +143,11 @@ class DenseRetriever:
             load_faiss()  # if it is missing, that is told before hours of encoding
         encoder = self.encoder(dataset, store)
         with about(dataset=dataset.name, model=self.stage.name):
-            embeddings = embed_corpus(dataset.corpus, encoder, store, self.setup.engine, reuse=_may_change(dataset))
+            embeddings = embed_corpus(dataset.corpus, encoder, store, self.runtime.engine, reuse=_may_change(dataset))
             segments = (
-                build_segments(embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.setup.memory)
+                build_segments(
+                    embeddings.shards, kind, store, cosine=self.takes_cosine, memory=self.runtime.setup.memory
+                )
                 if kind
                 else None
             )
@@ -177,13 +178,12 @@ def _may_change(dataset: Dataset) -> bool:
     return dataset.card is None or dataset.card.hub is None
 
 
-_TURNS: dict[str, threading.Lock] = {}
-"""Model -> its lock. One model encodes questions one after the other, since not every tokenizer is safe in threads."""
+def _turn(encoder: Encoder, name: str, runtime: Runtime) -> AbstractContextManager[object]:
+    """Return the lock of an encoder's model, since not every tokenizer is safe in threads.
 
-
-def _turn(encoder: Encoder, name: str) -> threading.Lock:
-    """Return the lock of an encoder's model. Variants of a model have one; no model waits for another."""
-    return _TURNS.setdefault(str(encoder.describe("document").get("model", name)), threading.Lock())
+    Variants of a model have one lock. No model waits for another.
+    """
+    return runtime.turn(("model", str(encoder.describe("document").get("model", name))))
 
 
 class DenseSearcher:
@@ -205,7 +205,7 @@ class DenseSearcher:
         self._store = store
         self._segments = segments
         self._cache = SearchCache()
-        self._turn = _turn(encoder, retriever.stage.name)
+        self._turn = _turn(encoder, retriever.stage.name, retriever.runtime)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
         """Return the k nearest documents of each query: exactly, or those that the index proposes."""
@@ -229,9 +229,9 @@ class DenseSearcher:
         return recall, time.perf_counter() - started
 
     def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
-        stage, setup = self._retriever.stage, self._retriever.setup
+        stage, runtime = self._retriever.stage, self._retriever.runtime
         with self._turn, about(model=stage.name):
-            asked = query_vectors(queries, self._encoder, self._store, setup.engine)
+            asked = query_vectors(queries, self._encoder, self._store, runtime.engine)
         if asked.vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
             raise UserError(f"{stage.name} gives vectors of different lengths: {sizes}")
@@ -243,9 +243,9 @@ class DenseSearcher:
         return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
 
     def _exactly(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
-        cosine, setup = self._retriever.takes_cosine, self._retriever.setup
-        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, setup.memory)
-        hits = search_by_nodes(self._embeddings.shards, work, ranks, setup.engine, self._store)
+        cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
+        ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
+        hits = search_by_nodes(self._embeddings.shards, work, ranks, runtime.engine, self._store)
         if hits is not None:
             return hits
         return search_exact(
@@ -254,8 +254,8 @@ class DenseSearcher:
             k,
             ranks,
             cosine=cosine,
-            memory=setup.memory,
-            device=setup.device,
+            memory=runtime.setup.memory,
+            device=runtime.setup.device,
             cache=self._cache,
         )
 
