@@ -41,7 +41,7 @@ def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkey
     monkeypatch.delenv("OPENAI_API_KEY")
     texts(opened(server, home).complete(ask("gout")))
     other = setup(server, home)
-    texts(open_chat(resolve_llm("a/b:c", other), other).complete(ask("gout")))
+    texts(open_chat(resolve_llm("a/b:c", other.setup), other).complete(ask("gout")))
     assert {r.key for r in server.requests} == {""}
     assert server.requests[1].body["model"] == "a/b:c"
 
