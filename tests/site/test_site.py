@@ -159,7 +159,7 @@ def test_a_name_in_an_entry_is_neither_fetched_nor_used_as_a_path(
     submit([next(records.glob("demo/Biology/bm25-*.json"))], entry)
     rewritten(entry, "ward.json", lambda record: record["dataset"].update(name=name))
     loaded: list[str] = []
-    monkeypatch.setattr("r2med.site.site.load", loaded.append)
+    monkeypatch.setattr("r2med.records.local_datasets.load", loaded.append)
     assert make_board((), tmp_path / "site", entries=tmp_path / "entries").is_file()
     assert loaded == []
 
