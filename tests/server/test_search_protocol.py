@@ -10,7 +10,7 @@ from support.live_systems import DOCUMENTS, MARKUP, app_of
 from support.served_app import request, requests
 
 HYDE, JUDGED = "hyde(some-model) → bm25", "bm25 → listwise(some-model)@3"
-SHARED = ("shell.js", "base.css", "icon.svg")  # the board's; addresses in them are names, and are not fetched
+SHARED = ("shell.js", "formats.js", "marks.js", "base.css", "icon.svg")
 
 
 @pytest.fixture

@@ -8,16 +8,42 @@ const path = require("node:path");
 const test = require("node:test");
 const vm = require("node:vm");
 
-const ASSETS = path.join(__dirname, "../../src/r2med/site/assets");
-const points = (value, digits = 2) => (100 * value).toFixed(digits);
+const ROOMS = path.join(__dirname, "../../src/r2med");
 
-globalThis.board = { h: () => null, svg: () => null, named: String, count: String, marks: {}, points };
+// What draws is not tested here: only the names that the scripts take from each other while they are loaded.
+globalThis.shell = { h: () => null, visible: String };
+globalThis.board = { h: () => null, svg: () => null, named: String };
 globalThis.location = { hash: "#/leaderboard" };
-for (const name of ["measure", "chart", "rows", "export", "ranking"])
-  vm.runInThisContext(fs.readFileSync(path.join(ASSETS, `${name}.js`), "utf8"), { filename: `${name}.js` });
+const SCRIPTS = ["web/formats", "web/marks", "site/measure", "site/chart", "site/rows", "site/export", "site/ranking"];
+for (const name of SCRIPTS) {
+  const file = `${path.dirname(name)}/assets/${path.basename(name)}.js`;
+  vm.runInThisContext(fs.readFileSync(path.join(ROOMS, file), "utf8"), { filename: file });
+}
 const { measure, chart, rows, exports: files, ranking } = board;
 
 const near = (value, expected) => assert.ok(Math.abs(value - expected) < 1e-12, `${value} is not ${expected}`);
+
+test("numbers are written in one way", () => {
+  assert.deepEqual(
+    [0.27591, 1, null].map((value) => formats.points(value)),
+    ["27.59", "100.00", "–"],
+  );
+  assert.equal(formats.points(0.27591, 1), "27.6");
+  const times = [null, 0, 0.0123, 0.9994, 3.214, 123.4];
+  assert.deepEqual(times.map(formats.seconds), ["–", "< 1 ms", "12 ms", "999 ms", "3.21 s", "123 s"]);
+  const amounts = [null, 0, 0.00012, 0.0123, 0.5, 1234];
+  assert.deepEqual(amounts.map(formats.dollars), ["unknown", "$0.00", "$0.00012", "$0.0123", "$0.50", "$1234.00"]);
+  assert.deepEqual([null, 0, 2].map(formats.price), ["unknown", "free", "$2.00"]);
+  assert.deepEqual([0, 0.11, 7.62].map(formats.parameters), ["none", "110M", "7.6B"]);
+  assert.equal(formats.counted(1, "query", "queries"), "1 query");
+  assert.equal(formats.counted(1234, "passage"), "1,234 passages");
+});
+
+test("offsets in characters, as Python counts them, become those of JavaScript", () => {
+  const at = marks.units("a𝛽c");
+  assert.deepEqual([0, 1, 2, 3, 9].map(at), [0, 1, 3, 4, 4]);
+  assert.equal("a𝛽c".slice(at(1), at(2)), "𝛽");
+});
 
 test("a measure is a family with a cutoff, which R and P need", () => {
   assert.deepEqual(measure.parse("nDCG@10"), ["nDCG", 10]);

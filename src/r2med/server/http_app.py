@@ -300,9 +300,11 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "search.html": ("r2med.server", "text/html; charset=utf-8"),
     "search.css": ("r2med.server", "text/css; charset=utf-8"),
     "search.js": ("r2med.server", "text/javascript; charset=utf-8"),
-    "shell.js": ("r2med.site", "text/javascript; charset=utf-8"),
-    "base.css": ("r2med.site", "text/css; charset=utf-8"),
-    "icon.svg": ("r2med.site", "image/svg+xml"),
+    "shell.js": ("r2med.web", "text/javascript; charset=utf-8"),
+    "formats.js": ("r2med.web", "text/javascript; charset=utf-8"),
+    "marks.js": ("r2med.web", "text/javascript; charset=utf-8"),
+    "base.css": ("r2med.web", "text/css; charset=utf-8"),
+    "icon.svg": ("r2med.web", "image/svg+xml"),
 }
 """The files of the page: the room each is in, and its type. It looks like the board."""
 

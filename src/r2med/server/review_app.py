@@ -126,10 +126,11 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "review.html": ("r2med.server", "text/html; charset=utf-8"),
     "review.css": ("r2med.server", _STYLE),
     "review.js": ("r2med.server", _SCRIPT),
-    "base.css": ("r2med.site", _STYLE),
-    "shell.js": ("r2med.site", _SCRIPT),
-    "board.js": ("r2med.site", _SCRIPT),
-    "marks.js": ("r2med.site", _SCRIPT),
-    "icon.svg": ("r2med.site", "image/svg+xml"),
+    "base.css": ("r2med.web", _STYLE),
+    "shell.js": ("r2med.web", _SCRIPT),
+    "formats.js": ("r2med.web", _SCRIPT),
+    "board.js": ("r2med.web", _SCRIPT),
+    "marks.js": ("r2med.web", _SCRIPT),
+    "icon.svg": ("r2med.web", "image/svg+xml"),
 }
 """The files of the page: the room each is in, and its type. It is the board's shell with pages of its own."""

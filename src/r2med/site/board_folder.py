@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
 
 from r2med.core.errors import UserError
@@ -86,13 +87,19 @@ def _listed(folder: Path) -> dict[str, set[str]] | None:
 
 def _recognised(folder: Path) -> dict[str, str]:
     """Return the digests of files that look like those that version 0.2 wrote."""
-    assets = {f"assets/{file.name}" for file in (resources.files("r2med.site") / "assets").iterdir()}
+    assets = {f"assets/{file.name}" for file in asset_files()}
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and FILE_NAMES.fullmatch(name) and (name in assets or _is_of_board(path)):
             found[name] = sha256(path)
     return found
+
+
+def asset_files() -> list[Traversable]:
+    """Return the scripts, styles and pages of every board, by name: its own, and those that all pages share."""
+    rooms = (resources.files(room) / "assets" for room in ("r2med.site", "r2med.web"))
+    return sorted((file for room in rooms for file in room.iterdir()), key=lambda file: file.name)
 
 
 def _is_of_board(path: Path) -> bool:

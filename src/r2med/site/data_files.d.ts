@@ -385,7 +385,7 @@ interface SearchPassage {
   cut: boolean;
   before: number | null;
   window: [start: number, stop: number];
-  marks: [start: number, stop: number, kind: string][];
+  marks: [start: number, stop: number, kind: Match["kind"]][]; // in characters, as Python counts them
 }
 
 interface SearchStage {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from r2med.leaderboard.submission import read_entries
 from r2med.records.collection import MAX_FAILURES, Collection, checked, collect, record_files
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.site.advice_page import advice_value, read_advice
-from r2med.site.board_folder import updated_board
+from r2med.site.board_folder import asset_files, updated_board
 from r2med.site.explorer import explorer_files
 from r2med.site.gold_ranks import gold_value
 from r2med.site.leaderboard import OWN, dataset_names, dataset_sets, site_value
@@ -107,7 +106,7 @@ def write_site(folder: Path, files: Iterable[tuple[str, Any]]) -> None:
 
 
 def _contents(files: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:
-    for asset in sorted((resources.files("r2med.site") / "assets").iterdir(), key=lambda file: file.name):
+    for asset in asset_files():
         yield (asset.name if asset.name == "index.html" else f"assets/{asset.name}"), asset.read_bytes()
     for name, value in files:
         yield f"data/{name}.js", data_script(name, value)

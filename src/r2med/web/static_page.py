@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 
 _HIDDEN = re.compile(r"(?![\t\n])[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Signs that are not seen but turn or hide those around them, as board.js has them: shown escaped."""
+"""Signs that are not seen but turn or hide those around them, as shell.js has them: shown escaped."""
 _DARK = re.compile(r'\[data-theme="dark"\] (\{.*?\n\})', re.DOTALL)
 
 
@@ -45,5 +45,5 @@ def static_page(title: str, word: str, main: str, foot: str, own_style: str = ""
 
 def _base() -> str:
     """Return the board's style; without a script, the reader's system says whether it is dark."""
-    css = (resources.files("r2med.site") / "assets" / "base.css").read_text(encoding="utf-8")
+    css = (resources.files("r2med.web") / "assets" / "base.css").read_text(encoding="utf-8")
     return _DARK.sub(r"@media (prefers-color-scheme: dark) { :root \1 }", css, count=1)

@@ -4,7 +4,7 @@
 
 (() => {
   const { h, visible } = board;
-  const { readable } = board.marks;
+  const { readable } = marks;
   const VERDICTS = [
     ["accept", "a", "Accept", "Accepted"],
     ["unsure", "u", "Unsure", "Unsure"],

@@ -4,22 +4,13 @@
 
 (() => {
   const { h, visible, named } = shell;
+  const { count, counted, seconds, dollars } = formats;
   /** @type {(id: string) => any} */
   const $ = (id) => document.getElementById(id);
 
-  const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
-
   /* --- what each stage took -------------------------------------------------------------------------------------- */
 
-  const seconds = (value) =>
-    value >= 10
-      ? `${value.toFixed(0)} s`
-      : value >= 0.0995
-        ? `${value.toFixed(1)} s`
-        : `${(1000 * value).toFixed(value < 0.00995 ? 1 : 0)} ms`;
-  const dollars = (value) =>
-    value === null ? "?" : value === 0 ? "–" : value < 0.01 ? `$${value.toFixed(5)}` : `$${value.toFixed(3)}`;
-  const number = (value) => (value ? value.toLocaleString("en") : "–");
+  const orDash = (value) => (value ? count(value) : "–");
 
   function stageTable(stages) {
     const asks = stages.some((stage) => stage.calls);
@@ -38,14 +29,18 @@
           seconds(stage.seconds),
           ...(asks
             ? [
-                number(stage.calls),
-                number(stage.prompt_tokens),
-                number(stage.completion_tokens),
+                orDash(stage.calls),
+                orDash(stage.prompt_tokens),
+                orDash(stage.completion_tokens),
                 dollars(stage.dollars),
               ]
             : []),
         ].map((text) =>
-          h("td", { class: "num", title: text === "?" ? "the price of this LLM is not known" : null }, text),
+          h(
+            "td",
+            { class: "num", title: text === formats.UNKNOWN ? "the price of this LLM is not known" : null },
+            text,
+          ),
         ),
       ),
     );
@@ -85,7 +80,7 @@
               { class: "searched" },
               "\n→ searched: ",
               visible(turn.query),
-              turn.documents.length ? ` (${plural(turn.documents.length, "document")})` : "",
+              turn.documents.length ? ` (${counted(turn.documents.length, "document")})` : "",
             )
           : null,
         turn.notice ? h("span", { class: "searched" }, `\n→ was told: ${visible(turn.notice)}`) : null,
@@ -103,7 +98,7 @@
         ? h(
             "details",
             { class: "wrote" },
-            h("summary", null, `What the agent did, in ${plural(turns.length, "turn")}`),
+            h("summary", null, `What the agent did, in ${counted(turns.length, "turn")}`),
             turns,
           )
         : null,
@@ -127,23 +122,11 @@
 
   /* --- passages -------------------------------------------------------------------------------------------------- */
 
-  /* Return a stretch of a text with its marks; offsets count characters as Python does, not JavaScript's halves. */
-  function marked(letters, marks, start, stop) {
-    const parts = [];
-    let at = start;
-    for (const [from, to, kind] of marks) {
-      if (from < at || to > stop) continue;
-      parts.push(letters.slice(at, from).join(""), h("mark", { class: kind }, letters.slice(from, to).join("")));
-      at = to;
-    }
-    parts.push(letters.slice(at, stop).join(""));
-    return parts;
-  }
-
   function passage(document, index) {
-    const letters = Array.from(document.text);
-    const [start, stop] = document.window;
-    const all = start === 0 && stop >= letters.length;
+    const at = marks.units(document.text);
+    const [start, stop] = document.window.map(at);
+    const words = document.marks.map(([from, to, kind]) => ({ start: at(from), stop: at(to), kind, common: false }));
+    const all = start === 0 && stop >= document.text.length;
     const text = h("div", { class: "text" });
     let whole = false;
     const more = h("button", {
@@ -155,11 +138,11 @@
       },
     });
     function draw() {
-      const [from, to] = whole ? [0, letters.length] : [start, stop];
+      const [from, to] = whole ? [0, document.text.length] : [start, stop];
       text.replaceChildren(
         from ? "… " : "",
-        ...marked(letters, document.marks, from, to),
-        to < letters.length || document.cut ? " …" : "",
+        ...marks.draw(document.text, words, [from, to]),
+        to < document.text.length || document.cut ? " …" : "",
       );
       more.textContent = whole ? "less" : "whole passage";
       more.setAttribute("aria-expanded", String(whole));
@@ -238,7 +221,7 @@
 
   function answered(section, answer, tookSeconds) {
     section.firstElementChild.append(
-      h("span", { class: "muted" }, `${plural(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`),
+      h("span", { class: "muted" }, `${counted(answer.passages.length, "passage")} in ${seconds(tookSeconds)}`),
     );
     const failed = answer.stages.filter((stage) => stage.status !== "ok");
     const bare = (stage) => stage.stage === "expand" && stage.status === "failed";
@@ -292,7 +275,7 @@
   async function start() {
     const here = await (await fetch("systems")).json();
     $("nav").replaceWith(
-      h("span", { class: "eyebrow" }, named(here.dataset), ` · ${plural(here.documents, "document")}`),
+      h("span", { class: "eyebrow" }, named(here.dataset), ` · ${counted(here.documents, "document")}`),
     );
     document.title = `${visible(here.dataset)} · r2med search`;
     const options = here.systems.map((system) => [

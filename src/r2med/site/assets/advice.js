@@ -2,7 +2,8 @@
 "use strict";
 
 (() => {
-  const { h, named, points, seconds, visible } = board;
+  const { h, named, visible } = board;
+  const { points, seconds, count, price } = formats;
   const GROUPS = new Map([
     ["words", "Words"],
     ["feedback", "Feedback"],
@@ -18,8 +19,7 @@
     ["fastest", ""],
   ];
 
-  const price = ({ dollars }) => (dollars === null ? "unknown" : dollars ? `$${dollars.toFixed(2)}` : "free");
-  const latency = (value) => (value === null ? "unknown" : seconds(value));
+  const latency = (value) => (value === null ? formats.UNKNOWN : seconds(value));
   const chance = (p) => (p < 0.001 ? "< 0.001" : p.toFixed(3));
   const rungOf = (advice, choice) => advice.rungs.find((rung) => rung.system === advice[choice]);
 
@@ -58,7 +58,7 @@
         "p",
         { class: "eyebrow" },
         named(advice.dataset),
-        ` · ${board.count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`,
+        ` · ${count(advice.questions)} judged questions · ${advice.rungs.length} pipelines · nDCG@10 × 100`,
       ),
       h("h1", null, "Which pipeline to use"),
       all.length > 1
@@ -103,7 +103,7 @@
         points(best.value, 1),
         best.low === null ? "" : `${points(best.low, 1)} to ${points(best.high, 1)}`,
       ),
-      choice("Recommended", recommended, price(recommended), behind(recommended)),
+      choice("Recommended", recommended, price(recommended.dollars), behind(recommended)),
       choice("Fastest", fastest, latency(fastest.p50), behind(fastest)),
     );
   }
@@ -160,7 +160,7 @@
       best || rung.note ? "–" : `p ${chance(rung.p)}`,
       latency(rung.p50),
       latency(rung.p95),
-      price(rung),
+      price(rung.dollars),
     ];
     return h(
       "tr",
@@ -177,7 +177,7 @@
           ),
         ),
         note ? h("small", null, named(note)) : null,
-        h("small", { class: "beside" }, `${latency(rung.p50)} · ${price(rung)}`),
+        h("small", { class: "beside" }, `${latency(rung.p50)} · ${price(rung.dollars)}`),
       ),
       h("td", { class: "plot" }, scale.cell(rung)),
       h("td", { class: best ? "num best" : "num" }, points(rung.value)),

@@ -2,7 +2,8 @@
 "use strict";
 
 board.chart = (() => {
-  const { h, svg, points } = board;
+  const { h, svg } = board;
+  const { points } = formats;
 
   const spoken = ({ value, low, high }) =>
     low === null || low === high ? points(value) : `${points(value)}, 95 % interval ${points(low)} to ${points(high)}`;

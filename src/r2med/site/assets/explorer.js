@@ -2,7 +2,8 @@
 "use strict";
 
 (() => {
-  const { h, named, points, marks, ledger, ranking } = board;
+  const { h, named, ledger, ranking } = board;
+  const { points, counted } = formats;
   const AT_ONCE = 10; // queries of the list that are drawn first
   const ABOVE = 2; // of them above the one that is open
   const FOUND = 10; // "finds it": a relevant document among the first ten
@@ -338,14 +339,14 @@
           key("a", "A"),
           b === undefined ? null : key("b", "B"),
           h("span", { class: "key-tick" }),
-          `each of ${ranking.counted(view.index.systems.length, "system")}`,
+          `each of ${counted(view.index.systems.length, "system")}`,
         ),
       ),
       nobody
         ? h(
             "p",
             { class: "note" },
-            `${nobody} of ${ranking.counted(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`,
+            `${nobody} of ${counted(gold.length, "relevant document")} ${nobody === 1 ? "is" : "are"} found by nobody.`,
           )
         : null,
       ledger.ledger(rows),

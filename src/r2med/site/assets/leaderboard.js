@@ -2,7 +2,8 @@
 "use strict";
 
 (() => {
-  const { h, named, points, visible } = board;
+  const { h, named, visible } = board;
+  const { points, count, counted } = formats;
   /** @type {LeaderboardView} */
   let view = null; // what is on the screen
 
@@ -77,7 +78,7 @@
       h(
         "p",
         { class: "eyebrow" },
-        `${set.name} · ${known.length} ${known.length === 1 ? "dataset" : "datasets"}, ${board.count(queries)} queries · ${measure} × 100`,
+        `${set.name} · ${counted(known.length, "dataset")}, ${counted(queries, "query", "queries")} · ${measure} × 100`,
       ),
       h("h1", null, "Which systems reason about medicine?"),
       h("p", null, summary()),
@@ -110,7 +111,7 @@
         );
       parts.push(
         peers
-          ? `${peers} ${peers === 1 ? "other" : "others"} that ${peers === 1 ? "was" : "were"} run here cannot be told from it with these queries.`
+          ? `${counted(peers, "other")} that ${peers === 1 ? "was" : "were"} run here cannot be told from it with these queries.`
           : "Each other that was run here can be told from it.",
       );
     }
@@ -411,9 +412,7 @@
     row.ours ? " " : "",
     row.kind,
     row.ours ? "" : ` · ${visible(row.reported_by)}`,
-    row.failures
-      ? [" · ", h("span", { class: "chip bad" }, `${row.failures} ${row.failures === 1 ? "failure" : "failures"}`)]
-      : "",
+    row.failures ? [" · ", h("span", { class: "chip bad" }, counted(row.failures, "failure"))] : "",
     row.approximate?.length
       ? [" · ", h("span", { class: "chip", title: row.approximate.map(visible).join(" · ") }, "≈ approximate search")]
       : "",
@@ -505,7 +504,7 @@
       ["Reported by", row.reported_by],
       ["Source", row.source],
       ["Note", row.note],
-      ["Maximum length", row.max_length && `${board.count(row.max_length)} tokens`],
+      ["Maximum length", row.max_length && `${count(row.max_length)} tokens`],
       ["Differs from ours", row.differs],
       ["Retriever", row.retriever],
       ["Expansion", row.expansion],

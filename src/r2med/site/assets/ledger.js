@@ -2,7 +2,8 @@
 "use strict";
 
 board.ledger = (() => {
-  const { h, svg, count } = board;
+  const { h, svg } = board;
+  const { count } = formats;
   const SPAN = 84; // percent of the width that the ranks have; what is beyond the depth lies at the right
   const BEYOND = 93;
 

@@ -2,7 +2,8 @@
 "use strict";
 
 board.ranking = (() => {
-  const { h, named, points, count, marks } = board;
+  const { h, named } = board;
+  const { points, count } = formats;
   const WINDOW = 320;
   const COMPARED = 10;
   const AT_ONCE = 3;
@@ -103,8 +104,6 @@ board.ranking = (() => {
       AT_ONCE,
     );
 
-  const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
-
   /* One sentence on how two rankings differ, as nodes; `gold` are [id, rank in A, rank in B], 0 beyond the depth. */
   function summary(a, b, gold, measure, values) {
     const first = b.slice(0, COMPARED);
@@ -159,5 +158,5 @@ board.ranking = (() => {
     return (one(x, y) + one(y, x)) / 2;
   }
 
-  return { list, text, summary, tauAP, counted };
+  return { list, text, summary, tauAP };
 })();

@@ -92,7 +92,9 @@ board.rows = (() => {
     ordered.forEach((row, position) => {
       const above = ordered[position - 1];
       row.rank =
-        above && board.points(above.cells[0].value) === board.points(row.cells[0].value) ? above.rank : position + 1;
+        above && formats.points(above.cells[0].value) === formats.points(row.cells[0].value)
+          ? above.rank
+          : position + 1;
     });
   }
 

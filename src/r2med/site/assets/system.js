@@ -2,11 +2,12 @@
 "use strict";
 
 (() => {
-  const { h, named, points, count, seconds, visible } = board;
+  const { h, named, visible } = board;
+  const { points, count, seconds, price } = formats;
   let neighbours = []; // the addresses before and after this system's
 
   const dollars = (value, unpriced) =>
-    unpriced && !value ? "unknown" : `${unpriced ? "≥ " : ""}$${value.toFixed(value && value < 0.1 ? 4 : 2)}`;
+    unpriced && !value ? formats.UNKNOWN : `${unpriced ? "≥ " : ""}${formats.dollars(value)}`;
   const total = (items, name) => items.reduce((sum, item) => sum + item[name], 0);
 
   /* Pixels of a drawing in a cell: fewer on a phone. */
@@ -126,7 +127,6 @@
     const ours = rows.filter((each) => each.ours && each.rank).length;
     const p50 = records.map((record) => record.p50),
       p95 = records.map((record) => record.p95);
-    const price = board.rows.perThousand(row);
     return h(
       "dl",
       { class: "figures" },
@@ -143,10 +143,10 @@
       row.rank ? figure("Rank", `${row.rank}`, row.level ? `class ${row.level} of ${ours} run here` : null) : null,
       figure(
         "Latency",
-        p50.includes(null) ? "unknown" : seconds(mean(p50)),
+        p50.includes(null) ? formats.UNKNOWN : seconds(mean(p50)),
         p50.includes(null) ? "its texts were recorded" : `95 % within ${seconds(Math.max(...p95))}`,
       ),
-      figure("Price of 1,000 queries", price === null ? "unknown" : price ? `$${price.toFixed(2)}` : "free", null),
+      figure("Price of 1,000 queries", price(board.rows.perThousand(row)), null),
       figure(
         "Failures",
         count(
@@ -234,7 +234,11 @@
                 cell.low === null ? "–" : `${points(cell.low)} – ${points(cell.high)}`,
               ),
               h("td", { class: "num aside" }, dataset.queries === null ? "–" : count(dataset.queries)),
-              h("td", { class: "num aside" }, record ? (record.p50 === null ? "unknown" : seconds(record.p50)) : "–"),
+              h(
+                "td",
+                { class: "num aside" },
+                record ? (record.p50 === null ? formats.UNKNOWN : seconds(record.p50)) : "–",
+              ),
               h("td", { class: "num aside" }, record ? count(total(record.stages, "failures")) : "–"),
               h(
                 "td",

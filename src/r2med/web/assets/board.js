@@ -298,21 +298,6 @@ const board = (() => {
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   }
 
-  /* A value between 0 and 1 as points, "27.59"; nothing known is a dash. */
-  const points = (value, digits = 2) => (value === null || value === undefined ? "–" : (100 * value).toFixed(digits));
-
-  const number = new Intl.NumberFormat("en");
-  const count = (value) => number.format(value);
-
-  const seconds = (value) =>
-    value === null
-      ? "–"
-      : value < 0.0005
-        ? "< 1 ms"
-        : value < 1
-          ? `${Math.round(1000 * value)} ms`
-          : `${value.toFixed(value < 10 ? 2 : 0)} s`;
-
   /* --- the start ----------------------------------------------------------------------------------------------- */
 
   function start() {
@@ -362,8 +347,5 @@ const board = (() => {
     download,
     copy,
     toast,
-    points,
-    count,
-    seconds,
   };
 })();

@@ -2,8 +2,8 @@
    here texts are only cut where Python cuts them and looked up, so that page and index never disagree. */
 "use strict";
 
-board.marks = (() => {
-  const { h } = board;
+const marks = (() => {
+  const { h, visible } = shell;
   const CAPITALS = /[A-Z]+/g;
   const KINDS = { query: "a word of the query", generated: "a word of the generated text", both: "a word of both" };
 
@@ -18,7 +18,7 @@ board.marks = (() => {
   // In a running text white space stays; what would turn the reading order, or is no character to read, is written out.
   // eslint-disable-next-line no-control-regex
   const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-  const readable = (text) => text.replace(CONTROLS, board.visible);
+  const readable = (text) => text.replace(CONTROLS, visible);
 
   /**
    * Return what is looked for in a query's file; `generated` are the numbers of the terms that a system's text adds.
@@ -76,7 +76,13 @@ board.marks = (() => {
     return all;
   }
 
-  /* Return [start, stop] of the stretch of `width` characters with the most different words; see text/highlight.py. */
+  /**
+   * Return [start, stop] of the stretch of `width` characters with the most different words; see text/highlight.py.
+   * @param {string} text
+   * @param {Match[]} all
+   * @param {number} width
+   * @returns {[start: number, stop: number]}
+   */
   function best(text, all, width) {
     if (text.length <= width) return [0, text.length];
     const telling = all.filter((match) => !match.common);
@@ -102,7 +108,12 @@ board.marks = (() => {
     return [start, stop];
   }
 
-  /* Return the nodes of a stretch of text with its matches marked. */
+  /**
+   * Return the nodes of a stretch of text with its matches marked.
+   * @param {string} text
+   * @param {Pick<Match, "start" | "stop" | "kind" | "common">[]} all
+   * @param {[start: number, stop: number]} stretch
+   */
   function draw(text, all, [start, stop]) {
     const nodes = [];
     let at = start;
@@ -135,5 +146,16 @@ board.marks = (() => {
       h("span", { class: "muted" }, " by index term: “wrinkled” matches “wrinkling”; common words are faint."),
     );
 
-  return { readable, words, matches, best, draw, legend };
+  /**
+   * Return what turns an offset in characters, as Python counts them, into one in UTF-16 units, as JavaScript does.
+   * @param {string} text
+   * @returns {(offset: number) => number}
+   */
+  function units(text) {
+    const starts = [0];
+    for (const letter of text) starts.push(/** @type {number} */ (starts.at(-1)) + letter.length);
+    return (offset) => starts[Math.min(offset, starts.length - 1)];
+  }
+
+  return { readable, words, matches, best, draw, legend, units };
 })();
