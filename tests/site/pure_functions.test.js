@@ -12,7 +12,7 @@ const ROOMS = path.join(__dirname, "../../src/r2med");
 
 // What draws is not tested here: only the names that the scripts take from each other while they are loaded.
 globalThis.shell = { h: () => null, visible: String };
-globalThis.board = { h: () => null, svg: () => null, named: String };
+globalThis.board = { h: () => null, svg: () => null, named: String, visible: String };
 globalThis.location = { hash: "#/leaderboard" };
 const SCRIPTS = ["web/formats", "web/marks", "site/measure", "site/chart", "site/rows", "site/export", "site/ranking"];
 for (const name of SCRIPTS) {
@@ -99,7 +99,10 @@ test("the Pareto line has what no other beats for less", () => {
 const view = {
   measure: "nDCG@10",
   latex: { "%": "\\%", _: "\\_" },
-  columns: [{ title: "Average" }, { title: "Bio_1" }],
+  columns: [
+    { title: "Average", kind: "score" },
+    { title: "Bio_1", kind: "score" },
+  ],
   rows: [
     {
       rank: 1,
@@ -132,6 +135,49 @@ test("a LaTeX table escapes names and prints the best of each column in bold", (
 
 test("a Markdown table escapes what would end a cell", () => {
   assert.ok(files.markdown(view).includes("| x\\|y |"));
+});
+
+test("a column of another kind is one entry: its values are found, written, sorted and exported by its kind", async () => {
+  const facts = { short: "", task: "", scenario: "", queries: 1, documents: 1, apart: false };
+  const system = (name, score, seconds, llm) => ({
+    ...{ name, entry: "", kind: "retriever", retriever: "", expansion: "", reranker: "", llm, size: 0, failures: 0 },
+    ...{ figures: [[score, null, null]], averages: [null], classes: [null], approximate: [], judged_by_kin: [] },
+    cost: { dollars: null, seconds, tokens: null },
+  });
+  const site = {
+    measure: "nDCG@10",
+    datasets: [{ name: "a", ...facts }],
+    sets: [{ name: "a", datasets: [0] }],
+    systems: [system("slow", 0.5, 2, "x_1"), system("quick", 0.25, 0.0204, ""), system("not run", 0.3, 1, "")],
+    published: [],
+  };
+  site.systems[2].figures = [null];
+  const columns = [
+    ...rows.columns(site, site.sets[0]),
+    { id: "s", title: "Time", label: "s", group: "Cost", kind: "seconds", value: (row) => row.cost.seconds },
+    { id: "llm", title: "LLM", label: "LLM", group: "Parts", kind: "text", value: (row) => row.llm || null },
+  ];
+  const made = await rows.all(site, 0, "nDCG@10", columns);
+  assert.deepEqual(
+    made.map((row) => row.name),
+    ["slow", "quick"], // a row needs a score to be shown
+  );
+  const shown = made.map((row) => row.cells.map(({ value }, i) => value && rows.KINDS[columns[i].kind].text(value)));
+  assert.deepEqual(shown, [
+    ["50.00", "2.00 s", "x_1"],
+    ["25.00", "20 ms", null],
+  ]);
+  assert.deepEqual(
+    columns.map((column) => rows.startsUpwards(columns, column.id)),
+    [false, true, true],
+  );
+  assert.equal(rows.sorted(made, columns, "s", true)[0].name, "quick");
+  const exported = { measure: "nDCG@10", latex: { _: "\\_" }, columns, rows: made };
+  assert.ok(files.csv(exported).includes("quick,run here,retriever,,25.00,0.0204,\r\n"));
+  assert.ok(files.latex(exported).includes("slow & \\textbf{50.00} & 2 & x\\_1 "));
+  assert.ok(files.latex(exported).includes("quick & 25.00 & \\textbf{0.0204} &  "));
+  assert.ok(files.latex(exported).includes("{lrrl}"));
+  assert.ok(files.markdown(exported).includes("| ---: | ---: | --- |\n"));
 });
 
 test("rows without a value come last, whichever way the others are sorted", () => {

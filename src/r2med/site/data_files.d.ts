@@ -246,15 +246,28 @@ type DataFile<Name extends string> = Name extends "site"
 
 /* --- what the pages make of them ---------------------------------------------------------------------------------- */
 
-/* A column of the leaderboard: an average, the mean of a task, or one dataset. */
+/* What the values of a column are: rows.js says how each kind is written. */
+type ColumnKind = "score" | "share" | "seconds" | "dollars" | "parameters" | "text";
+
+interface KindOfColumn {
+  text: (value: any) => string; // on the page
+  file: (value: any) => string; // in CSV, Markdown and LaTeX
+  tick: (value: any) => string; // at an axis
+  best?: (...values: number[]) => number; // printed in bold
+  isText?: boolean; // aligned to the left
+}
+
+/* A column of the leaderboard: an average, the mean of a task, one dataset, or something else that is known of a row. */
 interface Column {
   id: string;
   title: string;
   label: string;
   group: string;
-  members: number[];
-  dataset?: number;
-  main?: boolean;
+  kind: ColumnKind;
+  members?: number[]; // the datasets whose mean it is
+  dataset?: number; // the only one of them
+  main?: boolean; // the first column, by which systems are ranked
+  value?: (row: Omit<Row, "cells">) => number | string | null; // of a column that is not a mean of scores
 }
 
 interface Cell {
@@ -290,6 +303,11 @@ interface LeaderboardView {
   selected: number;
   marked: string | null;
   lines: Map<Row, HTMLElement>;
+  order: () => { by: string; upwards: boolean };
+  change: (changes: Record<string, string>) => void; // of the address; drawn again
+  sort: (column: string, upwards?: boolean) => void;
+  restart: (changes: Record<string, string>) => void; // with other rows
+  open: (position: number) => void; // the details of a row
 }
 
 /* What is saved as a file. */

@@ -2,7 +2,8 @@
 "use strict";
 
 board.exports = (() => {
-  const figure = (cell) => (cell.value === null ? "" : (100 * cell.value).toFixed(2));
+  const { KINDS } = board.rows;
+  const figure = (column, cell) => (cell.value === null ? "" : KINDS[column.kind].file(cell.value));
   const heads = (view) => [
     "rank",
     "class",
@@ -12,14 +13,14 @@ board.exports = (() => {
     "llm",
     ...view.columns.map((column) => column.title),
   ];
-  const line = (row) => [
+  const line = (view, row) => [
     row.rank ?? "",
     row.level ?? "",
     row.name,
     row.reported_by || row.entry || row.from,
     row.kind,
     row.llm,
-    ...row.cells.map(figure),
+    ...row.cells.map((cell, i) => figure(view.columns[i], cell)),
   ];
 
   /** @param {ExportedView} view */
@@ -29,7 +30,10 @@ board.exports = (() => {
       const text = /^[=+\-@\t\r]/.test(String(value)) ? `'${value}` : String(value);
       return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
-    return [heads(view), ...view.rows.map(line)].map((cells) => cells.map(cell).join(",")).join("\r\n") + "\r\n";
+    return (
+      [heads(view), ...view.rows.map((row) => line(view, row))].map((cells) => cells.map(cell).join(",")).join("\r\n") +
+      "\r\n"
+    );
   }
 
   const json = (view) =>
@@ -64,8 +68,16 @@ board.exports = (() => {
         .replace(/\s+/g, " ");
     const lines = [
       heads(view).map(cell),
-      heads(view).map((_, i) => (i > 5 || i < 2 ? "---:" : "---")),
-      ...view.rows.map((row) => line(row).map(cell)),
+      [
+        "---:",
+        "---:",
+        "---",
+        "---",
+        "---",
+        "---",
+        ...view.columns.map(({ kind }) => (KINDS[kind].isText ? "---" : "---:")),
+      ],
+      ...view.rows.map((row) => line(view, row).map(cell)),
     ];
     return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
   }
@@ -73,16 +85,19 @@ board.exports = (() => {
   /** @param {ExportedView} view */
   function latex(view) {
     const cell = (value) => [...String(value).replace(/\s+/g, " ")].map((sign) => view.latex[sign] ?? sign).join("");
-    const best = view.columns.map((_, i) => Math.max(...view.rows.map((row) => row.cells[i].value ?? -1)));
+    const best = view.columns.map(({ kind }, i) =>
+      KINDS[kind].best?.(...view.rows.map((row) => row.cells[i].value).filter((value) => value !== null)),
+    );
     const body = view.rows.map((row) => [
       cell(row.name),
-      ...row.cells.map((each, i) =>
-        each.value !== null && each.value === best[i] ? `\\textbf{${figure(each)}}` : figure(each),
-      ),
+      ...row.cells.map((each, i) => {
+        const text = cell(figure(view.columns[i], each));
+        return each.value !== null && each.value === best[i] ? `\\textbf{${text}}` : text;
+      }),
     ]);
     return [
       `% ${view.measure} x 100; needs booktabs`,
-      `\\begin{tabular}{l${"r".repeat(view.columns.length)}}`,
+      `\\begin{tabular}{l${view.columns.map(({ kind }) => (KINDS[kind].isText ? "l" : "r")).join("")}}`,
       "\\toprule",
       `${["System", ...view.columns.map((column) => cell(column.title))].join(" & ")} \\\\`,
       "\\midrule",

@@ -1,12 +1,28 @@
-/* What the leaderboard shows: columns, rows with their values, and which of them a reader asked for. No drawing. */
+/* What the leaderboard shows: its columns, rows with their values, and which of them a reader asked for. No drawing.
+   A column is declared in `columns`, how values of its kind are written in `KINDS`. */
 "use strict";
 
 board.rows = (() => {
+  const { points, seconds, price, short, parameters } = formats;
+
+  /* How values of a kind are written on the page, in a file and at an axis, and which of them is the best. */
+  /** @type {Record<ColumnKind, KindOfColumn>} */
+  const KINDS = {
+    score: { text: points, file: (value) => points(value), tick: (value) => points(value), best: Math.max },
+    share: { text: (value) => `${points(value, 1)} %`, file: String, tick: (value) => `${short(100 * value)} %` },
+    seconds: { text: seconds, file: String, tick: (value) => `${short(value)} s`, best: Math.min },
+    dollars: { text: price, file: String, tick: (value) => (value ? `$${short(value)}` : "free"), best: Math.min },
+    parameters: { text: parameters, file: String, tick: parameters },
+    text: { text: (value) => board.visible(value), file: String, tick: String, isText: true },
+  };
+
   const mean = (values) =>
     values.length && values.every((value) => value !== null) ? values.reduce((a, b) => a + b, 0) / values.length : null;
 
   /**
    * Return the columns of a set of datasets: averages first, then each task's datasets behind the task's mean.
+   * A score is found by its `members`. A column of another kind has a `value` instead, which takes it from a row:
+   * { id: "llm", title: "LLM", label: "LLM", group: "Parts", kind: "text", value: (row) => row.llm || null }
    * @param {Site} site
    * @param {DatasetSet} set
    * @returns {Column[]}
@@ -17,7 +33,7 @@ board.rows = (() => {
     /** @type {Column[]} */
     const made = [];
     if (numbers.length > 1) {
-      made.push({ id: "average", title: "Average", label: "Average", group: "All", members: numbers, main: true });
+      made.push({ id: "average", title: "Average", label: "Average", group: "All", kind: "score", members: numbers });
       if (apart.length && apart.length < numbers.length) {
         const [names, shorts] = ["name", "short"].map((field) =>
           apart.map((number) => site.datasets[number][field]).join(", "),
@@ -27,6 +43,7 @@ board.rows = (() => {
           title: `Without ${names}`,
           label: `w/o ${shorts}`,
           group: "All",
+          kind: "score",
           members: numbers.filter((number) => !apart.includes(number)),
         });
       }
@@ -35,10 +52,18 @@ board.rows = (() => {
     for (const task of tasks) {
       const members = numbers.filter((number) => site.datasets[number].task === task);
       if (tasks.length > 1 && members.length > 1)
-        made.push({ id: `task ${task}`, title: task, label: "Mean", group: task, members });
+        made.push({ id: `task ${task}`, title: task, label: "Mean", group: task, kind: "score", members });
       for (const number of members) {
         const { name, short } = site.datasets[number];
-        made.push({ id: name, title: name, label: short, group: task, members: [number], dataset: number });
+        made.push({
+          id: name,
+          title: name,
+          label: short,
+          group: task,
+          kind: "score",
+          members: [number],
+          dataset: number,
+        });
       }
     }
     if (made.length) made[0].main = true;
@@ -58,31 +83,22 @@ board.rows = (() => {
     const headline = measure === site.measure;
     const recomputed = headline ? null : await recompute(site, set, measure);
     const ours = site.systems.map((system, number) => {
-      const figures = headline ? system.figures : recomputed(number);
+      const figures = recomputed ? recomputed(number) : system.figures;
       const average = headline && set.datasets.length > 1 ? system.averages[setNumber] : null;
-      return {
-        ...system,
-        number,
-        ours: true,
-        from: system.entry ? "submitted" : "run here",
-        level: headline ? system.classes[setNumber] : null,
-        ...cells(made, figures, average),
-      };
+      const from = system.entry ? "submitted" : "run here";
+      const row = { ...system, number, ours: true, from, level: headline ? system.classes[setNumber] : null };
+      return { ...row, cells: cells(made, row, figures, average) };
     });
-    const published = headline
-      ? site.published.map((row) => ({
-          ...row,
-          ours: false,
-          from: "published",
-          level: null,
-          ...cells(
-            made,
-            row.values.map((value) => (value === null ? null : [value, null, null])),
-            set.name === "R2MED" ? [row.average, null, null] : null,
-          ),
-        }))
-      : [];
-    const rows = [...ours, ...published].filter((row) => row.cells.some((cell) => cell.value !== null));
+    const published = (headline ? site.published : []).map((system) => {
+      /** @type {(Score | null)[]} */
+      const figures = system.values.map((value) => (value === null ? null : [value, null, null]));
+      /** @type {Score | null} */
+      const average = set.name === "R2MED" ? [system.average, null, null] : null;
+      const row = { ...system, ours: false, from: "published", level: null };
+      return { ...row, cells: cells(made, row, figures, average) };
+    });
+    const hasScore = (row) => row.cells.some((cell, i) => made[i].kind === "score" && cell.value !== null);
+    const rows = /** @type {Row[]} */ ([...ours, ...published].filter(hasScore));
     rank(rows.filter((row) => row.cells[0].value !== null).sort((a, b) => b.cells[0].value - a.cells[0].value));
     return rows;
   }
@@ -98,15 +114,21 @@ board.rows = (() => {
     });
   }
 
-  function cells(made, figures, average) {
-    return {
-      cells: made.map((column) => {
-        const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
-        const value = figure ? figure[0] : mean(column.members.map((number) => figures[number]?.[0] ?? null));
-        return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
-      }),
-    };
-  }
+  /**
+   * Return a row's value for each column.
+   * @param {Column[]} made
+   * @param {Omit<Row, "cells">} row
+   * @param {(Score | null)[]} figures its scores, by dataset
+   * @param {Score | null} average the score of the main column, where it is known with its interval
+   * @returns {Cell[]}
+   */
+  const cells = (made, row, figures, average) =>
+    made.map((column) => {
+      if (column.value) return { value: /** @type {any} */ (column.value(row)), low: null, high: null };
+      const figure = column.dataset === undefined ? (column.main ? average : null) : figures[column.dataset];
+      const value = figure ? figure[0] : mean((column.members ?? []).map((number) => figures[number]?.[0] ?? null));
+      return { value, low: figure?.[1] ?? null, high: figure?.[2] ?? null };
+    });
 
   /* The ranks of relevant documents of each dataset; null where no system was run, so that there is no such file. */
   /** @type {(site: Site, set: DatasetSet) => Promise<(GoldFile | null)[]>} */
@@ -146,6 +168,14 @@ board.rows = (() => {
     ["100", "up to $100"],
   ]);
   const perThousand = (row) => (row.cost && row.cost.dollars !== null ? 1000 * row.cost.dollars : null);
+
+  /* What quality can be drawn against. */
+  /** @type {{ id: string, title: string, kind: ColumnKind, value: (row: Row) => number | null }[]} */
+  const COSTS = [
+    { id: "dollars", title: "dollars per 1,000 queries", kind: "dollars", value: perThousand },
+    { id: "seconds", title: "seconds per query", kind: "seconds", value: (row) => row.cost?.seconds ?? null },
+    { id: "size", title: "parameters of the largest model", kind: "parameters", value: (row) => row.size },
+  ];
 
   /** @typedef {[value: string, text: string]} Option */
   /** @type {[name: string, label: string, options: (rows: Row[]) => Option[], test: (row: Row, wanted: string) => boolean][]} */
@@ -205,5 +235,11 @@ board.rows = (() => {
     });
   }
 
-  return { columns, all, goldFiles, FILTERS, passing, sorted, perThousand };
+  /* Return True if a column is sorted upwards first: names, and what is better when it is smaller. */
+  function startsUpwards(made, by) {
+    const column = made.find((each) => each.id === by);
+    return !column || KINDS[column.kind].isText || KINDS[column.kind].best === Math.min;
+  }
+
+  return { KINDS, COSTS, columns, all, cells, goldFiles, FILTERS, passing, sorted, startsUpwards, perThousand };
 })();

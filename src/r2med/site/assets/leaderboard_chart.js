@@ -1,0 +1,98 @@
+/* The leaderboard as a chart: quality against what it costs. */
+"use strict";
+
+/** @param {LeaderboardView} view */
+board.leaderboardChart = (view) => {
+  const { h, visible } = board;
+  const { points } = formats;
+  const { COSTS, KINDS } = board.rows;
+
+  /* Return the axis to begin with: seconds if they are known for half of the rows, else what is known for most. */
+  function fullest(rows) {
+    const placed = (axis) => rows.filter((row) => axis.value(row) !== null).length;
+    const [seconds] = COSTS.filter((axis) => axis.id === "seconds");
+    return 2 * placed(seconds) >= rows.length
+      ? seconds
+      : COSTS.reduce((best, axis) => (placed(axis) > placed(best) ? axis : best));
+  }
+
+  function chart() {
+    const chosen = Math.max(
+      0,
+      view.columns.findIndex((column) => column.id === view.order().by && column.kind === "score"),
+    );
+    const axis =
+      COSTS.find(({ id }) => id === view.params.get("x")) ??
+      fullest(view.rows.filter((row) => row.cells[chosen].value !== null));
+    const { title: xLabel, value: x } = axis;
+    const { tick } = KINDS[axis.kind];
+    const column = view.columns[chosen];
+    const items = view.rows
+      .filter((row) => row.cells[chosen].value !== null && x(row) !== null)
+      .map((row) => {
+        const cell = row.cells[chosen];
+        return {
+          x: x(row),
+          y: 100 * cell.value,
+          low: cell.low === null ? null : 100 * cell.low,
+          high: cell.high === null ? null : 100 * cell.high,
+          name: visible(row.name),
+          kind: row.kind,
+          solid: row.ours,
+          costed: !row.ours || row.cost.seconds !== null,
+          href: row.ours ? board.link("system", { name: row.name, set: view.set.name }) : null,
+          text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
+        };
+      });
+    const switcher = board.segmented(
+      "Against",
+      COSTS.map(({ id, title }) => [id, title]),
+      axis.id,
+      (value) => view.change({ x: value }),
+    );
+    const unplaced = view.rows.length - items.length;
+    const kinds = [...board.chart.KINDS.keys()].filter((kind) => items.some((item) => item.kind === kind));
+    const width = Math.max(340, Math.min(1240, view.body.clientWidth || 1240));
+    return h(
+      "section",
+      { class: "section scatter" },
+      h("div", { class: "row spread" }, h("h2", null, `${column.title} against ${xLabel}`), switcher),
+      items.length
+        ? [
+            board.chart.legend(kinds),
+            board.chart.scatter(items, { width, xLabel, yLabel: `${view.measure} × 100`, tick }),
+            pointList(items),
+          ]
+        : h("p", { class: "empty" }, "It is known for none of these systems."),
+      unplaced
+        ? h(
+            "p",
+            { class: "muted" },
+            `${unplaced} of these systems are not drawn: ${axis.id === "size" ? "the size of a model of theirs is not known" : "published rows do not state it, and recorded texts do not say what writing them took"}.`,
+          )
+        : null,
+      h(
+        "p",
+        { class: "muted" },
+        "The line joins the systems that no other beats at their cost. Systems that search with recorded texts are not on it: what these took is unknown.",
+      ),
+    );
+  }
+
+  /* All points by name, the best first: the chart itself names those that it has room for, and the one that is pointed at. */
+  const pointList = (items) =>
+    h(
+      "details",
+      { class: "points" },
+      h("summary", null, `The ${items.length} systems of this chart`),
+      h(
+        "ol",
+        null,
+        [...items]
+          .sort((a, b) => b.y - a.y)
+          .map((item) => h("li", null, item.href ? h("a", { href: item.href }, item.text) : item.text)),
+      ),
+    );
+
+  return { chart };
+};

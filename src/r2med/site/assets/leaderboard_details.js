@@ -1,0 +1,104 @@
+/* What is shown below a line of the leaderboard when it is opened: all scores, settings, the command. */
+"use strict";
+
+/** @param {LeaderboardView} view */
+board.leaderboardDetails = (view) => {
+  const { h, named, visible } = board;
+  const { points, count } = formats;
+  const { KINDS } = board.rows;
+
+  async function details(position) {
+    const line = view.body.querySelector(`tr[data-position="${position}"]`);
+    const toggle = line.querySelector(".toggle");
+    const open = () => toggle.getAttribute("aria-expanded") === "true";
+    toggle.setAttribute("aria-expanded", String(!open()));
+    if (line.nextElementSibling?.classList.contains("details")) line.nextElementSibling.remove();
+    if (!open()) return;
+    const row = view.rows[position];
+    const facts = row.ours ? await oursFacts(row) : publishedFacts(row);
+    if (!open()) return; // closed or sorted anew meanwhile
+    line.after(
+      h(
+        "tr",
+        { class: "details" },
+        h("td", { colspan: view.columns.length + 2 }, h("div", { class: "details-inner" }, scores(row), facts)),
+      ),
+    );
+  }
+
+  const scores = (row) =>
+    h(
+      "div",
+      null,
+      h("h3", null, "Scores"),
+      h(
+        "dl",
+        { class: "facts" },
+        view.columns.map((column, i) => [
+          h("dt", null, visible(column.title)),
+          h(
+            "dd",
+            null,
+            row.cells[i].value === null ? "–" : KINDS[column.kind].text(row.cells[i].value),
+            row.cells[i].low === null
+              ? ""
+              : h("span", { class: "muted" }, ` ${points(row.cells[i].low)} to ${points(row.cells[i].high)}`),
+          ),
+        ]),
+      ),
+    );
+
+  async function oursFacts(row) {
+    const system = await board.load(`system/${row.number}`);
+    const facts = [
+      ["Kind", row.kind],
+      ["LLM", row.llm || "none"],
+      ["Failures", board.failures(system)],
+      ...system.settings.map(([name, value]) => [name, value]),
+    ];
+    return [
+      h("div", null, h("h3", null, "Settings"), list(facts)),
+      h(
+        "div",
+        { class: "details-wide" },
+        h("h3", null, "Run it again"),
+        board.command(system.command),
+        h(
+          "p",
+          { class: "row" },
+          h("a", { href: board.link("system", { name: row.name, set: view.set.name }) }, "System page"),
+          h("a", { href: board.link("explorer", { a: row.name }) }, "Its queries in the explorer"),
+        ),
+      ),
+    ];
+  }
+
+  function publishedFacts(row) {
+    const facts = [
+      ["Reported by", row.reported_by],
+      ["Source", row.source],
+      ["Note", row.note],
+      ["Maximum length", row.max_length && `${count(row.max_length)} tokens`],
+      ["Differs from ours", row.differs],
+      ["Retriever", row.retriever],
+      ["Expansion", row.expansion],
+      ["LLM", row.llm],
+      ["Reranker", row.reranker],
+    ].filter(([, value]) => value);
+    return [
+      h("div", null, h("h3", null, "As published"), list(facts)),
+      row.command
+        ? h("div", { class: "details-wide" }, h("h3", null, "Run it here"), board.command(row.command))
+        : null,
+    ];
+  }
+
+  const list = (facts) =>
+    h(
+      "dl",
+      { class: "facts" },
+      facts.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
+    );
+
+  return { details };
+};

@@ -1,0 +1,187 @@
+/* The leaderboard's table: a line for every system. */
+"use strict";
+
+/** @param {LeaderboardView} view */
+board.leaderboardTable = (view) => {
+  const { h, named, visible } = board;
+  const { points, counted } = formats;
+  const { KINDS } = board.rows;
+
+  /* Neighbours of one group share a heading: [{name, size}]. */
+  function columnGroups() {
+    /** @type {{ name: string, size: number }[]} */
+    const groups = [];
+    for (const { group } of view.columns) {
+      const last = groups.at(-1);
+      if (last?.name === group) last.size += 1;
+      else groups.push({ name: group, size: 1 });
+    }
+    return groups;
+  }
+
+  /* The heading of a column, which sorts by it. */
+  function heading(id, label, title, classes) {
+    const { by, upwards } = view.order();
+    return h(
+      "th",
+      { scope: "col", class: classes, "aria-sort": by === id ? (upwards ? "ascending" : "descending") : null },
+      h(
+        "button",
+        { type: "button", title, onclick: () => sortBy(id) },
+        visible(label),
+        by === id ? (upwards ? " ↑" : " ↓") : "",
+      ),
+    );
+  }
+
+  function headings(groups, starts, sorted) {
+    return h(
+      "thead",
+      null,
+      h(
+        "tr",
+        { class: "groups" },
+        h("td", { colspan: 2 }),
+        groups.map((group, i) =>
+          h("th", { scope: "colgroup", colspan: group.size, class: i ? "starts" : "" }, visible(group.name)),
+        ),
+      ),
+      h(
+        "tr",
+        null,
+        h("th", { scope: "col", class: "rank" }, "Rank"),
+        heading("name", "System", "Sort by name", "system"),
+        view.columns.map((column, i) =>
+          heading(
+            column.id,
+            column.label,
+            `Sort by ${column.title}`,
+            `${cellClass(column, i, starts)}${i === sorted ? " sorted" : ""}`,
+          ),
+        ),
+      ),
+    );
+  }
+
+  function table() {
+    if (!view.rows.length) return h("p", { class: "empty" }, "No system fits these filters.");
+    const tracks = view.columns.map((column, i) => {
+      const cells = view.all.map((row) => row.cells[i]).filter((cell) => cell.value !== null);
+      return { span: board.chart.span(cells), best: KINDS[column.kind].best?.(...cells.map((cell) => cell.value)) };
+    });
+    const groups = columnGroups();
+    const starts = new Set();
+    groups.reduce((at, group) => {
+      starts.add(at);
+      return at + group.size;
+    }, 0);
+    const sorted = view.columns.findIndex((column) => column.id === view.order().by);
+    const made = (row, position) => {
+      if (!view.lines.has(row)) view.lines.set(row, line(row, tracks, starts)); // made once, moved ever after
+      return placed(view.lines.get(row), position, sorted);
+    };
+    const table = h(
+      "table",
+      { class: "leaderboard" },
+      h(
+        "colgroup",
+        null,
+        h("col", { class: "rank" }),
+        h("col"),
+        view.columns.map((column) => h("col", { class: column.main ? "main" : "extra" })),
+      ),
+      headings(groups, starts, sorted),
+    );
+    return board.region("Systems and their scores", board.fillTable(table, view.rows, made), "long");
+  }
+
+  const cellClass = (column, i, starts) =>
+    [KINDS[column.kind].isText ? "" : "num", starts.has(i) && i ? "starts" : "", column.main ? "main" : "extra"].join(
+      " ",
+    );
+
+  function sortBy(id) {
+    const { by, upwards } = view.order();
+    view.sort(id, by === id ? !upwards : undefined);
+    /** @type {HTMLElement} */ (view.body.querySelector("[aria-sort] button"))?.focus();
+  }
+
+  function placed(line, position, sorted) {
+    line.dataset.position = position;
+    line.removeAttribute("aria-selected");
+    line.querySelector(".toggle").setAttribute("aria-expanded", "false");
+    line.querySelector(".sorted")?.classList.remove("sorted");
+    line.children[sorted + 2]?.classList.add("sorted");
+    return line;
+  }
+
+  function line(row, tracks, starts) {
+    const cells = view.columns.map((column, i) => {
+      const cell = row.cells[i];
+      if (cell.value === null) return h("td", { class: `${cellClass(column, i, starts)} muted` }, "–");
+      const range =
+        cell.low === null ? null : `${column.title}: 95 % interval ${points(cell.low)} to ${points(cell.high)}`;
+      const made = h(
+        "td",
+        { class: `${cellClass(column, i, starts)}${cell.value === tracks[i].best ? " best" : ""}`, title: range },
+        KINDS[column.kind].text(cell.value),
+      );
+      if (column.kind !== "score") return made;
+      if (column.main) made.append(board.chart.interval(cell, tracks[i].span));
+      return column.main ? made : board.chart.bar(made, cell.value, tracks[i].best);
+    });
+    const toggle = h(
+      "button",
+      {
+        type: "button",
+        class: "plain toggle",
+        "aria-expanded": "false",
+        "aria-label": `Details of ${visible(row.name)}`,
+        onclick: () => view.open(Number(made.dataset.position)),
+      },
+      "▸",
+    );
+    const made = h(
+      "tr",
+      { class: row.ours ? "ours" : "published" },
+      h(
+        "td",
+        { class: "rank" },
+        h("span", { class: "rank-number" }, row.rank ?? "–"),
+        h("small", { class: "muted" }, row.level ? `class ${row.level}` : row.ours ? "" : "by value"),
+      ),
+      h(
+        "th",
+        { scope: "row", class: "system" },
+        h("div", { class: "system-name" }, toggle, nameOf(row)),
+        h("small", { class: "muted" }, about(row)),
+      ),
+      cells,
+    );
+    return made;
+  }
+
+  const nameOf = (row) =>
+    row.ours
+      ? h("a", { href: board.link("system", { name: row.name, set: view.set.name }) }, named(row.name))
+      : named(row.name);
+
+  const chip = (text, bad, title) => [" · ", h("span", { class: bad ? "chip bad" : "chip", title }, text)];
+
+  /* What a reader should know of a system before its scores: where it is from, what failed, what was approximate. */
+  function about(row) {
+    const from = row.entry ? `entry ${visible(row.entry)}` : row.from;
+    const searches = row.approximate?.map(visible).join(" · ");
+    const judged = row.judged_by_kin?.map(visible).join(", ");
+    return [
+      row.ours
+        ? [h("span", { class: "chip solid" }, from), " ", row.kind]
+        : `${row.kind} · ${visible(row.reported_by)}`,
+      row.failures ? chip(counted(row.failures, "failure"), true) : null,
+      searches ? chip("≈ approximate search", false, searches) : null,
+      judged ? chip("judge’s own family", true, `An LLM of the same family judged the documents of ${judged}`) : null,
+    ];
+  }
+
+  return { table };
+};
