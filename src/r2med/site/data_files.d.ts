@@ -359,19 +359,38 @@ interface ExplorerView {
   kept: Map<string, any>;
   side: "a" | "b";
   names: string[];
-  files?: RankingsFile[]; // of A, and of B where there is one
-  query?: QueryFile | null;
-  shown?: number[]; // positions of the queries in the list
+  scores: ExplorerScores;
+  wide: MediaQueryList;
+  choose: (changes: Partial<Chosen>, push?: boolean) => Promise<void>;
+  step: (by: number) => void;
+  compare: () => void;
+  wantedBy: (system: number) => WantedWords;
+  files: RankingsFile[]; // of A, and of B where there is one
+  query: QueryFile;
+  shown: number[]; // positions of the queries in the list
   listed?: string; // the choices that `shown` was computed with
   listDrawn?: string;
   drawn?: string;
   position?: number;
   turn?: object; // of the last drawing that was begun
-  order?: HTMLSelectElement;
-  list?: HTMLElement;
-  count?: HTMLElement;
-  body?: HTMLElement;
-  queries?: HTMLDetailsElement;
+  order: HTMLSelectElement;
+  list: HTMLElement;
+  count: HTMLElement;
+  body: HTMLElement;
+  queries: HTMLDetailsElement;
+}
+
+/* What explorer_scores.js finds out; null where a query is not judged. */
+interface ExplorerScores {
+  number: (name: string) => number | undefined;
+  kept: <Value>(key: string, make: () => Value) => Value;
+  standing: () => number[];
+  rival: () => number | undefined;
+  mean: (system: number) => number;
+  valueOf: (system: number, query: number) => number | null;
+  ranksOf: (system: number, query: number) => number[];
+  listed: () => number[];
+  sides: () => number[]; // of A, and of B where there is one
 }
 
 /* One side of a comparison: a system and what it ranked for the query. */

@@ -1,0 +1,199 @@
+/* The rankings of one query in the explorer: that of A, or those of A and B beside each other. */
+"use strict";
+
+/** @param {ExplorerView} view */
+board.explorerRankings = (view) => {
+  const { h, named, ledger, ranking } = board;
+  const { points } = formats;
+  const { kept, standing, mean, valueOf, ranksOf, sides } = view.scores;
+
+  function generated(system, letter, position, file) {
+    const own = view.query.generated.find(([, , systems]) => systems.includes(system));
+    const wanted = view.wantedBy(-1);
+    const folded = (title) => h("details", { class: "generated" }, h("summary", null, title));
+    const text = own && folded(`What ${letter} searched with`);
+    if (text)
+      board.afterFrame(() =>
+        text.append(
+          ...own[0].map((each) =>
+            h("p", { class: "text" }, marks.draw(each, marks.matches(each, wanted), [0, each.length])),
+          ),
+        ),
+      );
+    const trace = file.traces.includes(position) && folded(`What ${letter} did, turn by turn`);
+    if (trace)
+      trace.addEventListener(
+        "toggle",
+        async () => trace.append(...turns(await board.load(`explorer/${view.number}/t${system}-${position}`))),
+        { once: true },
+      );
+    return [text, trace];
+  }
+
+  /* An agent's trace: every turn with what it wrote, asked, was shown and made of it. */
+  function turns(trace) {
+    const part = (label, text) =>
+      text ? [h("dt", null, label), h("dd", { class: "text" }, marks.readable(text))] : [];
+    return [
+      h("dl", { class: "facts turn" }, part("Prompt", trace.prompt)),
+      ...trace.turns.map((turn, i) =>
+        h(
+          "dl",
+          { class: "facts turn" },
+          part(`Turn ${i + 1}`, turn.text),
+          part("Search", turn.query),
+          part("Told", turn.notice),
+          turn.documents
+            ? [
+                h("dt", null, "Retrieved"),
+                h(
+                  "dd",
+                  null,
+                  turn.documents.map(({ id }) => [named(id), " "]),
+                ),
+              ]
+            : [],
+          part("Shown", turn.information),
+          part("Made of it", turn.analysis),
+        ),
+      ),
+    ];
+  }
+
+  function sidePicker(letter) {
+    const options = standing().map((each) => [
+      view.site.systems[each].name,
+      `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`,
+    ]);
+    const picker = board.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
+    picker.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
+    picker.querySelector("select").dataset.focus = letter;
+    return picker;
+  }
+
+  /* The head of a side: which system, its figures for this query, what failed. */
+  function sideHead(letter, system, position, file) {
+    const value = valueOf(system, position);
+    const failure = file.failures.find(([query]) => query === position);
+    const copied = file.copies.find(([query]) => query === position);
+    const grades = view.gold.grades[view.judged.get(position)];
+    const picker = kept(`picker ${letter} ${view.chosen.measure}`, () => sidePicker(letter));
+    picker.querySelector("select").value = view.site.systems[system].name;
+    return h(
+      "div",
+      { class: "side-head" },
+      picker,
+      h(
+        "p",
+        { class: "side-figures" },
+        value === null ? "not judged" : [h("b", null, points(value)), ` ${view.chosen.measure}`],
+        copied && value !== null
+          ? h(
+              "span",
+              {
+                class: "muted",
+                title: "Documents that have the text of a relevant one under another id, counted as that one",
+              },
+              ` · ${points(board.measure.query(view.chosen.measure, copied[1], grades))} with copies counted`,
+            )
+          : null,
+      ),
+      failure
+        ? h(
+            "p",
+            { class: "failure" },
+            h("span", { class: "chip bad" }, "failed"),
+            " ",
+            h("bdi", null, marks.readable(failure[1])),
+          )
+        : null,
+      generated(system, letter, position, file),
+    );
+  }
+
+  /* On a phone one side is in view at a time. */
+  const sideSwitch = () => {
+    const group = board.segmented(
+      "Side",
+      [
+        ["a", "A"],
+        ["b", "B"],
+      ],
+      view.side,
+      (side) => {
+        view.side = side;
+        view.body.querySelector(".pair")?.setAttribute("data-side", side);
+      },
+    );
+    group.classList.add("side-switch");
+    return group;
+  };
+
+  /** @returns {Side[]} */
+  const bothSides = (position) =>
+    view.files.map((file, i) => {
+      const system = sides()[i];
+      return {
+        letter: i ? "B" : "A",
+        system,
+        file,
+        documents: view.query.documents,
+        ranking: file.rankings[position],
+        scores: file.scores[position],
+        wanted: view.wantedBy(system),
+      };
+    });
+
+  /* The ranking of one side; `other` is the side that it is compared with. */
+  function column(position, side, other) {
+    const rankIn = (document) =>
+      document < view.query.gold
+        ? (ranksOf(other.system, position)[document] ?? 0)
+        : other.ranking.indexOf(document) + 1;
+    return h(
+      "section",
+      { class: "side", "aria-label": `Ranking of ${side.letter}` },
+      sideHead(side.letter, side.system, position, side.file),
+      side.ranking.length ? ranking.list(side, other && rankIn) : h("p", { class: "empty" }, "Nothing was retrieved."),
+    );
+  }
+
+  /* How two rankings differ in words, and both beside each other with lines between them. */
+  function pair(position, a, b, legend) {
+    const { gold: relevant, documents } = view.query;
+    const ranks = (side, i) => ranksOf(side.system, position)[i] ?? 0;
+    const gold = documents.slice(0, relevant).map(([id], i) => [id, ranks(a, i), ranks(b, i)]);
+    const values = [a, b].map((side) => valueOf(side.system, position));
+    const between = h("div", { class: "between" });
+    board.afterFrame(() => between.append(ledger.slope(a.ranking, b.ranking, (document) => document < relevant)));
+    return [
+      ranking.summary(a.ranking, b.ranking, gold, view.chosen.measure, values),
+      legend,
+      sideSwitch(),
+      h("div", { class: "pair", "data-side": view.side }, column(position, a, b), between, column(position, b, a)),
+    ];
+  }
+
+  function drawRankings(position) {
+    const [a, b] = bothSides(position);
+    const isGenerated = ({ system }) => view.query.generated.some(([, , systems]) => systems.includes(system));
+    const legend = marks.legend([a, b].some((side) => side && isGenerated(side)));
+    return h(
+      "section",
+      { class: "section" },
+      h(
+        "div",
+        { class: "row spread" },
+        h("h2", null, b ? "Two rankings" : "Ranking"),
+        h(
+          "button",
+          { type: "button", "data-focus": "compare", onclick: view.compare },
+          b ? "Close the comparison" : "Compare with another",
+        ),
+      ),
+      b ? pair(position, a, b, legend) : [legend, column(position, a)],
+    );
+  }
+
+  return { drawRankings };
+};

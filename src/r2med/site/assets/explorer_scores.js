@@ -1,0 +1,81 @@
+/* The scores of the explorer: systems by their mean, values and ranks of a query, and which queries are listed. No drawing. */
+"use strict";
+
+/** @param {ExplorerView} view */
+board.explorerScores = (view) => {
+  const FOUND = 10; // "finds it": a relevant document among the first ten
+
+  const number = (name) => view.index.systems.find((system) => view.site.systems[system].name === name);
+
+  /* Return what `make` returns, kept under a key while the dataset is in view. */
+  function kept(key, make) {
+    if (!view.kept.has(key)) view.kept.set(key, make());
+    return view.kept.get(key);
+  }
+
+  /* The systems by their mean, best first. */
+  const standing = () =>
+    kept(`standing ${view.chosen.measure}`, () => {
+      const means = new Map(view.index.systems.map((system) => [system, mean(system)]));
+      return [...view.index.systems].sort((x, y) => means.get(y) - means.get(x));
+    });
+
+  /* Whom to compare with: the best system but A. */
+  const rival = () => standing().find((system) => view.site.systems[system].name !== view.chosen.a);
+
+  /* The values of a system's judged queries, by the measure that is chosen. */
+  const values = (system) => {
+    const all = kept(view.chosen.measure, () => []);
+    all[system] ??= board.measure.queries(view.chosen.measure, view.gold, system);
+    return all[system];
+  };
+
+  const mean = (system) => {
+    const all = values(system);
+    return all?.length ? all.reduce((sum, value) => sum + value, 0) / all.length : -1;
+  };
+
+  /* The value of a query for a system; null where it is not judged. */
+  const valueOf = (system, query) =>
+    view.judged.has(query) ? (values(system)?.[view.judged.get(query)] ?? null) : null;
+
+  const ranksOf = (system, query) =>
+    view.judged.has(query) ? (view.gold.ranks[system]?.[view.judged.get(query)] ?? []) : [];
+
+  const finds = (system, query) => ranksOf(system, query).some((rank) => rank && rank <= FOUND);
+
+  /* Return the positions of the queries that the search and the order leave, in that order. */
+  function listed() {
+    const { order, find } = view.chosen;
+    const [a, b] = sides();
+    const needle = find.trim().toLowerCase();
+    const has = (i) => !needle || view.index.queries[i].some((text) => text.toLowerCase().includes(needle));
+    const all = view.index.queries.map((_, i) => i).filter(has);
+    const judged = all.filter((i) => view.judged.has(i));
+    const by = (key, some = judged) =>
+      some
+        .map((i) => [key(i), i])
+        .sort((x, y) => x[0] - y[0] || x[1] - y[1])
+        .map(([, i]) => i);
+    const difference = (i) => (valueOf(b, i) ?? 0) - (valueOf(a, i) ?? 0);
+    /** @type {Record<string, () => number[]>} */
+    const orders = {
+      hard: () => by((i) => view.index.systems.reduce((sum, system) => sum + (valueOf(system, i) ?? 0), 0)),
+      gain: () => by((i) => -difference(i)),
+      loss: () => by(difference),
+      apart: () => by((i) => -Math.abs(difference(i))),
+      tau: () => by(tau, all),
+      "only-a": () => judged.filter((i) => finds(a, i) && !finds(b, i)),
+      "only-b": () => judged.filter((i) => finds(b, i) && !finds(a, i)),
+      neither: () => judged.filter((i) => !finds(a, i) && !finds(b, i)),
+    };
+    return orders[order]?.() ?? all;
+  }
+
+  const tau = (i) => board.ranking.tauAP(view.files[0].rankings[i], view.files[1].rankings[i]);
+
+  const sides = () =>
+    [view.chosen.a, view.chosen.b].filter(Boolean).map((name) => /** @type {number} */ (number(name)));
+
+  return { number, kept, standing, rival, mean, valueOf, ranksOf, listed, sides };
+};
