@@ -168,7 +168,7 @@ def test_a_node_that_is_killed_in_the_middle_loses_nothing(nodes, store):
 
 def test_a_node_with_another_version_is_refused_in_one_line(nodes, store, tmp_path):
     shutil.copytree(SOURCE / "r2med", tmp_path / "r2med", ignore=shutil.ignore_patterns("__pycache__"))
-    version = tmp_path / "r2med" / "version.py"
+    version = tmp_path / "r2med" / "core" / "version.py"
     version.write_text(version.read_text().replace(f'"{r2med.__version__}"', '"0.0.1"'))
     node = nodes.join("old", tmp_path)
     try:
