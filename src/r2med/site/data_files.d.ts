@@ -404,16 +404,76 @@ interface Side {
   wanted: WantedWords;
 }
 
+type PageKey = [key: string, what: string, action: (event: KeyboardEvent) => unknown];
+
 /* A page: what it is called, and what draws it. */
 interface Page {
   title: string;
   label?: string; // stands in the navigation
   when?: (site: Site) => boolean;
-  keys?: [key: string, what: string, action: (event: KeyboardEvent) => unknown][];
+  keys?: PageKey[];
   show: (main: HTMLElement, params: URLSearchParams, site: Site) => any;
 }
 
 /* --- the pages that are served: search_protocol.py, review_desk.py ------------------------------------------------ */
+
+type ReviewVerdict = "accept" | "unsure" | "reject";
+
+interface ReviewItem {
+  token: string;
+  query: string;
+  answer: string;
+  reasoning: string;
+  passage: string;
+  title: string;
+  url: string;
+  source: string;
+  verdict: ReviewVerdict | null; // what this person said
+  comment: string;
+  revision: string; // of that verdict; empty where there is none
+  frozen?: boolean; // what others said was shown
+  reviews?: { verdict: ReviewVerdict; comment: string }[]; // of a passage that people disagree about
+}
+
+/* The answer to POST /view: a passage to review, or one that people disagree about. */
+interface ReviewAnswer {
+  item: ReviewItem | null;
+  back: boolean;
+  on: boolean;
+  reviewed?: number;
+  open?: number; // disagreements to settle
+  settled?: number;
+  annotators?: number;
+  alpha?: [value: number, low: number | null, high: number | null, passages: number] | null;
+}
+
+/* What is sent to POST /decide, and what answers it: the revision, and with status 409 the verdict that was there. */
+interface ReviewDecision {
+  name: string;
+  item: string;
+  verdict: ReviewVerdict;
+  comment: string;
+  seen: string;
+  disputes: boolean;
+}
+
+interface DecisionAnswer {
+  revision: string;
+  verdict?: ReviewVerdict;
+  comment?: string;
+  detail?: string;
+}
+
+/* What is on the review page. */
+interface ReviewPage {
+  name: string;
+  disputes: boolean;
+  main: HTMLElement;
+  data: ReviewAnswer | null; // null until the first answer
+  buttons: HTMLButtonElement[];
+  comment: HTMLTextAreaElement | null;
+  notice: HTMLElement;
+}
 
 interface SearchPassage {
   id: string;

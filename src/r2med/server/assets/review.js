@@ -5,13 +5,15 @@
 (() => {
   const { h, visible } = board;
   const { readable } = marks;
+  /** @type {[word: ReviewVerdict, key: string, label: string, done: string][]} */
   const VERDICTS = [
     ["accept", "a", "Accept", "Accepted"],
     ["unsure", "u", "Unsure", "Unsure"],
     ["reject", "r", "Reject", "Rejected"],
   ];
   const PAUSE = 1000; // milliseconds between two attempts
-  let shown = null; // {name, disputes, main, data, buttons, comment, notice}: what is on the page
+  /** @type {ReviewPage | null} */
+  let shown = null; // what is on the page; null until it is known who reviews
   let busy = false;
 
   /* --- what is kept in this browser ---------------------------------------------------------------------------- */
@@ -24,7 +26,7 @@
     } // forbidden, perhaps
   }
 
-  const draftKey = (token) => `r2med-review draft ${location.host} ${shown.name} ${shown.disputes} ${token}`;
+  const draftKey = (page, token) => `r2med-review draft ${location.host} ${page.name} ${page.disputes} ${token}`;
   const unsentKey = (name) => `r2med-review unsent ${location.host} ${name} `;
   const put = (key, text) =>
     storage("browser", (kept) => (text === null ? kept.removeItem(key) : kept.setItem(key, text)));
@@ -40,10 +42,13 @@
     });
 
   function notice(text) {
-    if (shown?.notice) shown.notice.textContent = text;
+    if (shown) shown.notice.textContent = text;
   }
 
-  /* Send until the server answers; it may have crashed, and be started again. */
+  /**
+   * Send until the server answers; it may have crashed, and be started again.
+   * @returns {Promise<{ status: number, body: any }>}
+   */
   async function post(path, body) {
     for (;;) {
       const answer = await fetch(path, {
@@ -62,7 +67,11 @@
     }
   }
 
-  /* Return the answer to a verdict; until there is one, it outlives this page. */
+  /**
+   * Return the answer to a verdict; until there is one, it outlives this page.
+   * @param {ReviewDecision} body
+   * @returns {Promise<{ status: number, body: DecisionAnswer }>}
+   */
   async function deliver(body) {
     const key = unsentKey(body.name) + body.item + body.disputes;
     put(key, JSON.stringify(body));
@@ -73,38 +82,42 @@
 
   /* --- verdicts ------------------------------------------------------------------------------------------------ */
 
-  /* Run one thing at a time: a key pressed while a verdict is on its way means nothing. */
+  /**
+   * Run one thing at a time: a key pressed while a verdict is on its way means nothing.
+   * @param {(page: ReviewPage, data: ReviewAnswer) => Promise<unknown>} work
+   */
   async function alone(work) {
     if (busy || !shown?.data) return;
+    const page = shown;
     busy = true;
-    shown.buttons.forEach((button) => {
-      button.disabled = true;
-    });
+    setDisabled(page, true);
     try {
-      await work();
+      await work(page, shown.data);
     } finally {
       busy = false;
-      shown.buttons.forEach((button) => {
-        button.disabled = false;
-      });
+      setDisabled(page, false);
     }
   }
 
-  async function said(verdict) {
-    const { item } = shown.data;
-    const comment = shown.comment.value.trim();
-    const body = {
-      name: shown.name,
-      item: item.token,
-      verdict,
-      comment,
-      seen: item.revision,
-      disputes: shown.disputes,
-    };
-    const { status, body: answer } = await deliver(body);
+  /** @type {(page: ReviewPage, disabled: boolean) => void} */
+  function setDisabled(page, disabled) {
+    for (const button of page.buttons) button.disabled = disabled;
+  }
+
+  /**
+   * Send a verdict; return True if it was saved.
+   * @param {ReviewPage} page
+   * @param {ReviewItem} item
+   * @param {ReviewVerdict} verdict
+   */
+  async function said(page, item, verdict) {
+    const comment = page.comment?.value.trim() ?? "";
+    const { name, disputes } = page;
+    const decision = { name, item: item.token, verdict, comment, seen: item.revision, disputes };
+    const { status, body: answer } = await deliver(decision);
     if (status === 409) {
       Object.assign(item, { verdict: answer.verdict || null, revision: answer.revision });
-      mark(item.verdict);
+      mark(page, item.verdict);
       notice(
         `In another tab this was said already: ${answer.verdict}${answer.comment ? `, “${visible(answer.comment)}”` : ""}. Say it again to replace that.`,
       );
@@ -114,55 +127,56 @@
       notice(`Not saved: ${visible(answer.detail)}`);
       return false;
     }
-    put(draftKey(item.token), null);
+    put(draftKey(page, item.token), null);
     Object.assign(item, { verdict, comment, revision: answer.revision });
     return true;
   }
 
+  const done = (verdict) => VERDICTS.find(([word]) => word === verdict)?.[3] ?? "";
+
   const decide = (verdict) =>
-    alone(async () => {
-      if (!shown.data.item) return;
-      const again = shown.data.item.verdict !== null;
-      const focused = shown.buttons.indexOf(document.activeElement);
-      if (!(await said(verdict))) return;
-      board.toast(VERDICTS.find(([word]) => word === verdict)[3]);
-      await move(again && shown.data.on ? { at: shown.data.item.token, step: 1 } : {});
+    alone(async (page, { item, on }) => {
+      if (!item) return;
+      const again = item.verdict !== null;
+      const focused = page.buttons.findIndex((button) => button === document.activeElement);
+      if (!(await said(page, item, verdict))) return;
+      board.toast(done(verdict));
+      await move(page, again && on ? { at: item.token, step: 1 } : {});
       if (focused >= 0) {
-        shown.buttons.forEach((button) => {
-          button.disabled = false;
-        });
-        shown.buttons[focused]?.focus();
+        setDisabled(page, false);
+        page.buttons[focused]?.focus();
       }
     });
 
   /* A comment that is changed after the verdict is saved with it. */
   const commented = () =>
-    alone(async () => {
-      const { item } = shown.data;
-      if (item?.verdict && shown.comment.value.trim() !== item.comment && (await said(item.verdict)))
+    alone(async (page, { item }) => {
+      if (item?.verdict && page.comment?.value.trim() !== item.comment && (await said(page, item, item.verdict)))
         board.toast("Comment saved");
     });
 
   const step = (by) =>
-    alone(async () => {
-      const { item, back, on } = shown.data;
-      if (by < 0 ? back : on) await move({ at: item?.token || "", step: by });
+    alone(async (page, { item, back, on }) => {
+      if (by < 0 ? back : on) await move(page, { at: item?.token || "", step: by });
     });
 
-  async function move({ at = "", step: by = 0 }) {
-    const { status, body } = await post("view", { name: shown.name, at, step: by, disputes: shown.disputes });
+  /** @type {(page: ReviewPage, to: { at?: string, step?: number }) => Promise<void>} */
+  async function move(page, { at = "", step: by = 0 }) {
+    const { name, disputes } = page;
+    const { status, body } = await post("view", { name, at, step: by, disputes });
+    if (shown !== page) return; // another name was chosen meanwhile
     if (status !== 200) throw new Error(body.detail);
-    shown.data = body;
-    const going = body.item?.verdict ? body.item.token : "";
-    board.set({ name: shown.name, at: going });
-    draw();
+    page.data = body;
+    board.set({ name, at: body.item?.verdict ? body.item.token : "" });
+    draw(page, body);
     window.scrollTo(0, 0);
   }
 
   /* --- the page ------------------------------------------------------------------------------------------------ */
 
-  function mark(verdict) {
-    shown.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(VERDICTS[i][0] === verdict)));
+  /** @type {(page: ReviewPage, verdict: ReviewVerdict | null) => void} */
+  function mark(page, verdict) {
+    page.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(VERDICTS[i][0] === verdict)));
   }
 
   const labelled = (label, text, kind) =>
@@ -170,6 +184,7 @@
       ? h("section", null, h("h2", { class: "label" }, label), h("p", { class: `text ${kind}` }, readable(text)))
       : null;
 
+  /** @param {ReviewItem} item */
   function provenance({ title, url, source }) {
     const parts = [
       title && readable(title),
@@ -183,7 +198,11 @@
     );
   }
 
-  function bar({ reviewed, open, settled, alpha, annotators, back, on }) {
+  /**
+   * @param {ReviewPage} page
+   * @param {ReviewAnswer} data
+   */
+  function bar(page, { reviewed, open, settled, alpha, annotators, back, on }) {
     const turn = (by, sign, label, may) =>
       h(
         "button",
@@ -197,7 +216,7 @@
         },
         sign,
       );
-    const count = shown.disputes ? `${open} to settle · ${settled} settled` : `${reviewed} reviewed`;
+    const count = page.disputes ? `${open} to settle · ${settled} settled` : `${reviewed} reviewed`;
     const [value, low, high] = (alpha || []).map((figure) => figure?.toFixed(2).replace("-", "−"));
     const interval = low ? ` [${low}, ${high}]` : "";
     const figure = alpha
@@ -218,12 +237,13 @@
     return h(
       "div",
       { class: "desk-bar row spread" },
-      h("span", null, h("b", null, h("bdi", null, visible(shown.name))), ` · ${count}`),
+      h("span", null, h("b", null, h("bdi", null, visible(page.name))), ` · ${count}`),
       figure,
       h("span", { class: "row tools" }, leave, turn(-1, "‹", "Back (k)", back), turn(1, "›", "On (j)", on)),
     );
   }
 
+  /** @param {NonNullable<ReviewItem["reviews"]>} reviews */
   function others(reviews) {
     return h(
       "section",
@@ -236,7 +256,7 @@
           h(
             "li",
             null,
-            h("b", { class: `is-${verdict}` }, VERDICTS.find(([word]) => word === verdict)[3]),
+            h("b", { class: `is-${verdict}` }, done(verdict)),
             h("span", { class: "text" }, readable(comment) || h("span", { class: "muted" }, "no comment")),
           ),
         ),
@@ -244,98 +264,101 @@
     );
   }
 
-  function draw() {
-    const { item } = shown.data;
-    const { main, disputes } = shown;
-    const heading = h("h1", { class: "visually-hidden" }, disputes ? "Disagreements" : "Review");
-    shown.notice = h("p", { class: "notice", role: "alert" });
-    if (!item) {
-      shown.buttons = [];
-      main.replaceChildren(heading, bar(shown.data), nothing());
-      return;
-    }
-    const wide = window.matchMedia("(min-width: 60rem)").matches;
-    shown.comment = h("textarea", {
+  /** @type {(page: ReviewPage, item: ReviewItem) => HTMLTextAreaElement} */
+  const commentField = (page, item) =>
+    h("textarea", {
       id: "comment",
       maxlength: 5000,
       placeholder: "Why, if it is not plain",
-      value: get(draftKey(item.token)) ?? item.comment,
-      oninput: (event) => put(draftKey(item.token), event.target.value),
+      value: get(draftKey(page, item.token)) ?? item.comment,
+      oninput: (event) => put(draftKey(page, item.token), event.target.value),
       onchange: commented,
     });
-    shown.buttons = VERDICTS.map(([word, key, label]) =>
-      h("button", { type: "button", class: word, onclick: () => decide(word) }, label, h("kbd", null, key)),
+
+  /* What was asked. Its reasoning is folded where there is little room. */
+  function asked(item) {
+    const isWide = window.matchMedia("(min-width: 60rem)").matches;
+    return h(
+      "div",
+      { class: "asked" },
+      labelled("Question", item.query, "question"),
+      labelled("Answer", item.answer, "answer"),
+      item.reasoning
+        ? h(
+            "details",
+            { class: "reasoning", open: isWide },
+            h("summary", { class: "label" }, "Reasoning"),
+            h("p", { class: "text" }, readable(item.reasoning)),
+          )
+        : null,
     );
-    mark(item.verdict);
-    const reasoning = item.reasoning
-      ? h(
-          "details",
-          { class: "reasoning", open: wide },
-          h("summary", { class: "label" }, "Reasoning"),
-          h("p", { class: "text" }, readable(item.reasoning)),
-        )
-      : null;
-    main.replaceChildren(
-      heading,
-      bar(shown.data),
+  }
+
+  /** @type {(page: ReviewPage, item: ReviewItem) => HTMLElement} */
+  function passage(page, item) {
+    const title = page.disputes ? "The passage they disagree about" : "Is this passage evidence for the answer?";
+    const frozen =
+      "You have seen that others disagree with you here. Another verdict settles it; your first one is kept.";
+    return h(
+      "div",
+      { class: "shown" },
+      h(
+        "section",
+        { class: "panel passage" },
+        h("h2", { class: "label" }, title),
+        h("p", { class: "text" }, readable(item.passage)),
+        provenance(item),
+      ),
+      item.reviews ? others(item.reviews) : null,
+      item.frozen ? h("p", { class: "muted frozen" }, frozen) : null,
       h(
         "div",
-        { class: "desk" },
-        h(
-          "div",
-          { class: "asked" },
-          labelled("Question", item.query, "question"),
-          labelled("Answer", item.answer, "answer"),
-          reasoning,
-        ),
-        h(
-          "div",
-          { class: "shown" },
-          h(
-            "section",
-            { class: "panel passage" },
-            h(
-              "h2",
-              { class: "label" },
-              disputes ? "The passage they disagree about" : "Is this passage evidence for the answer?",
-            ),
-            h("p", { class: "text" }, readable(item.passage)),
-            provenance(item),
-          ),
-          item.reviews ? others(item.reviews) : null,
-          item.frozen
-            ? h(
-                "p",
-                { class: "muted frozen" },
-                "You have seen that others disagree with you here. Another verdict settles it; your first one is kept.",
-              )
-            : null,
-          h(
-            "div",
-            { class: "comment" },
-            h("label", { class: "label", for: "comment" }, "Comment ", h("kbd", null, "/")),
-            shown.comment,
-          ),
-        ),
-        h(
-          "div",
-          { class: "verdicts" },
-          shown.notice,
-          h("div", { class: "verdict-row", role: "group", "aria-label": "Verdict" }, shown.buttons),
-        ),
+        { class: "comment" },
+        h("label", { class: "label", for: "comment" }, "Comment ", h("kbd", null, "/")),
+        page.comment,
       ),
     );
   }
 
-  function nothing() {
+  /** @type {(page: ReviewPage, data: ReviewAnswer) => void} */
+  function draw(page, data) {
+    const { item } = data;
+    const heading = h("h1", { class: "visually-hidden" }, page.disputes ? "Disagreements" : "Review");
+    page.notice = h("p", { class: "notice", role: "alert" });
+    if (!item) {
+      page.buttons = [];
+      page.main.replaceChildren(heading, bar(page, data), nothing(page));
+      return;
+    }
+    page.comment = commentField(page, item);
+    page.buttons = VERDICTS.map(([word, key, label]) =>
+      h("button", { type: "button", class: word, onclick: () => decide(word) }, label, h("kbd", null, key)),
+    );
+    mark(page, item.verdict);
+    const verdicts = h("div", { class: "verdict-row", role: "group", "aria-label": "Verdict" }, page.buttons);
+    page.main.replaceChildren(
+      heading,
+      bar(page, data),
+      h(
+        "div",
+        { class: "desk" },
+        asked(item),
+        passage(page, item),
+        h("div", { class: "verdicts" }, page.notice, verdicts),
+      ),
+    );
+  }
+
+  /** @param {ReviewPage} page */
+  function nothing(page) {
     return h(
       "div",
       { class: "done" },
-      h("h2", null, shown.disputes ? "Nothing to settle." : "Nothing is waiting for you."),
+      h("h2", null, page.disputes ? "Nothing to settle." : "Nothing is waiting for you."),
       h(
         "p",
         null,
-        shown.disputes
+        page.disputes
           ? "Nobody disagrees about a passage that you may see."
           : "Every verdict you gave is saved. You may go back with k and change your mind.",
       ),
@@ -405,7 +428,7 @@
       return;
     }
     storage("tab", (kept) => kept.setItem("r2med-review name", name));
-    shown = {
+    const page = (shown = {
       name,
       disputes,
       main,
@@ -413,19 +436,17 @@
       buttons: [],
       comment: null,
       notice: h("p", { class: "notice", role: "alert" }),
-    };
-    main.replaceChildren(shown.notice);
+    });
+    main.replaceChildren(page.notice);
     for (const key of unsent(name)) {
       await deliver(JSON.parse(get(key)));
     }
-    await move({ at: params.get("at") || "" });
+    await move(page, { at: params.get("at") || "" });
   }
 
-  /** @type {Page["keys"]} */
+  /** @type {NonNullable<Page["keys"]>} */
   const keys = [
-    ...VERDICTS.map(
-      ([word, key, label]) => /** @type {Page["keys"][0]} */ ([key, label.toLowerCase(), () => decide(word)]),
-    ),
+    ...VERDICTS.map(([word, key, label]) => /** @type {PageKey} */ ([key, label.toLowerCase(), () => decide(word)])),
     ["j", "on", () => step(1)],
     ["k", "back to what you said", () => step(-1)],
     ["/", "write a comment; Escape leaves it", () => shown?.comment?.focus()],

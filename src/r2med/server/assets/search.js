@@ -6,7 +6,7 @@
   const { h, visible, named } = shell;
   const { count, counted, seconds, dollars } = formats;
   /** @type {(id: string) => any} */
-  const $ = (id) => document.getElementById(id);
+  const $ = shell.byId;
 
   /* --- what each stage took -------------------------------------------------------------------------------------- */
 

@@ -44,7 +44,7 @@ board.chart = (() => {
   function scale(cells, best) {
     const [low, high] = span(cells).map((value) => 100 * value);
     const ticks = linearTicks(low, high);
-    const x = (value) => `${((100 * (100 * value - ticks[0])) / (ticks.at(-1) - ticks[0])).toFixed(2)}%`;
+    const x = (value) => `${((100 * (100 * value - ticks[0])) / (ticks[ticks.length - 1] - ticks[0])).toFixed(2)}%`;
     const rule = (value, kind) => svg("line", { class: kind, x1: x(value), x2: x(value), y1: -400, y2: 400 });
     const frame = (attributes, ...content) =>
       svg(
@@ -113,7 +113,7 @@ board.chart = (() => {
     /** @type {Item[]} */
     const front = [];
     for (const item of [...items].sort((a, b) => a.x - b.x || b.y - a.y)) {
-      if (!front.length || item.y > front.at(-1).y) front.push(item);
+      if (!front.length || item.y > front[front.length - 1].y) front.push(item);
     }
     return front;
   }
@@ -151,7 +151,8 @@ board.chart = (() => {
       Math.min(...items.map((item) => item.low ?? item.y)),
       Math.max(...items.map((item) => item.high ?? item.y)),
     );
-    const y = (value) => frame.bottom - ((value - ys[0]) / (ys.at(-1) - ys[0] || 1)) * (frame.bottom - frame.top);
+    const y = (value) =>
+      frame.bottom - ((value - ys[0]) / (ys[ys.length - 1] - ys[0] || 1)) * (frame.bottom - frame.top);
     const front = pareto(items.filter((item) => item.costed));
     const steps =
       front

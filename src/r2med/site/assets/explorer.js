@@ -159,7 +159,7 @@
         value: chosen.find,
         oninput: () => choose({ find: search.value }),
       });
-      view.order = order.querySelector("select");
+      view.order = /** @type {HTMLSelectElement} */ (order.querySelector("select"));
       view.list = h("ol", { class: "entries" });
       view.count = h("p", { class: "muted entries-count", role: "status" });
       view.body = h("div", { class: "query-view" });
@@ -272,7 +272,10 @@
     const place = new Map(gold.queries.map((id, i) => [id, i]));
     /** @type {Map<number, number>} */
     const judged = new Map();
-    index.queries.forEach(([id], i) => place.has(id) && judged.set(i, place.get(id)));
+    index.queries.forEach(([id], i) => {
+      const at = place.get(id);
+      if (at !== undefined) judged.set(i, at);
+    });
     const view = /** @type {ExplorerView} */ ({
       site,
       available: datasets.map(([each]) => each),

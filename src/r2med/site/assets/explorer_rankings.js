@@ -65,10 +65,11 @@ board.explorerRankings = (view) => {
       view.site.systems[each].name,
       `${view.site.systems[each].name}  ·  ${points(mean(each), 1)}`,
     ]);
-    const picker = board.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
-    picker.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
-    picker.querySelector("select").dataset.focus = letter;
-    return picker;
+    const field = board.select(letter, options, "", (name) => view.choose({ [letter.toLowerCase()]: name }));
+    field.classList.add("side-picker", `picker-${letter.toLowerCase()}`);
+    const select = /** @type {HTMLSelectElement} */ (field.querySelector("select"));
+    select.dataset.focus = letter;
+    return { field, select };
   }
 
   /* The head of a side: which system, its figures for this query, what failed. */
@@ -76,13 +77,13 @@ board.explorerRankings = (view) => {
     const value = valueOf(system, position);
     const failure = file.failures.find(([query]) => query === position);
     const copied = file.copies.find(([query]) => query === position);
-    const grades = view.gold.grades[view.judged.get(position)];
-    const picker = kept(`picker ${letter} ${view.chosen.measure}`, () => sidePicker(letter));
-    picker.querySelector("select").value = view.site.systems[system].name;
+    const grades = view.gold.grades[view.judged.get(position) ?? -1];
+    const { field, select } = kept(`picker ${letter} ${view.chosen.measure}`, () => sidePicker(letter));
+    select.value = view.site.systems[system].name;
     return h(
       "div",
       { class: "side-head" },
-      picker,
+      field,
       h(
         "p",
         { class: "side-figures" },

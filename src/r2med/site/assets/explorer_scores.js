@@ -16,8 +16,8 @@ board.explorerScores = (view) => {
   /* The systems by their mean, best first. */
   const standing = () =>
     kept(`standing ${view.chosen.measure}`, () => {
-      const means = new Map(view.index.systems.map((system) => [system, mean(system)]));
-      return [...view.index.systems].sort((x, y) => means.get(y) - means.get(x));
+      const means = view.index.systems.map((system) => ({ system, mean: mean(system) }));
+      return means.sort((x, y) => y.mean - x.mean).map(({ system }) => system);
     });
 
   /* Whom to compare with: the best system but A. */
@@ -36,11 +36,9 @@ board.explorerScores = (view) => {
   };
 
   /* The value of a query for a system; null where it is not judged. */
-  const valueOf = (system, query) =>
-    view.judged.has(query) ? (values(system)?.[view.judged.get(query)] ?? null) : null;
+  const valueOf = (system, query) => values(system)?.[view.judged.get(query) ?? -1] ?? null;
 
-  const ranksOf = (system, query) =>
-    view.judged.has(query) ? (view.gold.ranks[system]?.[view.judged.get(query)] ?? []) : [];
+  const ranksOf = (system, query) => view.gold.ranks[system]?.[view.judged.get(query) ?? -1] ?? [];
 
   const finds = (system, query) => ranksOf(system, query).some((rank) => rank && rank <= FOUND);
 

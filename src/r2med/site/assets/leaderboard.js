@@ -12,7 +12,8 @@
   async function show(main, params, site) {
     const setNumber = chosenSet(site, params.get("set"));
     const set = site.sets[setNumber];
-    const measure = board.measure.parse(params.get("measure") || "") ? params.get("measure") : site.measure;
+    const asked = params.get("measure") || "";
+    const measure = board.measure.parse(asked) ? asked : site.measure;
     const columns = board.rows.columns(site, set);
     const all = await board.rows.all(site, setNumber, measure, columns);
     view = {

@@ -33,13 +33,13 @@ board.leaderboardChart = (view) => {
         const cell = row.cells[chosen];
         return {
           x: x(row),
-          y: 100 * cell.value,
+          y: 100 * (cell.value ?? 0),
           low: cell.low === null ? null : 100 * cell.low,
           high: cell.high === null ? null : 100 * cell.high,
           name: visible(row.name),
           kind: row.kind,
           solid: row.ours,
-          costed: !row.ours || row.cost.seconds !== null,
+          costed: !row.ours || row.cost?.seconds !== null,
           href: row.ours ? board.link("system", { name: row.name, set: view.set.name }) : null,
           text: `${visible(row.name)}: ${points(cell.value)}, ${tick(x(row))}`,
         };

@@ -31,7 +31,7 @@ board.leaderboardControls = (view) => {
   }
 
   function summary() {
-    const ranked = view.all.filter((row) => row.rank).sort((a, b) => a.rank - b.rank);
+    const ranked = view.all.filter((row) => row.rank).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
     if (!ranked.length) return "No system has been run on all of these datasets yet.";
     const best = ranked.find((row) => row.ours && row.level === 1);
     const parts = [

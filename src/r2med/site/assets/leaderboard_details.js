@@ -9,7 +9,8 @@ board.leaderboardDetails = (view) => {
 
   async function details(position) {
     const line = view.body.querySelector(`tr[data-position="${position}"]`);
-    const toggle = line.querySelector(".toggle");
+    const toggle = line?.querySelector(".toggle");
+    if (!line || !toggle) return; // it is not drawn yet
     const open = () => toggle.getAttribute("aria-expanded") === "true";
     toggle.setAttribute("aria-expanded", String(!open()));
     if (line.nextElementSibling?.classList.contains("details")) line.nextElementSibling.remove();

@@ -15,6 +15,16 @@ board.measure = (() => {
     return [match[1], match[2] ? Number(match[2]) : null];
   }
 
+  /**
+   * @param {string} measure one that `parse` knows
+   * @returns {[family: string, cutoff: number]}
+   */
+  function parts(measure) {
+    const parsed = parse(measure);
+    if (!parsed) throw new Error(`${measure} is not a measure`);
+    return [parsed[0], parsed[1] ?? Infinity];
+  }
+
   const discount = (rank) => 1 / Math.log2(rank + 1);
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -82,8 +92,7 @@ board.measure = (() => {
    * @returns {number}
    */
   function query(measure, ranks, grades) {
-    const [family, at] = parse(measure);
-    const cutoff = at ?? Infinity;
+    const [family, cutoff] = parts(measure);
     const best = ideal(grades, cutoff);
     return best ? COMPUTE[family](ranks, grades, cutoff, best) : 0;
   }
@@ -96,8 +105,7 @@ board.measure = (() => {
    * @returns {number[] | null}
    */
   function queries(measure, gold, system) {
-    const [family, at] = parse(measure);
-    const cutoff = at ?? Infinity;
+    const [family, cutoff] = parts(measure);
     const best = idealsOf(gold, cutoff);
     return (
       gold.ranks[system]?.map((ranks, i) => (best[i] ? COMPUTE[family](ranks, gold.grades[i], cutoff, best[i]) : 0)) ??

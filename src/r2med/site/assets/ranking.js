@@ -52,9 +52,10 @@ board.ranking = (() => {
    */
   function judgement(document, documents) {
     const [, , , , grade, copy] = document;
-    if (grade > 0) return h("span", { class: "chip gold" }, grade > 1 ? `relevant, grade ${grade}` : "relevant");
+    if (grade !== null && grade > 0)
+      return h("span", { class: "chip gold" }, grade > 1 ? `relevant, grade ${grade}` : "relevant");
     if (copy >= 0) return h("span", { class: "chip copy" }, "same text as relevant ", named(documents[copy][0]));
-    return h("span", { class: "muted judgement" }, grade === 0 || grade < 0 ? "judged not relevant" : "unjudged");
+    return h("span", { class: "muted judgement" }, grade !== null ? "judged not relevant" : "unjudged");
   }
 
   /* Where the other system has a document: an arrow and its rank. */

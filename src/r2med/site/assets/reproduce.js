@@ -32,7 +32,7 @@
   async function show(into, params) {
     const rows = (await board.load("reproduce"))
       .map((row, number) => ({ ...row, number }))
-      .sort((a, b) => RANK.get(a.verdict) - RANK.get(b.verdict) || a.number - b.number);
+      .sort((a, b) => (RANK.get(a.verdict) ?? 0) - (RANK.get(b.verdict) ?? 0) || a.number - b.number);
     const body = h("div");
     view = { rows, params, body, selected: -1 };
     const made = rows.filter((row) => row.verdict !== "not run");

@@ -99,7 +99,8 @@ board.rows = (() => {
     });
     const hasScore = (row) => row.cells.some((cell, i) => made[i].kind === "score" && cell.value !== null);
     const rows = /** @type {Row[]} */ ([...ours, ...published].filter(hasScore));
-    rank(rows.filter((row) => row.cells[0].value !== null).sort((a, b) => b.cells[0].value - a.cells[0].value));
+    const main = (row) => row.cells[0].value;
+    rank(rows.filter((row) => main(row) !== null).sort((a, b) => main(b) - main(a)));
     return rows;
   }
 
@@ -195,7 +196,7 @@ board.rows = (() => {
       "cost",
       "$ per 1,000 queries",
       () => [...DOLLARS],
-      (row, wanted) => perThousand(row) !== null && perThousand(row) <= Number(wanted),
+      (row, wanted) => (perThousand(row) ?? Infinity) <= Number(wanted),
     ],
   ];
 

@@ -61,7 +61,7 @@
       figures(row, columns, records, site, rows),
       actions(site, system, set),
       section("Scores", scoreTable(site, row, columns, records)),
-      slices(data.slices[setNumber]),
+      slices(data.slices[setNumber]) ?? "",
       section(
         "Cost by stage",
         stageTable(records, site),

@@ -3,10 +3,11 @@
 "use strict";
 
 const board = (() => {
-  const { h, svg, visible, named, switchTheme } = shell;
+  const { h, svg, visible, named, byId, switchTheme } = shell;
   /** @type {Map<string, Page>} */
   const pages = new Map();
-  /** @type {Map<string, { promise: Promise<any>, resolve: Function, reject: Function, script?: HTMLElement }>} */
+  /** @typedef {{ promise: Promise<any>, resolve: Function, reject: Function, script?: HTMLElement }} LoadedFile */
+  /** @type {Map<string, LoadedFile>} */
   const files = new Map(); // by the name of a data file
   const product = document.title; // what the pages belong to
   let current = null;
@@ -15,14 +16,15 @@ const board = (() => {
 
   /* --- data files ---------------------------------------------------------------------------------------------- */
 
+  /** @type {(name: string) => LoadedFile} */
   function file(name) {
-    if (!files.has(name)) {
-      const entry = /** @type {any} */ ({});
-      entry.promise = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
-      entry.promise.catch(() => {});
-      files.set(name, entry);
-    }
-    return files.get(name);
+    const known = files.get(name);
+    if (known) return known;
+    const entry = /** @type {any} */ ({});
+    entry.promise = new Promise((resolve, reject) => Object.assign(entry, { resolve, reject }));
+    entry.promise.catch(() => {});
+    files.set(name, entry);
+    return entry;
   }
 
   /* Called by data files. JSON.parse keeps a key like __proto__ an ordinary key; a literal would not. */
@@ -50,7 +52,7 @@ const board = (() => {
 
   function address() {
     const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-    const start = pages.has(home) ? home : pages.keys().next().value; // other sites have pages of their own
+    const start = pages.has(home) ? home : [...pages.keys()][0]; // other sites have pages of their own
     return { page: pages.has(path) ? path : start, params: new URLSearchParams(query) };
   }
 
@@ -91,10 +93,11 @@ const board = (() => {
       if (anchor.dataset.page === name) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
     }
-    document.title = `${pages.get(name).title} · ${product}`;
-    const clear = supplant(document.getElementById("main").firstElementChild, main);
+    const shown = /** @type {Page} */ (pages.get(name));
+    document.title = `${shown.title} · ${product}`;
+    const clear = supplant(byId("main").firstElementChild, main);
     try {
-      await pages.get(name).show(main, params, site);
+      await shown.show(main, params, site);
     } catch (error) {
       main.replaceChildren(h("p", { class: "empty" }, visible(error instanceof Error ? error.message : error)));
       throw error;
@@ -150,7 +153,7 @@ const board = (() => {
   let toastTimer = 0;
 
   function toast(text) {
-    const element = document.getElementById("toast");
+    const element = byId("toast");
     element.textContent = text;
     clearTimeout(toastTimer);
     toastTimer = setTimeout(() => element.replaceChildren(), 2500);
@@ -309,14 +312,12 @@ const board = (() => {
     document.addEventListener("keydown", press);
     file("site").promise.then((site) => {
       if (site.advice && !site.systems.length) home = "advice";
-      document
-        .getElementById("nav")
-        .append(
-          ...[...pages]
-            .filter(([, made]) => made.label && (!made.when || made.when(site)))
-            .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)),
-        );
-      document.getElementById("foot").textContent = site.foot;
+      byId("nav").append(
+        ...[...pages]
+          .filter(([, made]) => made.label && (!made.when || made.when(site)))
+          .map(([name, made]) => h("a", { href: link(name), "data-page": name }, made.label)),
+      );
+      byId("foot").textContent = site.foot;
     });
     window.addEventListener("hashchange", show);
     show();

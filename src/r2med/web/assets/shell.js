@@ -49,6 +49,12 @@ const shell = (() => {
   /* A name or an id from data: isolated from the text around it, nothing hidden in it. */
   const named = (text) => h("bdi", { class: "name" }, visible(text));
 
+  /**
+   * An element that the page has from the start.
+   * @param {string} id
+   */
+  const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
   /* --- the theme ----------------------------------------------------------------------------------------------- */
 
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -96,7 +102,9 @@ const shell = (() => {
     );
     document
       .querySelector(".top-tools")
-      .append(h("button", { type: "button", class: "icon-button", id, "aria-label": label, onclick: action }, picture));
+      ?.append(
+        h("button", { type: "button", class: "icon-button", id, "aria-label": label, onclick: action }, picture),
+      );
   }
 
   /* <body data-word="board" data-home="#/leaderboard">: the word beside the wordmark, and where it leads. */
@@ -109,7 +117,7 @@ const shell = (() => {
         href: "#main",
         onclick: (event) => {
           event.preventDefault(); // the address is the page's
-          document.getElementById("main").focus();
+          byId("main").focus();
         },
       },
       "Skip to content",
@@ -134,7 +142,7 @@ const shell = (() => {
         ),
       ),
     );
-    document.getElementById("main").after(h("footer", { class: "foot" }, h("p", { id: "foot" })));
+    byId("main").after(h("footer", { class: "foot" }, h("p", { id: "foot" })));
     tool("theme-switch", "Switch between light and dark", THEME_ICON, switchTheme);
   }
 
@@ -142,5 +150,5 @@ const shell = (() => {
   dark.addEventListener("change", () => applyTheme());
   document.addEventListener("DOMContentLoaded", header);
 
-  return { h, svg, visible, named, switchTheme, tool };
+  return { h, svg, visible, named, byId, switchTheme, tool };
 })();
