@@ -101,7 +101,7 @@ def analyse(
         return
     flags.check_writable(out)
     with steps(len(wanted)) as step:
-        done = run(*(names or ()), out=out, runtime=runtime, announce=step, **material)
+        done = run(*(names or ()), out=out, setup=runtime, announce=step, **material)
     page = done.page
     if form == "text" and not as_json:  # the tables are on the page that was written
         leads = [Section(each.title, (), each.lead, each.notes) for each in page.sections]
