@@ -17,7 +17,7 @@ import numpy as np
 
 from r2med.advice.advice import surely_within
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, Pairs, holm, sign_flips
+from r2med.measure.significance import ALPHA, SystemPairs, holm, sign_flips
 
 # From cheap to dear: what a word search looks at grows to the right, and RM3 searches twice.
 SYSTEMS = (
@@ -47,7 +47,7 @@ def scores(folder: Path, systems: Sequence[str]) -> Floats:
 def old_rule(values: Floats) -> int:
     """Return the cheapest system whose difference to the best has an adjusted p above 0.05 (version 0.2)."""
     best = int(values.mean(axis=1).argmax())
-    pairs = Pairs.against(best, len(values))
+    pairs = SystemPairs.against(best, len(values))
     adjusted = holm(sign_flips({"": values}, pairs, 999).p)
     return min([best, *pairs.first[adjusted > ALPHA].tolist()])
 

@@ -22,7 +22,7 @@ from r2med.comparison.comparison import comparison
 from r2med.comparison.report import report
 from r2med.core.cost import Cost
 from r2med.data.dataset_cards import cards, groups
-from r2med.measure import DEFAULT
+from r2med.measure import DEFAULT_MEASURES
 from r2med.records.collection import collect
 from r2med.records.record import DatasetFacts, QueryFacts, Record, StageFacts
 
@@ -60,8 +60,8 @@ def made_up(system: str, dataset: str, values: Any, random: np.random.Generator)
             task=card.task,
             scenario=card.scenario,
         ),
-        mean={str(measure): mean for measure in DEFAULT},
-        per_query={q: {str(m): float(v) for m in DEFAULT} for q, v in zip(queries, values, strict=True)},
+        mean={str(measure): mean for measure in DEFAULT_MEASURES},
+        per_query={q: {str(m): float(v) for m in DEFAULT_MEASURES} for q, v in zip(queries, values, strict=True)},
         queries={
             q: QueryFacts(words=50 + n, positives=1 + n % 6, body_system=BODY_SYSTEMS[n % len(BODY_SYSTEMS)])
             for n, q in enumerate(queries)

@@ -21,7 +21,7 @@ from r2med.analysis.reliability import rank_intervals
 from r2med.measure import agreement, prediction_powered
 from r2med.measure.intervals import difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
-from r2med.measure.significance import Pairs, bootstrap, stratified
+from r2med.measure.significance import SystemPairs, bootstrap, stratified
 
 SIZES = (5, 10, 30)
 SAMPLES = 4000
@@ -152,7 +152,9 @@ def difference_coverage(draw: PairDraw, size: int) -> Found:
     first, second = draw(random, (TRUE_SAMPLE,))
     truth = 100 * float(first.mean() - second.mean())
     rows = 100 * np.vstack(draw(random, (SAMPLES, size)))
-    return covered(truth, *difference_intervals({"": rows}, Pairs(np.arange(SAMPLES), SAMPLES + np.arange(SAMPLES))))
+    return covered(
+        truth, *difference_intervals({"": rows}, SystemPairs(np.arange(SAMPLES), SAMPLES + np.arange(SAMPLES)))
+    )
 
 
 # Agreement of raters.

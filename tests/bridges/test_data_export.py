@@ -125,7 +125,7 @@ def test_an_id_that_would_break_a_column_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_is_there_is_not_overwritten(demo: Dataset, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("mine")
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="exists already"):
         export_data(demo, "hub", tmp_path / "out")
 
 

@@ -93,7 +93,7 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
         (("show", "built", "zz"), "no item 'zz' in built"),
         (("sample", "built", "--step", "99"), "no step 99: built has 14"),
         (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),
-        (("example", "exam", "-o", "built"), "built is there already: name another folder\n"),
+        (("example", "exam", "-o", "built"), "built exists already: name another folder\n"),
         (("example/plan.toml", "-o", "x", "--offline", "--llm", "gpt4"), "offline: gpt4 is not this machine"),
     ],
 )

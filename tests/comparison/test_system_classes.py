@@ -8,7 +8,7 @@ from r2med.comparison.comparison import comparison
 from r2med.comparison.report_tables import EQUAL, score_table
 from r2med.comparison.system_classes import classes
 from r2med.comparison.verdicts import class_rule
-from r2med.measure.significance import Pairs, sign_flips
+from r2med.measure.significance import SystemPairs, sign_flips
 from support.records import collection, record
 
 RANDOM = np.random.default_rng(7)
@@ -28,7 +28,7 @@ def test_classes_follow_the_paired_test_and_need_not_be_contiguous() -> None:
     numbers = classes(NAMES, {"d": ROWS})
     assert numbers == {"best": 1, "steady": 2, "wild": 1, "poor": 3}
     assert list(numbers) == NAMES
-    adjusted = sign_flips({"d": ROWS}, Pairs.against(0, 4)).p_adjusted
+    adjusted = sign_flips({"d": ROWS}, SystemPairs.against(0, 4)).p_adjusted
     assert [p > 0.05 for p in adjusted] == [False, True, False]
 
 

@@ -8,7 +8,7 @@ import pytest
 from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.check import check
-from r2med.data.problems import KEPT
+from r2med.data.problems import MAX_MESSAGES
 from support.datasets import DOCUMENTS, QRELS, QUERIES, beir_folder, r2med_folder, write_jsonl
 from support.fork_server import Command
 
@@ -248,11 +248,11 @@ def test_beir_folders_are_checked_too(tmp_path: Path) -> None:
 def test_a_million_bad_lines_do_not_fill_the_memory(tmp_path: Path) -> None:
     folder = r2med_folder(tmp_path / "set")
     with (folder / "corpus.jsonl").open("a") as file:
-        file.write("oops\n" * (KEPT + 500))
+        file.write("oops\n" * (MAX_MESSAGES + 500))
     found = check(folder)
-    assert len(found.problems) == KEPT
-    assert len(found) == KEPT + 500
-    with pytest.raises(UserError, match=f"and {KEPT + 499:,} more"):
+    assert len(found.problems) == MAX_MESSAGES
+    assert len(found) == MAX_MESSAGES + 500
+    with pytest.raises(UserError, match=f"and {MAX_MESSAGES + 499:,} more"):
         load(folder)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from r2med.data import Corpus, corpus_writer, load
 from r2med.data.check import check
-from r2med.data.corpus import BATCH
+from r2med.data.corpus import BATCH_ROWS
 from r2med.data.layouts.beir_folder import BeirFolder
 from r2med.data.layouts.hub_clone import HubClone
 from r2med.data.layouts.r2med_folder import R2medFolder
@@ -42,7 +42,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path):
     return lambda pairs: request.param(pairs, tmp_path)
 
 
-@pytest.mark.parametrize("count", [1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH + 5])
+@pytest.mark.parametrize("count", [1, BATCH_ROWS - 1, BATCH_ROWS, BATCH_ROWS + 1, 3 * BATCH_ROWS + 5])
 def test_rows_ids_and_texts_lead_back_to_each_other(make, count: int) -> None:
     pairs = many(count)
     corpus = make(pairs)
@@ -58,8 +58,8 @@ def test_rows_ids_and_texts_lead_back_to_each_other(make, count: int) -> None:
 
 
 def test_pages_that_were_given_back_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("r2med.data.corpus.RESIDENT", 2)
-    pairs = many(4 * BATCH)
+    monkeypatch.setattr("r2med.data.corpus.RESIDENT_BYTES", 2)
+    pairs = many(4 * BATCH_ROWS)
     corpus = on_disk(pairs, tmp_path)
     held = [texts for _, _, texts in corpus.batches()]
     assert list(corpus) == list(corpus) == pairs
@@ -67,7 +67,7 @@ def test_pages_that_were_given_back_are_read_again(tmp_path: Path, monkeypatch: 
 
 
 def test_many_rows_come_in_the_order_asked_for(make) -> None:
-    pairs = many(3 * BATCH)
+    pairs = many(3 * BATCH_ROWS)
     wanted = [2500, 3, 1024, 3, 1023]
     assert make(pairs).ids(wanted) == [pairs[row][0] for row in wanted]
     assert make(pairs).texts(np.array(wanted)) == [pairs[row][1] for row in wanted]
@@ -75,10 +75,10 @@ def test_many_rows_come_in_the_order_asked_for(make) -> None:
 
 
 def test_unknown_ids_have_no_row(make) -> None:
-    corpus = make(many(3 * BATCH))
+    corpus = make(many(3 * BATCH_ROWS))
     known = corpus.id(5)
     assert corpus.row("absent") is None
-    for asked in (["absent", known, ""], ["absent", known, ""] * BATCH):  # few are searched for, many are hashed
+    for asked in (["absent", known, ""], ["absent", known, ""] * BATCH_ROWS):  # few are searched for, many are hashed
         assert corpus.rows(asked).tolist() == [-1, 5, -1] * (len(asked) // 3)
 
 
@@ -91,7 +91,7 @@ def test_ids_are_ordered_by_code_point(make) -> None:
 
 
 def test_batches_of_a_stretch_are_its_rows(make) -> None:
-    pairs = many(3 * BATCH)
+    pairs = many(3 * BATCH_ROWS)
     corpus = make(pairs)
     stretch = [(row, ids.to_pylist(), texts.to_pylist()) for row, ids, texts in corpus.batches(1000, 2100)]
     assert [row for row, _, _ in stretch] == [1000, 1024, 2048]
@@ -115,7 +115,7 @@ def test_an_empty_corpus_has_nothing(make) -> None:
 
 
 def test_the_same_documents_have_the_same_fingerprint_on_disk_and_in_memory(tmp_path: Path) -> None:
-    pairs = many(2 * BATCH)
+    pairs = many(2 * BATCH_ROWS)
     assert on_disk(pairs, tmp_path).fingerprint == Corpus.of(pairs).fingerprint
 
 
@@ -254,9 +254,9 @@ def test_of_rows_with_one_id_the_last_counts_where_the_first_stood(tmp_path: Pat
 def test_many_repeats_over_many_batches_are_merged_as_a_dictionary_would(
     together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus_writer, "TOGETHER", together)
+    monkeypatch.setattr(corpus_writer, "SORTED_IDS", together)
     chance = random.Random(3)
-    rows = [(f"d{chance.randrange(2000)}", f"text {number}") for number in range(5 * BATCH)]
+    rows = [(f"d{chance.randrange(2000)}", f"text {number}") for number in range(5 * BATCH_ROWS)]
     corpus = on_disk(rows, tmp_path)
     last = dict(rows)
     assert list(corpus) == list(last.items())

@@ -26,7 +26,7 @@ def test_a_dataset_is_made_of_what_is_in_memory() -> None:
         ({"q": 3}, CORPUS, {}, "queries are id -> text"),
         ({"q": "pain"}, {"d": 3}, {}, "a corpus is id -> text, both strings"),
         ({"q": "pain"}, [("d", "x"), ("d", "y")], {}, "every id once"),
-        ([Query("q", "a"), Query("q", "b")], CORPUS, {}, "query 'q' comes twice"),
+        ([Query("q", "a"), Query("q", "b")], CORPUS, {}, "query id 'q' is repeated"),
         ({"q": "pain"}, CORPUS, {"q": {"d3": 1}}, "the judgements name 'd3'"),
         ({"q": "pain"}, CORPUS, {"p": {"d1": 1}}, "the judgements name 'p'"),
         ({"q": "pain"}, CORPUS, {"q": ["d1"]}, "judgements are query id -> document id -> grade"),

@@ -162,17 +162,19 @@ def test_a_card_may_name_a_folder_from_where_it_lies(tmp_path: Path, monkeypatch
     plugin(tmp_path / "other", "Tenth", f'folder = "{tmp_path}/nowhere"\n')
     plugin(tmp_path / "other", "Eleventh", 'folder = "~nobody-of-this-name/x"\n')
     monkeypatch.setenv("R2MED_PLUGINS", str(tmp_path / "other"))
-    with pytest.raises(UserError, match="names the home folder of nobody"):
+    with pytest.raises(UserError, match="names the home folder of an unknown user"):
         load("Tenth")
     (tmp_path / "other" / "datasets" / "Eleventh.toml").unlink()
     monkeypatch.setenv("R2MED_PLUGINS", f"{tmp_path}/other/")
-    with pytest.raises(UserError, match=r"the card of Tenth names the folder .*nowhere, which is not there"):
+    with pytest.raises(UserError, match=r"the card of Tenth names the folder .*nowhere, which does not exist"):
         load("Tenth")
 
 
 def test_a_plugin_folder_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("R2MED_PLUGINS", "~nobody-of-this-name/mine")
-    with pytest.raises(UserError, match="R2MED_PLUGINS: ~nobody-of-this-name/mine names the home folder of nobody"):
+    with pytest.raises(
+        UserError, match="R2MED_PLUGINS: ~nobody-of-this-name/mine names the home folder of an unknown user"
+    ):
         list(cards())
 
 

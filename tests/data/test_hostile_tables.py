@@ -20,7 +20,7 @@ import pytest
 
 from r2med.core.errors import UserError
 from r2med.data.importing import plan_import
-from r2med.data.table import MAX_CELL, MAX_COLUMNS
+from r2med.data.table import MAX_CELL_CHARACTERS, MAX_COLUMNS
 from support.processes import environment
 
 MEMORY = 2 << 30
@@ -166,7 +166,7 @@ def test_a_cell_or_line_without_an_end_is_refused(tmp_path: Path, quote: str) ->
         for _ in range(64):
             file.write("a cough\n " * (1 << 17) if quote else "a cough  " * (1 << 17))
     assert in_little_memory(tmp_path / "endless.csv").startswith(
-        f"endless.csv:2: a {'cell' if quote else 'line'} of more than {MAX_CELL:,} characters"
+        f"endless.csv:2: a {'cell' if quote else 'line'} of more than {MAX_CELL_CHARACTERS:,} characters"
     )
 
 
@@ -247,4 +247,4 @@ def test_of_three_imports_into_one_folder_one_writes_and_the_others_say_so(
     for thread in threads:
         thread.join()
     assert sorted(said)[2] == "written"
-    assert sum("mine is there already" in line for line in said) == 2
+    assert sum("mine exists already" in line for line in said) == 2

@@ -148,8 +148,8 @@ def test_columns_can_be_named_and_a_table_may_have_no_head(tmp_path: Path) -> No
     ("name", "content", "message"),
     [
         ("a.doc", b"x", "tables are .csv, .tsv"),
-        ("a.csv", b"", "there are no rows in it"),
-        ("a.csv", b"id,text\n", "there are no rows in it"),
+        ("a.csv", b"", "the file has no rows"),
+        ("a.csv", b"id,text\n", "the file has no rows"),
         ("a.csv", b"id,text\n1,one, two\n", r"a.csv:2: 3 cells where the first row has 2: put texts that hold ','"),
         ("a.csv", b'id,text\n1,"one\n', "a quote is not closed"),
         ("a.csv", b"id,text\n1,\x81\n", "save it as UTF-8"),
@@ -170,6 +170,6 @@ def test_what_is_no_table_is_told_in_one_line(tmp_path: Path, name: str, content
 
 def test_a_bad_grade_leaves_nothing_behind(tmp_path: Path, notes: Path) -> None:
     asked = csv_file(tmp_path / "asked.csv", "question,relevant,grade", [("Who?", "1", "2"), ("When?", "2", "very")])
-    with pytest.raises(UserError, match=r"asked.csv:3: grade 'very' is no grade"):
+    with pytest.raises(UserError, match=r"asked.csv:3: grade 'very' is not a grade"):
         plan_import([notes, asked], grade="grade").write(tmp_path / "mine")
     assert sorted(path.name for path in tmp_path.iterdir() if "mine" in path.name) == []

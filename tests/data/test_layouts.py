@@ -334,8 +334,8 @@ def test_a_load_names_the_first_problem_and_how_to_see_the_others(tmp_path: Path
 
 def test_of_a_large_corpus_it_is_remembered_which_judged_documents_are_missing(tmp_path, store, monkeypatch):
     folder = r2med_folder(tmp_path / "set", qrels=[{"q_id": "0", "p_id": "lost", "score": 1}])
-    monkeypatch.setattr(loading, "LARGE", 1)
+    monkeypatch.setattr(loading, "LARGE_CORPUS", 1)
     notices = load(folder, store).notices
-    assert any("1 relevant documents that are not there" in notice for notice in notices)
+    assert any("1 relevant documents that do not exist" in notice for notice in notices)
     monkeypatch.setattr(Corpus, "rows", None)  # would fail if it were called
     assert load(folder, store).notices == notices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from r2med import System
 from r2med.leaderboard.expectations import Expectation, expectations
 from r2med.leaderboard.published import published
-from r2med.measure import DEFAULT
+from r2med.measure import DEFAULT_MEASURES
 from r2med.runtime.setup import Setup
 
 
@@ -21,7 +21,7 @@ def test_every_published_row_that_can_be_run_is_expected() -> None:
 def test_every_expectation_can_be_compared() -> None:
     for each in expectations():
         assert each.source and each.seen_with and 0 < each.ok < each.near
-        assert {measure for values in each.values.values() for measure in values} <= set(map(str, DEFAULT))
+        assert {measure for values in each.values.values() for measure in values} <= set(map(str, DEFAULT_MEASURES))
         if "hf:" not in each.system:
             assert System.parse(each.system, Setup(recorded=each.recorded)).name == each.system
 

@@ -9,7 +9,7 @@ import pytest
 
 from r2med.measure.intervals import difference_intervals, mean_intervals, wilson
 from r2med.measure.scores import Floats
-from r2med.measure.significance import Pairs
+from r2med.measure.significance import SystemPairs
 
 SIZES = (5, 10, 30)
 SAMPLES = 2000
@@ -89,7 +89,7 @@ def test_intervals_of_differences_hold_the_truth_in_at_least_93_of_100_samples(s
     for first, second in ((MEANS[2], MEANS[4]), (MEANS[5], MEANS[5]), (SCORES[0], SCORES[1]), (SCORES[1], SCORES[2])):
         random = np.random.default_rng(size)
         a, b = (100 * each[1](random, (SAMPLES, size)) for each in (first, second))
-        pairs = Pairs(np.arange(SAMPLES), np.arange(SAMPLES, 2 * SAMPLES))
+        pairs = SystemPairs(np.arange(SAMPLES), np.arange(SAMPLES, 2 * SAMPLES))
         low, high = difference_intervals({"": np.vstack([a, b])}, pairs)
         truth = 100 * (first[0] - second[0])
         given = ~np.isnan(low)  # a missing interval does not count as covered
@@ -119,4 +119,4 @@ def test_fewer_than_five_values_and_values_without_spread_or_bounds_have_no_inte
     assert np.isnan(mean_intervals({"": np.array([[100.0, 100.0, 0.0, 50.0]])})).all()
     assert np.isnan(mean_intervals({"": np.full((1, 8), 63.0)}, top=None)).all()
     assert np.isnan(mean_intervals({"x": np.ones((1, 8)), "y": np.ones((1, 1))})).all()
-    assert np.isnan(difference_intervals({"": np.ones((2, 4))}, Pairs.all(2))).all()
+    assert np.isnan(difference_intervals({"": np.ones((2, 4))}, SystemPairs.all(2))).all()

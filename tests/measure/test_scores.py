@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.data.qrels_file import read_qrels
-from r2med.measure import DEFAULT, Measure, score
+from r2med.measure import DEFAULT_MEASURES, Measure, score
 from r2med.retrieve import Run
 from r2med.retrieve.run import IdTable
 from r2med.retrieve.run_file import read_rankings
 
 FOLDER = Path(__file__).parent / "trec_eval"
-MEASURES = (*DEFAULT, Measure("nDCG"), Measure("MAP"))
+MEASURES = (*DEFAULT_MEASURES, Measure("nDCG"), Measure("MAP"))
 
 
 def ranked(**rankings):

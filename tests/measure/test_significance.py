@@ -10,9 +10,9 @@ from scipy import stats
 
 from r2med.measure import significance
 from r2med.measure.intervals import difference_intervals
-from r2med.measure.significance import Pairs, Values
+from r2med.measure.significance import SystemPairs, Values
 
-PAIR = Pairs.all(2)
+PAIR = SystemPairs.all(2)
 
 
 def drawn(seed: int, systems: int, sizes: tuple[int, ...], shift: float = 0.0, decimals: int = 2) -> Values:
@@ -38,7 +38,7 @@ def every_sign(values: Values) -> list[list[tuple[int, ...]]]:
 def test_few_queries_are_tested_by_all_their_flips() -> None:
     for seed in range(5):
         values = drawn(seed, 3, (4, 3), shift=0.5, decimals=1)
-        pairs = Pairs.all(3)
+        pairs = SystemPairs.all(3)
         flips = every_sign(values)
         for p, a, b in zip(significance.sign_flips(values, pairs).p, pairs.first, pairs.second, strict=True):
             observed = abs(statistic(values, a, b, flips[0]))
@@ -81,7 +81,7 @@ def test_equal_systems_have_p_1_everywhere() -> None:
 def test_a_pair_keeps_its_p_when_other_systems_join() -> None:
     values = drawn(5, 3, (40, 30), shift=0.1)
     two = {name: rows[:2] for name, rows in values.items()}
-    assert significance.sign_flips(values, Pairs.all(3)).p[0] == significance.sign_flips(two, PAIR).p[0]
+    assert significance.sign_flips(values, SystemPairs.all(3)).p[0] == significance.sign_flips(two, PAIR).p[0]
 
 
 def test_datasets_weigh_the_same_however_many_queries_they_have() -> None:
@@ -92,7 +92,7 @@ def test_datasets_weigh_the_same_however_many_queries_they_have() -> None:
 
 def test_max_t_is_the_step_down_of_plain_loops() -> None:
     values = drawn(2, 4, (4, 4), shift=0.6)
-    pairs = Pairs.all(4)
+    pairs = SystemPairs.all(4)
     named = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
     flips = every_sign(values)
     scale = {}
@@ -116,7 +116,7 @@ def test_max_t_is_the_step_down_of_plain_loops() -> None:
 
 def test_adjusting_by_max_t_never_lowers_p() -> None:
     values = drawn(8, 6, (30, 20), shift=0.2)
-    pairs = Pairs.all(6)
+    pairs = SystemPairs.all(6)
     test = significance.sign_flips(values, pairs)
     assert (test.p_adjusted >= test.p).all()
 
@@ -140,7 +140,7 @@ def test_one_query_says_nothing_of_its_spread() -> None:
 
 def test_intervals_of_differences_are_those_of_the_t_test() -> None:
     rows = drawn(6, 3, (30,), shift=0.3)["d0"]
-    pairs = Pairs.all(3)
+    pairs = SystemPairs.all(3)
     low, high = difference_intervals({"d0": rows}, pairs)
     for i, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         expected = stats.ttest_rel(rows[a], rows[b]).confidence_interval(0.95)
@@ -161,7 +161,7 @@ def test_under_the_null_the_tests_reject_as_often_as_they_say() -> None:
     random = np.random.default_rng(7)
     trials = 400
     p, adjusted, t = [], [], []
-    pairs = Pairs.all(4)
+    pairs = SystemPairs.all(4)
     for _ in range(trials):
         # Skewed and tied, as nDCG is; no system is better than another.
         values = {f"d{n}": np.round(random.random((4, size)) ** 3, 1) for n, size in enumerate((20, 35, 12))}
@@ -215,7 +215,7 @@ def test_holm_and_benjamini_hochberg_are_those_of_the_textbook() -> None:
 
 def test_blocks_do_not_change_what_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     values = drawn(10, 7, (30, 20), shift=0.2)
-    pairs = Pairs.all(7)
+    pairs = SystemPairs.all(7)
 
     def everything() -> list[np.ndarray]:
         test, moved = significance.paired_t(values, pairs), significance.movements(values, pairs)
@@ -229,7 +229,7 @@ def test_blocks_do_not_change_what_is_computed(monkeypatch: pytest.MonkeyPatch) 
         ]
 
     whole = everything()
-    monkeypatch.setattr(significance, "AT_ONCE", 64)
-    monkeypatch.setattr(significance, "FLIPS", 7)
+    monkeypatch.setattr(significance, "DIFFERENCES_AT_ONCE", 64)
+    monkeypatch.setattr(significance, "FLIPS_AT_ONCE", 7)
     for one, other in zip(whole, everything(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)

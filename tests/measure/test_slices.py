@@ -25,10 +25,10 @@ def test_slices_are_named_and_ordered() -> None:
     assert [each.label for each in slices("length", FACTS)] == ["up to 26 words", "27 to 43 words", "over 43 words"]
     assert [each.label for each in slices("body-system", FACTS)] == ["Digestive", "Nervous", "Skeletal", "not stated"]
     assert [(each.label, len(each)) for each in slices("positives", FACTS)] == [
-        ("1 positive", 1),
-        ("2 positives", 1),
-        ("3 or 4 positives", 2),
-        ("5 or more positives", 2),
+        ("1 relevant document", 1),
+        ("2 relevant documents", 1),
+        ("3 or 4 relevant documents", 2),
+        ("5 or more relevant documents", 2),
     ]
 
 

@@ -12,7 +12,7 @@ from r2med.core.errors import UserError
 from r2med.data import load
 from r2med.data.benchmark_names import source_of
 from r2med.evaluation.evaluation import evaluate
-from r2med.measure import gold_ranks
+from r2med.measure import relevant_ranks
 from r2med.records.collection import Kept, checked, collect
 from r2med.records.record import Record, StageFacts
 from r2med.retrieve import Run
@@ -62,7 +62,7 @@ def test_the_ranks_of_gold_documents_are_those_of_the_run(results: Path, tmp_pat
     kept = collect(["bm25"], results).cell("bm25", "one")
     assert kept is not None and kept.run_file is not None
     qrels = load(tmp_path / "one").qrels
-    assert kept.record.gold == gold_ranks(qrels, Run.read(kept.run_file))
+    assert kept.record.gold == relevant_ranks(qrels, Run.read(kept.run_file))
     ranks = {document: rank for query in kept.record.gold.values() for document, rank in query.items()}
     assert ranks and min(ranks.values()) >= 1
     assert set(kept.record.queries) == set(qrels)

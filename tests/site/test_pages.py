@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from r2med.leaderboard.published import published
-from r2med.measure import DEFAULT
+from r2med.measure import DEFAULT_MEASURES
 
 from .conftest import DATASETS, HOSTILE, SYSTEMS, Open, read, whole
 
@@ -94,9 +94,9 @@ def test_the_measures_of_single_queries_are_those_of_the_record(open_page: Open,
     assert number == len(record.per_query)
     computed = page.evaluate(
         "(all) => board.load('gold/8').then((gold) => all.map((each) => board.measure.queries(each, gold, 0)))",
-        [str(measure) for measure in DEFAULT],
+        [str(measure) for measure in DEFAULT_MEASURES],
     )
-    for measure, values in zip(DEFAULT, computed, strict=True):
+    for measure, values in zip(DEFAULT_MEASURES, computed, strict=True):
         expected = [scores[str(measure)] for scores in record.per_query.values()]
         assert values == pytest.approx(expected, abs=1e-12)
 

@@ -271,7 +271,9 @@ def test_the_users_store_lies_in_the_cache_folder_of_the_platform(
 
 def test_the_home_of_nobody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("R2MED_HOME", "~nosuch/r2med")
-    with pytest.raises(UserError, match="R2MED_HOME=~nosuch/r2med names the home folder of nobody: set R2MED_HOME"):
+    with pytest.raises(
+        UserError, match="R2MED_HOME=~nosuch/r2med names the home folder of an unknown user: set R2MED_HOME"
+    ):
         default_store()
 
 

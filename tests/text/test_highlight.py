@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.text.english import CHUNK, english, located_terms
+from r2med.text.english import CHUNK_PATTERN, english, located_terms
 from r2med.text.highlight import Words, best_window, matches
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("lucene_cases.jsonl").open(encoding="utf-8")]
@@ -19,7 +19,7 @@ def test_terms_are_located_where_the_analyser_sees_them():
     texts = [case["text"] for case in CASES]
     assert len(texts) > 50
     for text in texts:
-        located = [(chunk[0], part) for chunk in CHUNK.finditer(text) for part in located_terms(chunk[0])]
+        located = [(chunk[0], part) for chunk in CHUNK_PATTERN.finditer(text) for part in located_terms(chunk[0])]
         assert [term for _, (_, _, term) in located] == english(text)
         assert all(0 <= start < stop <= len(chunk) for chunk, (start, stop, _) in located)
 

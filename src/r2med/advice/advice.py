@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from r2med.core.errors import UserError
-from r2med.measure import HEADLINE
+from r2med.measure import HEADLINE_MEASURE
 from r2med.measure.scores import Floats
 from r2med.measure.significance import ALPHA
 from r2med.store.files import write_atomically
@@ -114,7 +114,7 @@ class Advice:
         """Return what a person may act on, in sentences."""
         best, chosen, fast = (self.rung(name) for name in (self.best, self.recommended, self.fastest))
         spread = "" if best.low is None or best.high is None else f" ({best.low:.1f} to {best.high:.1f})"
-        lines = [f"Best: {best.system}, {HEADLINE} {best.value:.1f}{spread}."]
+        lines = [f"Best: {best.system}, {HEADLINE_MEASURE} {best.value:.1f}{spread}."]
         lines.append(f"Use {chosen.system}: {self.reason}; {_price(chosen)}.")
         lines.append(
             f"Fastest: {fast.system}, p50 {_milliseconds(fast.p50)}, {fast.behind:.1f} points behind the best."

@@ -23,11 +23,10 @@ from r2med.data.dataset_cards import cards, groups
 from r2med.encoders.model_cards import MODELS
 from r2med.encoders.weights import is_here
 from r2med.evaluation.evaluation import evaluated
-from r2med.measure import HEADLINE, significance
-from r2med.measure.intervals import FEWEST as FEWEST_VALUES
-from r2med.measure.intervals import difference_intervals, mean_intervals
+from r2med.measure import HEADLINE_MEASURE, significance
+from r2med.measure.intervals import FEWEST_VALUES, difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
-from r2med.measure.significance import Pairs
+from r2med.measure.significance import SystemPairs
 from r2med.records.record import Record
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.fusion import Fusion
@@ -232,7 +231,7 @@ class _Ladder:
         asked = np.flatnonzero(~np.isnan(values))
         rival = self._rungs[self.best().system.name][2]
         rows = {"": np.stack([values[asked], rival[asked]])}
-        _, high = difference_intervals(rows, Pairs.all(2))
+        _, high = difference_intervals(rows, SystemPairs.all(2))
         # Questions that all differ by the same have no interval: there is no doubt about them.
         most = float(values[asked].mean() - rival[asked].mean()) if np.isnan(high[0]) else float(high[0])
         return -most if most < -self._give_up and len(asked) >= FEWEST_VALUES else None
@@ -246,7 +245,7 @@ class _Ladder:
         if missing:
             part = self._dataset.only([self._ids[question] for question in missing])
             record, _ = evaluated(system, part, None, DEPTH, self._runtime.store)
-            scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE)] for row in missing]
+            scores[missing] = [100 * record.per_query[self._ids[row]][str(HEADLINE_MEASURE)] for row in missing]
             self._records.setdefault(system.name, []).append(record)
         return np.asarray(scores[np.asarray(questions)])
 
@@ -282,7 +281,7 @@ class _Ladder:
         best = self.best().system.name
         whole = [spec for spec, (_, rung, _) in self._rungs.items() if rung.questions == len(self._ids)]
         table = {"": np.stack([self._rungs[spec][2] for spec in whole])}
-        pairs = Pairs.against(whole.index(best), len(whole))
+        pairs = SystemPairs.against(whole.index(best), len(whole))
         adjusted = significance.holm(significance.sign_flips(table, pairs).p)
         p_of = {best: 1.0} | {whole[row]: float(p) for row, p in zip(pairs.first, adjusted, strict=True)}
         rungs = {spec: self._held_against(spec, best, p_of.get(spec, 0.0)) for spec in self._rungs}
@@ -310,7 +309,7 @@ class _Ladder:
         _, rung, values = self._rungs[spec]
         asked = ~np.isnan(values)
         rows = np.stack([self._rungs[best][2][asked], values[asked]])
-        low, high = difference_intervals({"": rows}, Pairs.all(2))[:, 0].tolist()
+        low, high = difference_intervals({"": rows}, SystemPairs.all(2))[:, 0].tolist()
         known = spec != best and not np.isnan(low)
         behind = float((rows[0] - rows[1]).mean())
         return replace(rung, behind=behind, behind_low=low if known else None, behind_high=high if known else None, p=p)

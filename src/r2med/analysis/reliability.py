@@ -10,7 +10,17 @@ from r2med.analysis.material import Material
 from r2med.analysis.unjudged import duplicate_tables, over_datasets, unjudged_table
 from r2med.core.errors import UserError
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, Integers, Pairs, Values, bootstrap, interval, means, paired_t, stratified
+from r2med.measure.significance import (
+    ALPHA,
+    Integers,
+    SystemPairs,
+    Values,
+    bootstrap,
+    interval,
+    means,
+    paired_t,
+    stratified,
+)
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Dots, Section, Table
@@ -43,7 +53,7 @@ def reliability(material: Material) -> Section:
 
 def detectable_gap(values: Values) -> float:
     """Return the difference that is seen with a power of 80 %, for the pair of systems in the middle."""
-    gaps = paired_t(values, Pairs.all(len(next(iter(values.values()))))).detectable
+    gaps = paired_t(values, SystemPairs.all(len(next(iter(values.values()))))).detectable
     return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
 
 

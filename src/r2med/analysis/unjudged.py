@@ -10,7 +10,7 @@ import numpy as np
 from r2med.analysis.material import Material
 from r2med.comparison.comparison import with_intervals
 from r2med.data import Dataset
-from r2med.measure import HEADLINE, score
+from r2med.measure import HEADLINE_MEASURE, score
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Values
 from r2med.pages.cells import Value
@@ -19,7 +19,7 @@ from r2med.pages.page import Table
 from r2med.records.collection import Kept
 from r2med.retrieve.written_run import WrittenRun
 
-CUTOFF = HEADLINE.cutoff or 10
+CUTOFF = HEADLINE_MEASURE.cutoff or 10
 DEPTH = 100
 """Ranks that are looked at: what lies below moves no measure at 10, unless a list is nearly all unjudged."""
 
@@ -50,7 +50,7 @@ def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str
 def headline(qrels: Grades, lists: Lists) -> Floats:
     """Return nDCG@10 of every query, × 100."""
     run = {query: {d: -float(rank) for rank, d in enumerate(documents)} for query, documents in lists.items()}
-    return 100 * score(qrels, run, [HEADLINE]).values[HEADLINE]
+    return 100 * score(qrels, run, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE]
 
 
 def with_unjudged_relevant(qrels: Grades, lists: Lists) -> Grades:
@@ -106,7 +106,7 @@ def unjudged_table(material: Material) -> Table | None:
     rows: list[list[Value]] = [[system, *_row(each)] for system, each in figures.items()]
     heads = ("system", f"judged % of the first {CUTOFF}", "all irrelevant", "all relevant", "judged only", "bpref")
     note = (
-        f"{HEADLINE} × 100 if every unjudged document of the first {CUTOFF} is irrelevant (as it is scored) or "
+        f"{HEADLINE_MEASURE} × 100 if every unjudged document of the first {CUTOFF} is irrelevant (as it is scored) or "
         f"relevant: the truth lies between. Judged only: the first {DEPTH} without unjudged documents. "
         "bpref is computed on the whole run."
     )

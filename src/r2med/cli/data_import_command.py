@@ -80,12 +80,12 @@ def import_(
     from r2med.core.errors import UserError
     from r2med.data.check import check
     from r2med.data.imported_folder import require_imported
-    from r2med.data.importing import UPDATE, plan_import, require_new
+    from r2med.data.importing import UPDATE_ADVICE, plan_import, require_new
     from r2med.store import default_store
     from r2med.text.terminal_text import printable
 
     if not (update and require_imported(out)):
-        require_new(out, UPDATE)
+        require_new(out, UPDATE_ADVICE)
     plan = plan_import(
         files,
         header=header,

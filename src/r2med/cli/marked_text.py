@@ -17,7 +17,7 @@ LEGEND = "words of the question are yellow, of what was written cyan, of both gr
 
 def marked(text: str, words: Words, width: int) -> Text:
     """Return the best stretch of a text of at most `width` letters, on one line, its matches in colour."""
-    from r2med.text.highlight import COMMON, best_window
+    from r2med.text.highlight import COMMON_TERMS, best_window
 
     line = " ".join(text.split())
     window = best_window(line, words, width)
@@ -25,7 +25,7 @@ def marked(text: str, words: Words, width: int) -> Text:
     at = window.start
     for match in window.matches:
         shown += plain(line[at : match.start])
-        style = "" if match.term in COMMON else STYLES[match.kind]
+        style = "" if match.term in COMMON_TERMS else STYLES[match.kind]
         shown += plain(line[match.start : match.stop], style)
         at = match.stop
     return shown + plain(line[at : window.stop] + (" …" if window.stop < len(line) else ""))
@@ -33,10 +33,10 @@ def marked(text: str, words: Words, width: int) -> Text:
 
 def shared(text: str, words: Words) -> dict[str, list[str]]:
     """Return the words of a text that match, as they stand in it, by where they come from."""
-    from r2med.text.highlight import COMMON, matches
+    from r2med.text.highlight import COMMON_TERMS, matches
 
     kinds: dict[str, dict[str, str]] = {kind: {} for kind in STYLES}
     for match in matches(text, words):
-        if match.term not in COMMON:
+        if match.term not in COMMON_TERMS:
             kinds[match.kind].setdefault(match.term, text[match.start : match.stop].lower())
     return {kind: list(of_kind.values()) for kind, of_kind in kinds.items()}

@@ -64,17 +64,17 @@ def _record(words: list[str], results: Path) -> Path:
 def _show(story: Story, output: Console) -> None:
     from r2med.cli.console import plain
     from r2med.cli.marked_text import LEGEND, marked, shared
-    from r2med.measure import HEADLINE
+    from r2med.measure import HEADLINE_MEASURE
     from r2med.pages.cells import Column
     from r2med.pages.page import Table
     from r2med.pages.terminal_tables import print_table
     from r2med.text.highlight import Words
 
     record, gold = story.record, story.gold
-    value = record.per_query[story.query.id][str(HEADLINE)]
+    value = record.per_query[story.query.id][str(HEADLINE_MEASURE)]
     output.print(
         plain(f"{record.dataset.name} {story.query.id}", "bold"),
-        plain(f"{HEADLINE} {100 * value:.1f} · {record.system}"),
+        plain(f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.system}"),
     )
     of_gold = Words.of(" ".join(document.text for document in story.gold))
     output.print(plain("question: ", "bold") + marked(story.query.text, of_gold, LETTERS))

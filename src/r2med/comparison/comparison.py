@@ -14,17 +14,17 @@ from r2med.comparison.system_classes import classes
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import groups
 from r2med.engine.threads import map_threads
-from r2med.measure import HEADLINE, Measure, significance
+from r2med.measure import HEADLINE_MEASURE, Measure, significance
 from r2med.measure.intervals import difference_intervals, mean_intervals
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, RESAMPLES, Pairs, Values
+from r2med.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.measure.slices import Slice, SliceFacts, slices
 from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
 from r2med.records.collection import MAX_FAILURES, Collection, collect
 from r2med.records.record import QueryFacts
 
-MEASURE = str(HEADLINE)
+MEASURE = str(HEADLINE_MEASURE)
 MOVERS = 5
 DEMO = "demo"
 
@@ -192,7 +192,7 @@ class Comparison:
         return [
             Mover(*labels[position], *scores[:, position].tolist())
             for position in order.tolist()
-            if moved[position] > significance.SAME
+            if moved[position] > significance.EQUALITY_MARGIN
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -289,14 +289,14 @@ def middle_pair(detectable: Floats) -> int | None:
     return int(known[np.argsort(detectable[known], kind="stable")[(len(known) - 1) // 2]]) if len(known) else None
 
 
-def _pairs(names: Sequence[str], baseline: str) -> Pairs:
+def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
     if len(names) < 2:
         raise UserError(f"two systems are needed to compare, there is {names[0] if names else 'none'}")
     if not baseline:
-        return Pairs.all(len(names))
+        return SystemPairs.all(len(names))
     if baseline not in names:
         raise unknown("baseline", baseline, names)
-    return Pairs.against(names.index(baseline), len(names))
+    return SystemPairs.against(names.index(baseline), len(names))
 
 
 def _shared(
@@ -336,7 +336,7 @@ def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
     return wanted
 
 
-def _test(values: Values, pairs: Pairs, holm: bool, resamples: int, seed: int) -> list[Gap]:
+def _test(values: Values, pairs: SystemPairs, holm: bool, resamples: int, seed: int) -> list[Gap]:
     difference = pairs.differences(significance.means(values))
     low, high = np.clip(difference_intervals(values, pairs), -100.0, 100.0)
     flips = significance.sign_flips(values, pairs, resamples, seed)
@@ -353,7 +353,7 @@ def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
 
 
 def _slice_pairs(
-    cut: Sequence[Slice], values: Values, names: Sequence[str], pairs: Pairs, resamples: int, seed: int
+    cut: Sequence[Slice], values: Values, names: Sequence[str], pairs: SystemPairs, resamples: int, seed: int
 ) -> list[SlicePair]:
     def test(each: Slice) -> list[Gap]:
         return _test(each.cut(values), pairs, False, resamples, seed)

@@ -18,7 +18,7 @@ from r2med.core.cost import total
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import short_name
 from r2med.measure.significance import RESAMPLES, Integers
-from r2med.measure.slices import UNKNOWN
+from r2med.measure.slices import UNKNOWN_LABEL
 from r2med.pages.csv_text import table_csv
 from r2med.pages.latex import table_latex
 from r2med.pages.markdown import table_markdown
@@ -156,7 +156,7 @@ def _pair_figures(
     if flows.sum():
         labels = [f"ranks {low + 1}–{high}" for low, high in zip((0, *bands), bands, strict=False)]
         figures["rank-shift"] = partial(charts.rank_shift, flows, [*labels, "not retrieved"], before, after)
-    rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN]
+    rows = [(f"{each.label} ({each.queries:,})", each) for each in compared.slices if each.label != UNKNOWN_LABEL]
     if rows:
         rows.sort(key=lambda row: -row[1].difference)
         title = f"Gain by body system, {whole.measure} × 100"

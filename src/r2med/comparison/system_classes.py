@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from r2med.measure.significance import ALPHA, RESAMPLES, Pairs, Values, means, sign_flips
+from r2med.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values, means, sign_flips
 
 FEWEST_QUERIES = 20
 """Queries in total below which there are no classes: nearly every system would share the first."""
@@ -37,6 +37,6 @@ def _equal(values: Values, leader: int, resamples: int, seed: int) -> np.typing.
     systems = len(next(iter(values.values())))
     equal = np.ones(systems, dtype=np.bool_)
     if systems > 1:
-        pairs = Pairs.against(leader, systems)
+        pairs = SystemPairs.against(leader, systems)
         equal[pairs.first] = sign_flips(values, pairs, resamples, seed).p_adjusted > ALPHA
     return equal

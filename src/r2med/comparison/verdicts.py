@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from r2med.comparison.comparison import Comparison, Mover, Pair
 from r2med.comparison.system_classes import FEWEST_QUERIES
-from r2med.measure.significance import ALPHA, CARRIERS
+from r2med.measure.significance import ALPHA, TOP_QUERIES
 from r2med.pages.cells import signed
 
 
@@ -33,7 +33,7 @@ def details(pair: Pair) -> str:
     if pair.effect is not None:
         parts.append(f"d_z {abs(pair.effect):.2f}")
     if pair.carried is not None:
-        parts.append(f"{CARRIERS} queries carry {100 * pair.carried:.0f} % of the difference")
+        parts.append(f"{TOP_QUERIES} queries carry {100 * pair.carried:.0f} % of the difference")
     return "; ".join(parts) + "."
 
 

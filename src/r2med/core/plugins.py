@@ -46,7 +46,7 @@ def _own_folders(kind: str) -> Iterator[Path]:
         try:
             yield Path(folder).expanduser() / kind
         except RuntimeError:
-            raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of nobody") from None
+            raise UserError(f"R2MED_PLUGINS: {folder} names the home folder of an unknown user") from None
 
 
 @cache

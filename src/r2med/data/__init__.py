@@ -1,4 +1,4 @@
-"""Datasets: what they are made of, where they come from, and whether they are sound."""
+"""Datasets: their parts, their sources, and the checks of their contents."""
 
 from typing import TYPE_CHECKING
 

@@ -1,16 +1,16 @@
-"""The names of the benchmark's datasets: only the benchmark's data may have them."""
+"""The reserved names of the benchmark's datasets. Only the benchmark's data may have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from r2med.data.dataset_cards import OWN, DatasetCard, benchmark_cards
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, benchmark_cards
 from r2med.store import Store, digest
 
 
 def own_name(name: str) -> str:
-    """Return the name for data of the user's that is called like a dataset of the benchmark or of the demo."""
-    return f"{OWN}{name.rpartition('/')[2]}"
+    """Return the name for a user's dataset that has the same name as a dataset of the benchmark or of the demo."""
+    return f"{OWN_PREFIX}{name.rpartition('/')[2]}"
 
 
 def is_reserved(name: str) -> bool:
@@ -19,9 +19,9 @@ def is_reserved(name: str) -> bool:
 
 
 def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> bool:
-    """Return True if data has as many queries and relevant documents as the benchmark's dataset of this name.
+    """Return True if a dataset has as many queries and relevant documents as the benchmark's dataset of this name.
 
-    `positives` are the relevant documents of each judged query.
+    `positives` is the number of relevant documents of each judged query.
     """
     card = benchmark_cards().get(name)
     if card is None or card.counts is None:
@@ -34,7 +34,7 @@ def has_benchmark_counts(name: str, queries: int, positives: Iterable[int]) -> b
 
 
 def remember_fingerprint(name: str, fingerprint: str, store: Store) -> None:
-    """Remember the fingerprint of a dataset of the benchmark that was fetched at its pinned revision."""
+    """Save the fingerprint of a benchmark dataset that was fetched at its pinned revision."""
     if known_fingerprint(name, store) != fingerprint:
         store.remember(_note(benchmark_cards()[name]), {"fingerprint": fingerprint})
 
@@ -46,7 +46,7 @@ def known_fingerprint(name: str, store: Store) -> str:
 
 
 def source_of(name: str) -> str:
-    """Return where the benchmark's dataset of this name is fetched from: REPOSITORY@REVISION."""
+    """Return the source of the benchmark's dataset of this name as REPOSITORY@REVISION."""
     card = benchmark_cards().get(name)
     return f"{card.hub.repository}@{card.hub.revision}" if card and card.hub else ""
 

@@ -1,4 +1,4 @@
-"""Check a dataset: every problem at once, then whether its parts fit each other and its card."""
+"""Check a dataset: report all problems of its files, then compare its parts with each other and with its card."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 from r2med.data.dataset import Dataset, Query
 from r2med.data.loading import locate, read
 from r2med.data.problems import EXAMPLES, Problems
-from r2med.data.source_rows import Judgement, QueryRow
+from r2med.data.source_rows import JudgementRow, QueryRow
 from r2med.store import Store, about, default_store
 
 CONTROLS = {chr(c) for c in range(32)} - set("\t\n\r\f\v") | {"\x7f"}
 
 
 def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
-    """Return everything that is wrong with a dataset; empty when it can be trusted."""
+    """Return all problems of a dataset. The result is empty if there are none."""
     store = store or default_store()
     name, folder, card = locate(name_or_path, store)
     problems = Problems()
     with about(dataset=name):
         reading = read(name, folder, card, problems, store)
     dataset, layout = reading.dataset, reading.layout
-    # Read once more, for the lines; what is wrong inside them has been reported already.
+    # Read again for the line numbers. Faults inside the lines have been reported already.
     _check_links(dataset, list(layout.judgements(Problems())), layout.qrels_file, problems)
     judged = layout.qrels_file.is_file()
     _check_queries(dataset, list(layout.queries(Problems())), layout.query_file, judged, problems)
@@ -32,7 +32,7 @@ def check(name_or_path: str | Path, store: Store | None = None) -> Problems:
     return problems
 
 
-def _check_links(dataset: Dataset, judgements: list[Judgement], path: Path, problems: Problems) -> None:
+def _check_links(dataset: Dataset, judgements: list[JudgementRow], path: Path, problems: Problems) -> None:
     queries = {query.id for query in dataset.queries}
     documents = sorted({judgement.document for judgement in judgements})
     known = {d for d, row in zip(documents, dataset.corpus.rows(documents), strict=True) if row >= 0}
@@ -64,7 +64,7 @@ def _check_queries(dataset: Dataset, rows: list[QueryRow], path: Path, judged: b
 
 
 def repeated_queries(queries: Iterable[Query]) -> list[tuple[str, str]]:
-    """Return (id, id of the first with this text) for queries that ask what an earlier one asks, word for word."""
+    """Return (id, id of the first query with this text) for queries that repeat the exact text of an earlier one."""
     first: dict[str, str] = {}
     pairs = [(query.id, first.setdefault(" ".join(query.text.lower().split()), query.id)) for query in queries]
     return [(query, earlier) for query, earlier in pairs if query != earlier]

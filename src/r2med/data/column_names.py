@@ -1,4 +1,4 @@
-"""What people call the columns of documents, questions and judgements, in English, German, French and Spanish."""
+"""Common names of columns for documents, questions and judgements, in English, German, French and Spanish."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ NAMES: Mapping[str, frozenset[str]] = {
     ),
     "links": frozenset("link links url urls reference references linked pages".split()),
 }
-"""Role -> what people call its column, as `plain_name` writes it."""
+"""Role -> common names of its column, as `plain_name` writes them."""
 
 QUESTION_NAMES = _QUESTIONS
 """Names that only a column of questions has."""
 
 QUESTION_IDS = _QUESTION_IDS
-"""Names that only a column of questions' ids has."""
+"""Names that only a column of question ids has."""
 
 DOCUMENT_IDS = _DOCUMENT_IDS
-"""Names that only a column of documents' ids has."""
+"""Names that only a column of document ids has."""
 
 RELEVANCE_NAMES = _RELEVANT | {
     "relevance",
@@ -86,7 +86,7 @@ RELEVANCE_NAMES = _RELEVANT | {
     "relevancia",
     "grade",
 }
-"""Names under which a column that says how relevant a document is must not be overlooked."""
+"""Names of columns that hold the relevance of a document. Such a column must not be ignored silently."""
 
 OTHER_NAMES = frozenset(
     "date time age sex gender patient patientid name firstname ward author doctor department unit value result "
@@ -95,10 +95,10 @@ OTHER_NAMES = frozenset(
     "fecha hora edad sexo paciente nombre apellidos medico servicio unidad valor resultado "
     "comment comments kommentar commentaire comentario bemerkung remarque".split()
 )
-"""Names of columns that are neither searched nor judged, but that tell the names of columns from data."""
+"""Names of columns that are neither searched nor judged. They help to recognise a row of column names."""
 
 ALL_NAMES = frozenset().union(*NAMES.values(), OTHER_NAMES) - {"no", "x"}
-"""Every known name; `no` is an answer as often as a number."""
+"""All known names. `no` is left out because it can mean "no" as well as "number"."""
 
 COVER_SHEET = re.compile(
     r"^(cover|title|legend|read.?me|info|about|codebook|data.?dictionary|lookup|deckblatt|titelblatt|legende|hinweise?"
@@ -106,19 +106,19 @@ COVER_SHEET = re.compile(
     r"|instructions?|anleitung|metadat(a|en|os))(?![^\W\d_])",
     re.IGNORECASE,
 )
-"""How sheets are called that explain the others."""
+"""Names of sheets that explain the other sheets."""
 
 QUESTION_FILE = re.compile(r"quer|question|ask|frage|pregunta|consulta|requ[eê]te", re.IGNORECASE)
-"""How files and sheets of questions are called."""
+"""Names of files and sheets that hold questions."""
 
 
 def plain_name(name: str) -> str:
-    """Return a name in small letters without accents or anything else: `N.º de informe` is `nodeinforme`."""
+    """Return a name in lower case, with letters and digits only: `N.º de informe` becomes `nodeinforme`."""
     return re.sub(r"[^a-z]", "", _folded(name))
 
 
 def is_called_id(name: str) -> bool:
-    """Return True for the name of an id, or for one that begins or ends with such a word, as `Nº petición` does."""
+    """Return True if a name is that of an id column, or begins or ends with such a word, as `Nº petición` does."""
     words = re.findall(r"[a-z]+", _folded(name))
     return plain_name(name) in NAMES["id"] or (bool(words) and not {words[0], words[-1]}.isdisjoint(_NUMBER_WORDS))
 

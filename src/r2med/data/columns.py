@@ -1,8 +1,8 @@
-"""What the tables of a user hold: documents, questions or judgements, and which column is what.
+"""Guess what a user's tables hold (documents, questions or judgements) and the role of each column.
 
-Names are a hint and contents decide where they can: an id column hardly ever has a value twice, and a column of
-relevant documents holds ids of documents. What was guessed is shown before anything is written, and every column can be
-named.
+Column names are a hint, and contents decide where they can: an id column rarely has a value twice, and a column of
+relevant documents holds document ids. The guesses are shown before anything is written, and the user can name every
+column instead.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from r2med.data.table import Cell, SourceTable, flat
 
 Kind = Literal["documents", "questions", "judgements"]
 Named = Mapping[str, str | Sequence[str]]
-"""The columns that the user named, by role. The text may be several."""
+"""The columns that the user named, by role. There may be several text columns."""
 
 ROLES: Mapping[Kind, tuple[str, ...]] = {
     "documents": ("id", "text", "title"),
     "questions": ("query_id", "query", "answer", "relevant", "grade"),
     "judgements": ("query_id", "relevant", "grade"),
 }
-"""What columns a table of each kind may have."""
+"""The roles that the columns of each kind of table can have."""
 
-_MOST = 0.5
-"""The share of values above which a column counts as what most of its values are."""
+_MAJORITY_SHARE = 0.5
+"""A column is of a type if more than this share of its values are of that type."""
 _SEPARATORS = (r"\n", ";", r"\|", ",", "/", r"\s+", r"\s+(?:and|und|et|y)\s+|,")
-_SURE = 4
-"""Separators that hardly any id contains, at the beginning of the list."""
+_SURE_SEPARATORS = 4
+"""The number of separators at the start of `_SEPARATORS` that ids rarely contain."""
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?|\d{1,2}:\d\d(:\d\d)?|\d+[.,]\d+")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A table, what it holds, and its column for each role that it has; `texts` are all columns of its text."""
+    """A table, its kind, and the column of each role. `texts` are all columns that make up the document text."""
 
     table: SourceTable
     kind: Kind
@@ -59,12 +59,12 @@ class Part:
     texts: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[int, Mapping[str, Cell]]]:
-        """Yield the number of each row and its cells by role."""
+        """Yield the row number and the cells by role of each row."""
         for line, row in self.table:
             yield line, self.cells(row)
 
     def cells(self, row: Mapping[str, Cell]) -> Mapping[str, Cell]:
-        """Return the cells of a row by role; several texts are joined, each under its heading."""
+        """Return the cells of a row by role. Several text columns are joined, each under its heading."""
         cells = {role: row.get(column, "") for role, column in self.columns.items()}
         if len(self.texts) > 1:
             filled = [(column, text) for column in self.texts if (text := flat(row.get(column, "")))]
@@ -77,7 +77,7 @@ def _heading(column: str) -> str:
 
 
 def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
-    """Return what each table holds; `named` are the columns that the user named, by role.
+    """Return each table with its kind and column roles; `named` are the columns that the user named, by role.
 
     Raises UserError if a named column does not exist, or if there are no documents.
     """
@@ -101,7 +101,7 @@ def guess_parts(tables: Sequence[SourceTable], named: Named) -> list[Part]:
 
 
 def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, str]:
-    """Return role -> column of a table of questions with links; `named` are the columns that the user named, by role.
+    """Return role -> column of a table of questions with links. `named` are the columns that the user named, by role.
 
     Raises UserError if a named column does not exist.
     """
@@ -114,7 +114,7 @@ def question_columns(table: SourceTable, named: Mapping[str, str]) -> dict[str, 
 
 
 def split_ids(cell: Cell, known: Collection[str]) -> list[str]:
-    """Return the ids in a cell: a list, or a text with separators between ids that are known."""
+    """Return the ids in a cell, which is a list or a text with separators between known ids."""
     if not isinstance(cell, str):
         return [part.strip() for part in cell if part.strip()]
     text = cell.strip()
@@ -127,24 +127,24 @@ def split_ids(cell: Cell, known: Collection[str]) -> list[str]:
             text = text[1:-1]
     ways = [[part for each in re.split(separator, text) if (part := each.strip(" \"'"))] for separator in _SEPARATORS]
     shares = [sum(_without_grade(part, known)[0] in known for part in parts) / max(len(parts), 1) for parts in ways]
-    if not any(shares):  # none is known: the surest separator that is there
-        return next((parts for parts in ways[:_SURE] if len(parts) > 1), [text])
+    if not any(shares):  # no id is known: take the first separator of the list that occurs
+        return next((parts for parts in ways[:_SURE_SEPARATORS] if len(parts) > 1), [text])
     return ways[shares.index(max(shares))]
 
 
 def _without_grade(part: str, known: Collection[str]) -> tuple[str, str]:
-    """Return an id and its grade, if it is written ID:GRADE or ID=GRADE and the id is one that is known."""
+    """Return an id and its grade, if it is written ID:GRADE or ID=GRADE and the id is known."""
     match = re.fullmatch(r"(.+?)\s*[:=]\s*(\d+)", part)
     return (match[1], match[2]) if match and part not in known and match[1] in known else (part, "")
 
 
 def graded_ids(cell: Cell, known: Collection[str]) -> list[tuple[str, str]]:
-    """Return each id in a cell with the grade beside it, if there is one."""
+    """Return each id in a cell with its grade, or with an empty grade if there is none."""
     return [_without_grade(part, known) for part in split_ids(cell, known)]
 
 
 def named_texts(named: Named) -> tuple[str, ...]:
-    """Return the columns of text that the user named."""
+    """Return the text columns that the user named."""
     texts = named.get("text", ())
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
@@ -165,7 +165,7 @@ def _check_named(tables: Sequence[SourceTable], named: Named) -> None:
 
 
 def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
-    """Return what each table holds; one that names the ids of another, beside its own, asks for what is in it."""
+    """Return the kind of each table. A table that has its own ids and names ids of another table holds questions."""
     kinds = [_kind(table, named) for table in tables]
     documents = [_documents(table, named) for table, kind in zip(tables, kinds, strict=True) if kind == "documents"]
     for part in documents if len(documents) > 1 and "text" not in named else ():
@@ -179,7 +179,7 @@ def _kinds(tables: Sequence[SourceTable], named: Named) -> list[Kind]:
 
 
 def _kind(table: SourceTable, named: Named) -> Kind:
-    """Return what a table holds: by the columns that the user named, else by names and contents."""
+    """Return the kind of a table by the columns that the user named, otherwise by column names and contents."""
     if _name(named, "query") in table.columns:
         return "questions"
     if any(column in table.columns for column in named_texts(named)):
@@ -194,7 +194,7 @@ def _kind(table: SourceTable, named: Named) -> Kind:
         return "questions"
     main = max(table.columns, key=lambda column: _words(table, column))  # a report may begin with a doctor's question
     asked = _share(table, main, lambda cell: cell.endswith("?"))
-    return "questions" if asked > _MOST else "documents"
+    return "questions" if asked > _MAJORITY_SHARE else "documents"
 
 
 def _documents(table: SourceTable, named: Named) -> Part:
@@ -207,7 +207,7 @@ def _documents(table: SourceTable, named: Named) -> Part:
 
 
 def _columns(table: SourceTable, kind: Kind, named: Named, ids: Collection[str]) -> dict[str, str]:
-    """Return role -> column of a table: first the text, the longest of those with its name or of all; then the rest."""
+    """Return role -> column of a table. The text is chosen first: the longest column with a text's name, or of all."""
     text_role = "text" if kind == "documents" else "query"
     chosen: dict[str, str] = {}
     roles = ROLES[kind]
@@ -230,16 +230,16 @@ def _longest(table: SourceTable, free: Sequence[str], role: str) -> str:
 
 
 def _column(table: SourceTable, free: Sequence[str], role: str, ids: Collection[str]) -> str | None:
-    """Return the column of a role that is not the text's, if there is one."""
+    """Return the column of a role other than the text, or None."""
     by_name = [column for column in free if plain_name(column) in NAMES[role]]
     holding = [column for column in free if _holds(table, column, ids)]
     if role == "query_id":
-        # A table of judgements may call both ids by names that any id has: those of questions come first.
+        # A table of judgements may use generic names for both id columns. The question ids then come first.
         one_word = sorted(
             (column for column in by_name if _words(table, column) <= 1),
             key=lambda column: plain_name(column) not in QUESTION_IDS,
         )
-        # Numbers of questions may be numbers of documents as well: then another column names the documents.
+        # Question numbers can be equal to document numbers. Then another column names the documents.
         others = NAMES["relevant"] | NAMES["grade"] | NAMES["answer"]
         apart = [column for column in free if _is_id(table.sample, column) and plain_name(column) not in others]
         apart = [column for column in apart if column not in holding or len(holding) > 1]
@@ -247,13 +247,13 @@ def _column(table: SourceTable, free: Sequence[str], role: str, ids: Collection[
     if role == "relevant":
         return _relevant_column(table, by_name, holding)
     if role == "grade":
-        by_name = [column for column in by_name if _share(table, column, is_grade) > _MOST]
+        by_name = [column for column in by_name if _share(table, column, is_grade) > _MAJORITY_SHARE]
     return next(iter(by_name), None)
 
 
 def _id_column(table: SourceTable, free: Sequence[str], text: str) -> str | None:
-    """Return the column of documents' ids: one that is called so, even if few values repeat, else the first of ids."""
-    rows = [row for row in table.sample if flat(row.get(text, ""))]  # others are no documents, but sums and the like
+    """Return the column of document ids: one with such a name, even if a few values repeat, or the first with ids."""
+    rows = [row for row in table.sample if flat(row.get(text, ""))]  # other rows are sums and the like, not documents
     exact = [column for column in free if _is_id(rows, column)]
     nearly = [column for column in free if is_called_id(column) and _is_nearly_id(rows, column)]
     own = [column for column in nearly if plain_name(column) in DOCUMENT_IDS]
@@ -262,7 +262,7 @@ def _id_column(table: SourceTable, free: Sequence[str], text: str) -> str | None
 
 
 def _relevant_column(table: SourceTable, by_name: Sequence[str], holding: Sequence[str]) -> str | None:
-    """Return the column that names relevant documents; verdicts that happen to be ids, such as 1, come last."""
+    """Return the column that names relevant documents. Grades that are equal to ids, such as 1, come last."""
     named = [column for column in by_name if not _holds_verdicts(table, column)]
     apart = [column for column in holding if not _holds_verdicts(table, column)]
     both = [column for column in named if column in apart]
@@ -270,19 +270,21 @@ def _relevant_column(table: SourceTable, by_name: Sequence[str], holding: Sequen
 
 
 def _holds_verdicts(table: SourceTable, column: str) -> bool:
-    """Return True if most cells say yes, no or a small number."""
-    return _share(table, column, lambda cell: (grade := grade_of(cell)) is not None and -1 <= grade <= 4) > _MOST
+    """Return True if most cells of a column are yes, no or a small number."""
+    return (
+        _share(table, column, lambda cell: (grade := grade_of(cell)) is not None and -1 <= grade <= 4) > _MAJORITY_SHARE
+    )
 
 
 def _check_judgements(part: Part) -> None:
-    """Raise UserError for a column that says how relevant documents are, but names none or in unknown words."""
+    """Raise UserError if a column holds relevance, but its words are unknown or no column names documents."""
     used = set(part.columns.values()) - ({part.columns.get("grade", "")} if "relevant" not in part.columns else set())
     for column in part.table.columns:
         if column in used or plain_name(column) not in RELEVANCE_NAMES or not _words(part.table, column):
             continue
-        if _share(part.table, column, is_grade) > _MOST:
+        if _share(part.table, column, is_grade) > _MAJORITY_SHARE:
             if "relevant" not in part.columns:
-                why = "says what is relevant, and no column holds ids of documents"
+                why = "holds relevance, but no column holds document ids"
                 raise UserError(f"{part.table}: column {column!r} {why}: name it with --relevant")
         elif "grade" not in part.columns and _words(part.table, column) <= 2:
             words = dict.fromkeys(word for row in part.table.sample if (word := flat(row.get(column, ""))))
@@ -291,8 +293,8 @@ def _check_judgements(part: Part) -> None:
 
 
 def _holds(table: SourceTable, column: str, ids: Collection[str]) -> bool:
-    """Return True if most cells of a column name an id."""
-    return _share(table, column, lambda cell: any(part in ids for part, _ in graded_ids(cell, ids))) > _MOST
+    """Return True if most cells of a column hold a known id."""
+    return _share(table, column, lambda cell: any(part in ids for part, _ in graded_ids(cell, ids))) > _MAJORITY_SHARE
 
 
 def _ids(part: Part) -> tuple[str, ...]:
@@ -301,7 +303,7 @@ def _ids(part: Part) -> tuple[str, ...]:
 
 
 def _is_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
-    """Return True if a column has one word in every row, and none twice."""
+    """Return True if a column has one word in every row, and no word twice."""
     values = [flat(row.get(column, "")) for row in rows]
     return (
         bool(values)
@@ -314,19 +316,19 @@ def _is_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
 
 
 def _is_nearly_id(rows: Sequence[Mapping[str, Cell]], column: str) -> bool:
-    """Return True if there are more different values, of few words, than half of the rows."""
+    """Return True if more than half of the rows have different values of a few words."""
     values = {value for row in rows if (value := flat(row.get(column, "")))}
     words = sum(len(value.split()) for value in values)
-    return len(values) > _MOST * len(rows) and words <= 3 * len(values)
+    return len(values) > _MAJORITY_SHARE * len(rows) and words <= 3 * len(values)
 
 
 def id_named(table: SourceTable) -> str:
-    """Return the column that is called as ids are, whatever it holds; empty if there is none."""
+    """Return the column that has the name of an id column, whatever it holds; empty if there is none."""
     return next((column for column in table.columns if is_called_id(column)), "")
 
 
 def _words(table: SourceTable, column: str, filled: bool = False) -> float:
-    """Return how many words a cell has on average; those that are empty count unless only filled ones are asked for."""
+    """Return the mean number of words per cell. Empty cells count unless `filled` is true."""
     cells = [cell for row in table.sample if (cell := flat(row.get(column, ""))) or not filled]
     return sum(len(cell.split()) for cell in cells) / max(len(cells), 1)
 

@@ -1,4 +1,4 @@
-"""Corpus: ordered document ids and texts over memory-mapped Arrow, so that one larger than memory opens at once."""
+"""Corpus: ordered document ids and texts in memory-mapped Arrow files, so that a large corpus opens at once."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from r2med.store.files import let_go, map_array
 
 SCHEMA = pa.schema([("id", pa.string()), ("text", pa.large_string())])
 DOCUMENTS, REPEATS = "documents.arrow", "repeats.arrow"
-BATCH = 1024
-"""Documents per Arrow batch; every batch but the last is full, so a row's batch is found by division."""
+BATCH_ROWS = 1024
+"""Documents per Arrow batch. Every batch but the last is full, so the batch of a row is found by division."""
 
-RESIDENT = 32 << 20
-"""Bytes of a file that are read before their pages are given back: a pass over a corpus takes no more memory."""
+RESIDENT_BYTES = 32 << 20
+"""Bytes of a file that are read before their pages are released. This limits the memory of a pass over a corpus."""
 
 Rows = npt.NDArray[np.int32]
 
 
 class Corpus:
-    """Documents in their order. A row number stands for a document everywhere inside; ids come in and go out."""
+    """Ordered documents. Inside the package a row number identifies a document; ids are used at the borders."""
 
     def __init__(self, batches: Batches, order: Rows, fingerprint: str, repeats: Corpus | None = None) -> None:
         self._batches = batches
@@ -36,15 +36,15 @@ class Corpus:
         self._ranks: Rows | None = None
         self.fingerprint = fingerprint
         self.repeats = repeats
-        """The rows of the source whose id came again later, in their order; None if every id came once. They are no
-        documents, but the original's BM25 counts them in its statistics."""
+        """The rows of the source whose id occurs again later, in order; None if all ids are distinct. These rows are
+        not documents, but the BM25 of the original code counts them in its statistics."""
 
     def __repr__(self) -> str:
         return f"Corpus({len(self):,} documents)"
 
     @classmethod
     def open(cls, folder: Path, fingerprint: str) -> Corpus:
-        """Open the files that `corpus_writer` made; nothing is read but the footer."""
+        """Open the files that `corpus_writer` wrote. Only the footer is read."""
         repeats = folder / REPEATS
         order = map_array(folder / "order.npy")
         return cls(
@@ -53,7 +53,7 @@ class Corpus:
 
     @classmethod
     def unsorted(cls, path: Path) -> Corpus:
-        """Open a file of rows whose ids may repeat; rows can be read, but not found by their ids."""
+        """Open a file of rows whose ids may repeat. Rows can be read, but not looked up by id."""
         batches = Batches.open(path)
         return cls(batches, np.arange(batches.rows, dtype=np.int32), "")
 
@@ -63,7 +63,7 @@ class Corpus:
         hasher = FingerprintHasher()
         batches = []
         rest = iter(documents)
-        while pairs := list(islice(rest, BATCH)):
+        while pairs := list(islice(rest, BATCH_ROWS)):
             batches.append(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
             for identifier, text in pairs:
                 hasher.add(identifier, text)
@@ -82,10 +82,10 @@ class Corpus:
             yield from zip(ids.to_pylist(), texts.to_pylist(), strict=True)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, pa.Array, pa.Array]]:
-        """Yield (first row, ids, texts) of consecutive stretches of rows, as Arrow arrays without copying."""
+        """Yield (first row, ids, texts) of consecutive ranges of rows, as Arrow arrays without copying."""
         stop = len(self) if stop is None else min(stop, len(self))
         while start < stop:
-            number, offset = divmod(start, BATCH)
+            number, offset = divmod(start, BATCH_ROWS)
             batch = self._batches[number].slice(offset, stop - start)
             yield start, batch.column(0), batch.column(1)
             start += len(batch)
@@ -93,7 +93,7 @@ class Corpus:
     def stretches(
         self, size: int, documents: int | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[int, int]]:
-        """Yield (start, stop) of consecutive stretches of rows: so many bytes of text at most, unless one has more."""
+        """Yield (start, stop) of row ranges with a limited size of text. A longer text is a range by itself."""
         sizes = [np.asarray(pc.binary_length(texts), dtype=np.int64) for _, _, texts in self.batches(start, stop)]
         ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
         first = 0
@@ -104,21 +104,21 @@ class Corpus:
             first = last
 
     def part(self, start: int, stop: int) -> Corpus:
-        """Return some consecutive rows, which can be read and sent elsewhere but not found by their ids."""
+        """Return consecutive rows, which can be read and sent to other machines but not looked up by id."""
         rows = [pa.record_batch([ids, texts], schema=SCHEMA) for _, ids, texts in self.batches(start, stop)]
         table = pa.Table.from_batches(rows, schema=SCHEMA)
-        table = table.combine_chunks() if start % BATCH else table
+        table = table.combine_chunks() if start % BATCH_ROWS else table
         batches = self._batches.with_rows_of(table)
         return Corpus(batches, np.arange(table.num_rows, dtype=np.int32), "")
 
     def id(self, row: int) -> str:
         """Return the id of one document."""
-        number, offset = divmod(int(row), BATCH)
+        number, offset = divmod(int(row), BATCH_ROWS)
         return cast(str, self._batches[number].column(0)[offset].as_py())
 
     def text(self, row: int) -> str:
         """Return the text of one document."""
-        number, offset = divmod(int(row), BATCH)
+        number, offset = divmod(int(row), BATCH_ROWS)
         return cast(str, self._batches[number].column(1)[offset].as_py())
 
     def ids(self, rows: Sequence[int] | Rows) -> list[str]:
@@ -130,7 +130,7 @@ class Corpus:
         return self._take(1, rows)
 
     def row(self, identifier: str) -> int | None:
-        """Return the row of a document id, by binary search over the order on disk; None if there is none."""
+        """Return the row of a document id, by binary search over the sorted ids on disk; None if the id is unknown."""
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -143,7 +143,7 @@ class Corpus:
         return None
 
     def rows(self, identifiers: Sequence[str]) -> Rows:
-        """Return the rows of many document ids, -1 for those that are not there."""
+        """Return the rows of many document ids, -1 for unknown ids."""
         if len(identifiers) * 32 < len(self):  # fewer probes than hashing every id of the corpus
             rows = [self.row(identifier) for identifier in identifiers]
             return np.array([-1 if row is None else row for row in rows], dtype=np.int32)
@@ -152,7 +152,7 @@ class Corpus:
         return np.asarray(pc.fill_null(pc.index_in(wanted, value_set=ids), -1), dtype=np.int32)
 
     def id_ranks(self) -> Rows:
-        """Return for every row its rank by id: what ties are broken by. Kept, since servers ask often.
+        """Return the rank of every row by id, which breaks ties. The ranks are cached because servers need them often.
 
         Ids ascend by code point, which is trec_eval's byte order of UTF-8.
         """
@@ -167,11 +167,11 @@ class Corpus:
         wanted = np.asarray(rows, dtype=np.int64)
         out = np.empty(len(wanted), dtype=object)
         by_row = np.argsort(wanted, kind="stable")
-        numbers = wanted[by_row] // BATCH
+        numbers = wanted[by_row] // BATCH_ROWS
         for indices in np.split(by_row, np.flatnonzero(np.diff(numbers)) + 1):
             if len(indices):
-                batch = self._batches[int(wanted[indices[0]] // BATCH)]
-                out[indices] = batch.column(column).take(pa.array(wanted[indices] % BATCH)).to_pylist()
+                batch = self._batches[int(wanted[indices[0]] // BATCH_ROWS)]
+                out[indices] = batch.column(column).take(pa.array(wanted[indices] % BATCH_ROWS)).to_pylist()
         return cast(list[str], out.tolist())
 
 
@@ -188,46 +188,46 @@ class Batches:
 
     @classmethod
     def open(cls, path: Path) -> Batches:
-        """Map a file."""
+        """Map a file of batches into memory."""
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return cls((), pa.ipc.open_file(pa.BufferReader(pages)), pages)
 
     def with_rows_of(self, table: pa.Table) -> Batches:
-        """Return other batches, whose rows lie in the same pages."""
-        return Batches(table.to_batches(max_chunksize=BATCH), pages=self._pages)
+        """Return batches of another table whose rows are in the same memory pages."""
+        return Batches(table.to_batches(max_chunksize=BATCH_ROWS), pages=self._pages)
 
     def __reduce__(self) -> tuple[type[Batches], tuple[Sequence[pa.RecordBatch]]]:
-        return Batches, (self._batches,)  # elsewhere they lie in no file
+        return Batches, (self._batches,)  # another process does not have the file
 
     @property
     def rows(self) -> int:
-        """How many rows a file has."""
+        """The number of rows of the file."""
         count: int = self._file.num_record_batches
-        return (count - 1) * BATCH + len(self[count - 1]) if count else 0
+        return (count - 1) * BATCH_ROWS + len(self[count - 1]) if count else 0
 
     def __getitem__(self, number: int) -> pa.RecordBatch:
         batch = self._batches[number] if self._file is None else self._file.get_batch(number)
         self._resident += batch.nbytes
-        if self._resident > RESIDENT:
+        if self._resident > RESIDENT_BYTES:
             self._resident = 0
             let_go(self._pages)
         return batch
 
 
 class FingerprintHasher:
-    """Hash of ids and texts in order; lengths go in too, so that no two corpora share their bytes."""
+    """Hash of ids and texts in order. Lengths are hashed too, so that two corpora never give the same bytes."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256(b"r2med corpus 1\n")
 
     def add(self, identifier: str, text: str) -> None:
-        """Take in one document."""
+        """Add one document to the hash."""
         i, t = identifier.encode(), text.encode()
         self._hash.update(b"%d %d\n%b%b" % (len(i), len(t), i, t))
 
     def add_repeats(self, repeats: Corpus) -> None:
-        """Take in the rows whose ids came again, after all documents."""
+        """Add the rows whose ids occur again, after all documents."""
         self._hash.update(b"repeats\n")
         for identifier, text in repeats:
             self.add(identifier, text)

@@ -1,6 +1,6 @@
-"""Write a corpus to disk: one pass over the source, repeated rows merged, ids sorted for look-up.
+"""Write a corpus to disk in one pass over the source: merge repeated rows and sort ids for look-up.
 
-Memory is some two dozen bytes a document (its place among the ids), whatever its id and its text weigh.
+Memory is about two dozen bytes per document, for its position among the ids, whatever the size of its id and text.
 """
 
 from __future__ import annotations
@@ -16,31 +16,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from r2med.data.corpus import BATCH, DOCUMENTS, REPEATS, SCHEMA, Corpus, FingerprintHasher
+from r2med.data.corpus import BATCH_ROWS, DOCUMENTS, REPEATS, SCHEMA, Corpus, FingerprintHasher
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Document, where
+from r2med.data.source_rows import DocumentRow, where
 from r2med.store.files import write_array
 
 Rows = npt.NDArray[np.int32]
 
-TOGETHER = 1 << 20
-"""Ids that are sorted at a time."""
-SAMPLED = 256
-"""Ids of each such part by which the parts are found."""
+SORTED_IDS = 1 << 20
+"""Number of ids that are sorted at a time."""
+SAMPLED_IDS = 256
+"""Number of ids per sorted part from which the bounds of the parts are chosen."""
 
 
 @dataclass(frozen=True)
-class Written:
-    """What one pass over a source made."""
+class WrittenCorpus:
+    """The result of writing a corpus."""
 
     fingerprint: str
     rows: int
 
 
-def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems) -> Written:
+def write_corpus(documents: Iterable[DocumentRow], folder: Path, problems: Problems) -> WrittenCorpus:
     """Write `documents.arrow` and `order.npy` into the folder, and `repeats.arrow` if ids repeat.
 
-    Of rows with one id the last counts, as for MTEB and the original, and stands where the first one stood.
+    If several rows have one id, the last one counts, as in MTEB and in the original code. It takes the position of
+    the first one.
     """
     draft_path = folder / "draft.arrow"
     origins = _Origins()
@@ -55,7 +56,7 @@ def write_corpus(documents: Iterable[Document], folder: Path, problems: Problems
         _write_batches(folder / REPEATS, _replaced(draft, last))
         draft_path.unlink()
     write_array(folder / "order.npy", _rows_by_id(first))
-    return Written(_fingerprint(folder), len(draft))
+    return WrittenCorpus(_fingerprint(folder), len(draft))
 
 
 def _first_and_last(draft: Corpus) -> tuple[Rows, Rows]:
@@ -65,15 +66,18 @@ def _first_and_last(draft: Corpus) -> tuple[Rows, Rows]:
 
 
 def _bounds(draft: Corpus) -> list[str | None]:
-    """Return ids, ascending, between which about so many lie as are sorted at a time; none before and after all."""
-    parts = max(1, -(-len(draft) // TOGETHER))
-    each = max(1, len(draft) // (SAMPLED * parts))
+    """Return ascending ids that divide the corpus into parts of about the size that is sorted at a time.
+
+    The first and the last bound are None, which means no limit.
+    """
+    parts = max(1, -(-len(draft) // SORTED_IDS))
+    each = max(1, len(draft) // (SAMPLED_IDS * parts))
     sample = sorted(identifier for _, ids, _ in draft.batches() for identifier in ids[::each].to_pylist())
     return [None, *(sample[number * len(sample) // parts] for number in range(1, parts)), None]
 
 
 def _first_and_last_of(draft: Corpus, low: str | None, high: str | None) -> tuple[Rows, Rows]:
-    """Return the first and the last row of each id that is not below `low` and is below `high`."""
+    """Return the first and the last row of each id from `low` (included) to `high` (excluded)."""
     rows, found = [np.empty(0, np.int32)], [pa.array([], pa.large_string())]
     for start, ids, _ in draft.batches():
         inside = np.ones(len(ids), np.bool_)
@@ -116,7 +120,7 @@ def _tell_repeats(draft: Corpus, first: Rows, last: Rows, origins: _Origins, pro
 
 
 def _last_of_each(draft: Corpus, first: Rows, last: Rows) -> Iterator[tuple[str, str]]:
-    """Yield every id where it came first, with the text it came with last."""
+    """Yield every id in the order of first occurrence, with its last text."""
     source = np.full(len(draft), -1, np.int32)
     source[first] = last
     for row, (identifier, text) in enumerate(draft):
@@ -125,7 +129,7 @@ def _last_of_each(draft: Corpus, first: Rows, last: Rows) -> Iterator[tuple[str,
 
 
 def _replaced(draft: Corpus, last: Rows) -> Iterator[tuple[str, str]]:
-    """Yield the rows whose id comes again."""
+    """Yield the rows whose id occurs again later."""
     counts = np.zeros(len(draft), dtype=bool)
     counts[last] = True
     for row, document in enumerate(draft):
@@ -134,14 +138,14 @@ def _replaced(draft: Corpus, last: Rows) -> Iterator[tuple[str, str]]:
 
 
 class _Origins:
-    """Which line of which file each row came from, for messages."""
+    """The file and line of each row, for messages."""
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._places: list[tuple[Path, int]] = []
 
-    def noting(self, documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
-        """Yield id and text of each document, its origin noted where it is not the line after the one before."""
+    def noting(self, documents: Iterable[DocumentRow]) -> Iterator[tuple[str, str]]:
+        """Yield id and text of each document. Its origin is recorded if it is not the line after the previous one."""
         path, line = None, 0
         for row, document in enumerate(documents):
             if document.path is not path or document.line != line + 1:
@@ -161,7 +165,7 @@ def _write_batches(path: Path, documents: Iterable[tuple[str, str]]) -> None:
     """Stream ids and texts into an Arrow file."""
     rest = iter(documents)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-        while pairs := list(islice(rest, BATCH)):
+        while pairs := list(islice(rest, BATCH_ROWS)):
             writer.write_batch(pa.record_batch([[i for i, _ in pairs], [t for _, t in pairs]], schema=SCHEMA))
 
 

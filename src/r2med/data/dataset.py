@@ -29,7 +29,7 @@ class Query:
 
 
 class Qrels(Mapping[str, Mapping[str, int]]):
-    """Judgements: query id -> document id -> grade. Whoever is in here is in the denominator of every mean."""
+    """Judgements: query id -> document id -> grade. Every query in it counts in the denominator of every mean."""
 
     def __init__(self, grades: Mapping[str, Mapping[str, int]]) -> None:
         self._grades = {query: dict(documents) for query, documents in grades.items()}
@@ -48,12 +48,12 @@ class Qrels(Mapping[str, Mapping[str, int]]):
 
     @cached_property
     def positives(self) -> int:
-        """How many judgements are above 0."""
+        """The number of judgements with a grade above 0."""
         return sum(grade > 0 for documents in self._grades.values() for grade in documents.values())
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the contents, whatever the order they came in."""
+        """Hash of the contents, independent of their order."""
         return digest(sorted((q, sorted(d.items())) for q, d in self._grades.items()))
 
 
@@ -67,9 +67,9 @@ class Dataset:
     qrels: Qrels
     card: DatasetCard | None = None
     folder: Path | None = None
-    """Where recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`) are looked for."""
+    """The folder of recorded generations (`METHOD/LLM/query_with_hydoc.jsonl`)."""
     source: str = ""
-    """Where it was fetched from, REPOSITORY@REVISION; empty for a folder of the user's."""
+    """The source of the dataset, REPOSITORY@REVISION; empty for a user's folder."""
     notices: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -80,9 +80,9 @@ class Dataset:
         qrels: Mapping[str, Mapping[str, int]] | None = None,
         name: str = "mine",
     ) -> Dataset:
-        """Return a dataset of what is in memory: queries and documents as id -> text, judgements as in `Qrels`.
+        """Return a dataset of values in memory: queries and documents as id -> text, judgements as in `Qrels`.
 
-        Raises UserError if an id comes twice, or if what is judged relevant is not there.
+        Raises UserError if an id is repeated, or if the judgements name an unknown query or document.
         """
         from r2med.data.corpus import Corpus
 
@@ -107,7 +107,7 @@ class Dataset:
             raise UserError(f"{name}: judgements are query id -> document id -> grade, a whole number") from None
         ids = Counter(query.id for query in asked)
         if repeated := [query for query, count in ids.items() if count > 1]:
-            raise UserError(f"{name}: query {repeated[0]!r} comes twice")
+            raise UserError(f"{name}: query id {repeated[0]!r} is repeated")
         missing = [document for document, row in zip(relevant, documents.rows(relevant), strict=True) if row < 0]
         if lost := [*(query for query in grades if query not in ids), *missing]:
             raise UserError(f"{name}: the judgements name {lost[0]!r}, which is neither a query nor a document")
@@ -123,7 +123,7 @@ class Dataset:
         return f"Dataset({self.name}: {len(self.queries):,} queries, {len(self.corpus):,} documents, {self.qrels!r})"
 
     def require_scorable(self) -> None:
-        """Raise UserError if there is nothing to score: a mean over no queries would look like a score of 0."""
+        """Raise UserError if there is nothing to score, because a mean over no queries would look like a score of 0."""
         missing = [noun for noun, rows in (("queries", self.queries), ("judgements", self.qrels)) if not rows]
         if missing:
             raise UserError(
@@ -132,23 +132,23 @@ class Dataset:
             )
 
     def only(self, queries: Iterable[str]) -> Dataset:
-        """Return the same dataset with some of its queries, in the order it has them."""
+        """Return the same dataset with only these queries, in their original order."""
         wanted = set(queries)
         judged = {query: grades for query, grades in self.qrels.items() if query in wanted}
         return replace(self, queries=[each for each in self.queries if each.id in wanted], qrels=Qrels(judged))
 
     @property
     def instruction(self) -> Instruction:
-        """The words for instruction-tuned models: those of the card, or words that fit any medical dataset."""
+        """The instruction for instruction-tuned models: that of the card, or one that fits any medical dataset."""
         return (self.card.instruction if self.card else None) or ANY_DATASET
 
     @cached_property
     def by_text(self) -> Mapping[str, Query]:
-        """The queries by their texts, white space apart."""
+        """The queries by their texts, without surrounding white space."""
         return {" ".join(query.text.split()): query for query in self.queries}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the contents: corpus, queries and judgements, not names or paths."""
+        """Hash of the corpus, queries and judgements, without names and paths."""
         queries = [(q.id, q.text, q.answer, q.body_system, q.excluded) for q in self.queries]
         return digest([self.corpus.fingerprint, queries, self.qrels.fingerprint])

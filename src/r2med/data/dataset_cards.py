@@ -15,18 +15,18 @@ from r2med.core.cards import Catalogue, read_toml, validated
 from r2med.core.errors import UserError, checked_name
 
 BENCHMARK = "R2MED"
-"""The group of the published benchmark: it and its tasks have the members that this package gives them, no others."""
+"""The group of the published benchmark. Plugins cannot add members to it or to the groups of its tasks."""
 
-OWN = "own/"
-"""Before the name of a dataset of the user's that is called like one of the benchmark: `own/Biology`."""
+OWN_PREFIX = "own/"
+"""The prefix for a user's dataset that has the name of a benchmark dataset, as in `own/Biology`."""
 
 
-class _Part(BaseModel):
+class _CardPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Hub(_Part):
-    """Where a dataset lies on the hub; the revision is pinned so that a number means one set of data."""
+class Hub(_CardPart):
+    """The repository of a dataset on the hub. The revision is pinned so that a score always refers to the same data."""
 
     repository: str
     """ORG/NAME."""
@@ -34,35 +34,35 @@ class Hub(_Part):
     """The commit."""
 
 
-class Counts(_Part):
-    """How many rows its files must have."""
+class Counts(_CardPart):
+    """The number of rows that the files of a dataset must have."""
 
     queries: int
-    """Rows of the file of queries."""
+    """Rows of the query file."""
     documents: int
     """Rows of the corpus."""
     positives: int
     """Judged pairs with a grade above 0."""
     most_positives: int
-    """The most that one query has."""
+    """The largest number of relevant documents of one query."""
 
 
-class Instruction(_Part):
-    """Words for instruction-tuned models; a model card's prefix names them as {kind}, {inst_query} and so on."""
+class Instruction(_CardPart):
+    """The parts of an instruction for instruction-tuned models. A model card uses them as {kind}, {inst_query} etc."""
 
     kind: str
-    """What a query is, as in "Given a {kind}, retrieve {what}"."""
+    """The kind of query, as in "Given a {kind}, retrieve {what}"."""
     what: str
-    """What is to be found."""
+    """The kind of text to retrieve, as in "Given a {kind}, retrieve {what}"."""
     domain: str
     """The subject, as in "Represent the {domain} paragraph"."""
     inst_query: str = ""
-    """What Instructor's models are told before a query; by default made of `kind`."""
+    """The instruction of Instructor models before a query. The default is made from `kind`."""
     inst_document: str = ""
-    """What Instructor's models are told before a document; by default made of `domain`."""
+    """The instruction of Instructor models before a document. The default is made from `domain`."""
 
     def fill(self, text: str) -> str:
-        """Return the text with this dataset's words in place of their names in braces."""
+        """Return the text with the names in braces replaced by the values of this dataset."""
         words = {
             "kind": self.kind,
             "what": self.what,
@@ -79,62 +79,62 @@ ANY_DATASET = Instruction(
 """The instruction for a dataset whose card has none."""
 
 
-class DatasetCard(_Part):
-    """All that is known of a dataset besides its contents."""
+class DatasetCard(_CardPart):
+    """The description of a dataset."""
 
     name: str
-    """What one types; by default the name of the file."""
+    """The name of the dataset on the command line. The default is the name of the card file."""
     short: str = ""
     """A name for narrow table columns."""
     task: str = ""
-    """The task of the benchmark that it belongs to; datasets of one task are averaged."""
+    """The task of the benchmark that the dataset belongs to. Datasets of one task are averaged."""
     scenario: str = ""
-    """The clinical setting that its queries come from."""
+    """The clinical setting of the queries."""
     kind: str = ""
-    """Which prompt templates are used: post, exam, case or similar-case."""
+    """The kind of prompt templates to use: post, exam, case or similar-case."""
     licence: str = ""
-    """Under which its texts may be used."""
+    """The licence of the texts."""
     judges: tuple[str, ...] = ()
-    """The families of the LLMs that judged its documents: systems that use one of them are flagged."""
+    """The families of the LLMs that judged the documents. Systems that use one of them are flagged."""
     notes: tuple[str, ...] = ()
-    """What else one should know, a sentence each."""
+    """Further remarks about the dataset, one sentence each."""
     order: int = 1000
-    """Where it stands in lists and tables; ties by name."""
+    """The position in lists and tables. Ties are sorted by name."""
     groups: tuple[str, ...] = ()
-    """Names that stand for it and others: `--data GROUP`."""
+    """The groups that the dataset belongs to, for `--data GROUP`."""
     also_averaged_without: bool = False
-    """Whether averages are shown without it too."""
+    """True if averages are also shown without this dataset."""
     hub: Hub | None = None
-    """Where it is fetched from."""
+    """The repository that the dataset is fetched from."""
     folder: str = ""
-    """Where it lies on this machine; relative to the card, or from `~`."""
+    """The local folder of the dataset, relative to the card or starting with `~`."""
     counts: Counts | None = None
-    """What is checked after fetching."""
+    """The row counts that are checked after fetching."""
     instruction: Instruction | None = None
-    """Words for instruction-tuned models; without it, those for medical questions."""
+    """The instruction for instruction-tuned models. The default is one for medical questions."""
 
     @property
     def task_group(self) -> str:
-        """The name of the group of all datasets of this task, as one types it."""
+        """The name of the group of all datasets of this task, as typed on the command line."""
         return self.task.replace(" ", "-")
 
 
-# What a card may take over from the one it is `like`: the nature of the task, not the facts of that data.
-INHERITED = ("short", "task", "scenario", "kind", "order", "instruction")
+# Fields that a card inherits from the card named by `like`: the nature of the task, not facts about that data.
+INHERITED_FIELDS = ("short", "task", "scenario", "kind", "order", "instruction")
 
 
 def read_card(file: Traversable | Path, name: str, seen: tuple[str, ...] = ()) -> DatasetCard:
-    """Read one card; `like = "MedQA-Diag"` takes over task, scenario, kind and instruction of that card."""
+    """Read one card. `like = "MedQA-Diag"` inherits task, scenario, kind and instruction of that card."""
     content = read_toml(file)
     if "like" in content:
         like = content.pop("like")
-        # From the files and not from the catalogue, which may be waiting for this very card.
+        # Read the file and not the catalogue, which may be waiting for this very card.
         known = plugins.files("datasets", ".toml")
         if not isinstance(like, str) or like not in known or like in seen:
             why = "which is like this one" if like in seen else "but there is no such card"
             raise UserError(f"{file}: like = {str(like)[:60]!r}, {why}")
         model = read_card(known[like], like, (*seen, like))
-        content = {field: getattr(model, field) for field in INHERITED} | content
+        content = {field: getattr(model, field) for field in INHERITED_FIELDS} | content
     card = validated(DatasetCard, {"name": name, **content}, file)
     if card.folder and isinstance(file, Path):
         card = card.model_copy(update={"folder": str(file.parent / _expanded(card.folder, file))})
@@ -145,7 +145,7 @@ def _expanded(folder: str, file: Path) -> Path:
     try:
         return Path(folder).expanduser()
     except RuntimeError:
-        raise UserError(f"{file}: folder = {folder!r} names the home folder of nobody") from None
+        raise UserError(f"{file}: folder = {folder!r} names the home folder of an unknown user") from None
 
 
 class _Datasets(Catalogue[DatasetCard]):
@@ -176,8 +176,8 @@ def cards() -> Mapping[str, DatasetCard]:
 
 
 def short_name(dataset: str) -> str:
-    """Return a dataset's name for narrow columns."""
-    if dataset.startswith(OWN):  # called like one of the benchmark's, and none of them
+    """Return the name of a dataset for narrow table columns."""
+    if dataset.startswith(OWN_PREFIX):  # has the name of a benchmark dataset, but is not that dataset
         return dataset
     last = dataset.rstrip("/").split("/")[-1]
     card = cards().get(last)
@@ -185,7 +185,7 @@ def short_name(dataset: str) -> str:
 
 
 def groups() -> Mapping[str, tuple[str, ...]]:
-    """Return group -> names of datasets: those the cards name, one per task of the benchmark, and the bundled demo."""
+    """Return group -> dataset names: the groups on the cards, one per task of the benchmark, and the bundled demo."""
     members: dict[str, list[str]] = {BENCHMARK: [], "demo": []}
     for card in cards().values():
         own_task = BENCHMARK in card.groups or card.task_group not in _benchmark_groups()
@@ -198,7 +198,7 @@ def groups() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def benchmark_cards() -> Mapping[str, DatasetCard]:
-    """Return the cards that come with this package: those of the benchmark, whatever plugins add or replace."""
+    """Return the benchmark's cards, which come with this package. Plugins cannot change them."""
     folder = next(plugins.folders("datasets"))
     files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
     return {name: read_card(file, name) for name, file in files.items()}
@@ -209,5 +209,5 @@ def _benchmark_groups() -> set[str]:
 
 
 def demo_folder(name: str) -> Path:
-    """Return where the bundled small version of a dataset lies."""
+    """Return the folder of the bundled small version of a dataset."""
     return Path(__file__).parent / "demo" / checked_name(name, "dataset")

@@ -1,4 +1,4 @@
-"""CSV and its kin as programs write them: any separator, UTF-8, UTF-16 or Windows-1252, with or without a head."""
+"""CSV and similar files: any separator, in UTF-8, UTF-16 or Windows-1252, with or without a header row."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from typing import TextIO
 
 from r2med.core.errors import UserError
 from r2med.data.column_names import ALL_NAMES, plain_name
-from r2med.data.table import MAX_CELL, MAX_COLUMNS, Reading, SourceTable, check_width
+from r2med.data.table import MAX_CELL_CHARACTERS, MAX_COLUMNS, SourceTable, TableOptions, check_width
 from r2med.data.table_heads import LONGEST_HEAD, GridRow, headed_table, title_rows
 
 SEPARATORS = ",;\t|"
-START = 1 << 20
-"""Characters at the start of a file that its separator is judged by."""
+START_CHARACTERS = 1 << 20
+"""Number of characters at the start of a file from which the separator is guessed."""
 
 _TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 _QRELS_LINE = re.compile(r"\S+ +\S+ +\S+ +-?\d{1,3}\s*")
-"""A judgement as TREC writes it, with spaces."""
+"""A judgement in TREC's format, separated by spaces."""
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
-def read_delimited(path: Path, reading: Reading) -> list[SourceTable]:
-    """Return the table of a CSV file or of one like it."""
+def read_delimited(path: Path, reading: TableOptions) -> list[SourceTable]:
+    """Return the table of a CSV file or of a similar file."""
     encoding, notices = _encoding(path)
-    csv.field_size_limit(MAX_CELL)  # Python's own limit, 131,072, is less than a long letter
+    csv.field_size_limit(MAX_CELL_CHARACTERS)  # Python's own limit, 131,072, is less than a long letter
     with path.open(encoding=encoding, newline="") as file:
-        start = file.read(START)
+        start = file.read(START_CHARACTERS)
     lines = start.splitlines(keepends=True)
-    if len(start) == START and len(lines) > 1:
+    if len(start) == START_CHARACTERS and len(lines) > 1:
         lines.pop()  # cut in the middle
     below = reading.skip_rows or 0
     separator = _separator(lines[below:], path)
@@ -45,7 +45,7 @@ def read_delimited(path: Path, reading: Reading) -> list[SourceTable]:
 
 
 def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return how a text is encoded: by its mark, else UTF-8 if it is that, else as Windows writes Western languages."""
+    """Return the encoding of a file: by its byte order mark, otherwise UTF-8 if it is valid, otherwise Windows-1252."""
     with path.open("rb") as file:
         head = file.read(4096)
     marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
@@ -55,7 +55,7 @@ def _encoding(path: Path) -> tuple[str, tuple[str, ...]]:
         raise UserError(f"{path}:{line}: damaged or cut off, as it is not {_name(marked)}: copy or export it again")
     if not line:
         return marked or "utf-8", ()
-    # A few bytes of Windows-1252 in a text that is otherwise UTF-8 would spoil every other letter with an accent.
+    # If a few bytes of a UTF-8 file are Windows-1252, reading all of it as Windows-1252 would spoil every other accent.
     if _is_mostly_utf8(path):
         raise UserError(f"{path}:{line}: not UTF-8, as the rest of the file is: save it as UTF-8")
     if fault := _first_fault(path, "cp1252"):
@@ -85,7 +85,7 @@ def _first_fault(path: Path, encoding: str) -> int:
                 line += decoder.decode(block).count("\n")
             decoder.decode(b"", final=True)
         except UnicodeDecodeError as error:
-            # The bytes of one decoder call before the fault: they are whole characters.
+            # The bytes before the fault in this decoder call are whole characters.
             return line + codecs.decode(error.object[: error.start], encoding, "ignore").count("\n")
     return 0
 
@@ -98,14 +98,14 @@ def _is_mostly_utf8(path: Path) -> bool:
 
 
 def _separator(lines: Sequence[str], path: Path) -> str:
-    """Return what separates the cells; empty where each line is one cell."""
+    """Return the separator of the cells; empty if each line is one cell."""
     best, too_wide = ("", (False, 0.0, 0)), 0
     for separator in SEPARATORS:
         try:
             rows = [row for row in csv.reader(lines, delimiter=separator) if any(map(str.strip, row))]
         except csv.Error:
             continue
-        if rows and len(rows[0]) > MAX_COLUMNS:  # a table that is too wide, or a long text that is full of commas
+        if rows and len(rows[0]) > MAX_COLUMNS:  # a table that is too wide, or a long text with many commas
             too_wide = max(too_wide, len(rows[0])) if all(len(row) == len(rows[0]) for row in rows) else too_wide
             continue
         titles = title_rows([list(row) for row in rows[:200]])
@@ -144,7 +144,7 @@ def _records(path: Path, encoding: str, separator: str) -> Iterator[GridRow]:
 
 def _quoting(error: csv.Error) -> str:
     if "field limit" in str(error):
-        return f"a cell of more than {MAX_CELL:,} characters, or a quote that is not closed"
+        return f"a cell of more than {MAX_CELL_CHARACTERS:,} characters, or a quote that is not closed"
     return (
         "a quote is not closed or not doubled"
         if "expected" in str(error) or "end of data" in str(error)
@@ -153,10 +153,10 @@ def _quoting(error: csv.Error) -> str:
 
 
 def _lines(file: TextIO, path: Path) -> Iterator[str]:
-    """Yield the lines of a file; one that would fill the memory is an error."""
+    """Yield the lines of a file. Raises UserError for a line that would fill the memory."""
     number = 0
-    while line := file.readline(MAX_CELL):
+    while line := file.readline(MAX_CELL_CHARACTERS):
         number += 1
-        if len(line) == MAX_CELL and line[-1] != "\n":
-            raise UserError(f"{path}:{number}: a line of more than {MAX_CELL:,} characters: is it a table?")
+        if len(line) == MAX_CELL_CHARACTERS and line[-1] != "\n":
+            raise UserError(f"{path}:{number}: a line of more than {MAX_CELL_CHARACTERS:,} characters: is it a table?")
         yield line

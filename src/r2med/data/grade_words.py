@@ -1,4 +1,4 @@
-"""Grades of relevance as people write them: whole numbers, a cross, and yes and no in four languages."""
+"""Grades of relevance in the words that people use: whole numbers, crosses, and yes and no in four languages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _MARKS = frozenset("x xx ✓ ✔ ☑".split())
 
 
 def grade_of(word: str) -> int | None:
-    """Return the grade that a word means: a whole number, or 1 and 0 for yes and no; None if it means none."""
+    """Return the grade that a word means: a whole number, or 1 for yes and 0 for no. None if it is not a grade."""
     text = " ".join(word.lower().split()).rstrip(".!")
     number = re.fullmatch(r"(-?\d{1,9})(?:[.,]0+)?", text)
     return int(number[1]) if number else _GRADES.get(text)
 
 
 def is_grade(cell: str) -> bool:
-    """Return True if all of a cell's words are grades; there may be one for each of several ids."""
+    """Return True if all words of a cell are grades. A cell may have one grade for each of several ids."""
     return all(grade_of(word) is not None for word in re.split(r"[;|,]", cell))
 
 
 def is_mark(cell: str) -> bool:
-    """Return True for a cross or a tick. Where only these are written, an empty cell means no."""
+    """Return True if a cell is a cross or a tick. In a column with only these marks, an empty cell means no."""
     return cell.strip().lower() in _MARKS

@@ -1,4 +1,4 @@
-"""The hub: dataset repositories at pinned revisions, downloaded once into the hub's own cache."""
+"""Download dataset repositories of the hub at pinned revisions, once, into the hub's own cache."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.dataset_cards import Hub
 from r2med.store import Store, digest
 
-PATIENCE = 20
-"""Seconds within which the hub must answer."""
+ANSWER_SECONDS = 20
+"""Seconds to wait for an answer of the hub."""
 
 
 def snapshot(hub: Hub, store: Store) -> Path:
-    """Return the local folder of a repository at its pinned revision, fetched if it is not there yet.
+    """Return the local folder of a repository at its pinned revision, and fetch it first if necessary.
 
-    The hub's client tells a complete snapshot from a broken-off one only by asking the network. A finished
-    download is therefore noted in the store: after that the network is never needed again.
+    The hub's client needs the network to know if a snapshot is complete. A finished download is therefore recorded
+    in the store, and the network is not needed again.
     """
     try:
         from huggingface_hub import HfApi, snapshot_download
     except ImportError:
-        raise MissingExtraError(f"{hub.repository} lies on the hub: reading it", "hub") from None
+        raise MissingExtraError(f"{hub.repository} is on the hub: reading it", "hub") from None
     name, revision = hub.repository, hub.revision
 
     def download(offline: bool) -> Path:
@@ -32,21 +32,21 @@ def snapshot(hub: Hub, store: Store) -> Path:
     if store.recall(note) is not None:
         try:
             return download(offline=True)
-        except Exception:  # the cache was emptied since: fetch again
+        except Exception:  # the cache has been emptied: fetch again
             store.forget(note)
     try:
-        # The list comes first: without a network it fails at once, where the download would try for half a minute.
-        listed = HfApi().dataset_info(name, revision=revision, timeout=PATIENCE).siblings or ()
+        # Ask for the list first: without a network it fails at once, but a download would retry for half a minute.
+        listed = HfApi().dataset_info(name, revision=revision, timeout=ANSWER_SECONDS).siblings or ()
         folder = download(offline=False)
-    except Exception as error:  # whatever the client raises, it means one thing to a user
+    except Exception as error:  # the client's many exceptions all mean the same to a user
         return _given_by_hand(hub, download, error)
-    if all((folder / file.rfilename).is_file() for file in listed):  # broken off, the client may return what it has
+    if all((folder / file.rfilename).is_file() for file in listed):  # the client may return an incomplete download
         store.remember(note, {"repository": name, "revision": revision})
     return folder
 
 
 def is_fetched(hub: Hub, store: Store) -> bool:
-    """Tell whether a repository was fetched before: then reading it needs no network."""
+    """Return True if a repository was fetched before, so that reading it needs no network."""
     return store.recall(_note(hub)) is not None
 
 
@@ -55,7 +55,7 @@ def _note(hub: Hub) -> str:
 
 
 def _given_by_hand(hub: Hub, download: Callable[[bool], Path], error: Exception) -> Path:
-    # A machine without a network may have been given a full cache; the layout checks that its files are there.
+    # A full cache may have been copied to a machine without a network. The layout checks that all files exist.
     try:
         return download(True)
     except Exception:

@@ -1,4 +1,4 @@
-"""Ids as another table spells them: spreadsheets take the zeros before a number away, and add `.0` behind it."""
+"""Match ids that two tables spell differently: spreadsheets remove leading zeros of numbers and append `.0`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 _NUMBER = re.compile(r"0*(\d+?)(?:[.,]0)?")
-ROUNDED = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+")
-"""A long number as a spreadsheet shows it; its last digits are lost."""
+ROUNDED_NUMBER = re.compile(r"\d(?:[.,]\d+)?[eE]\+\d+")
+"""A long number as a spreadsheet shows it. Its last digits are lost."""
 
 
 class Ids(Collection[str]):
-    """The ids of documents or questions. A number is found without its zeros if no two ids would then be equal."""
+    """The ids of documents or questions. Numbers match without leading zeros if the ids stay distinct."""
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._ids = dict.fromkeys(ids)

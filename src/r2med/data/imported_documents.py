@@ -1,4 +1,4 @@
-"""The documents of an import: each row with text, under its own id or a number."""
+"""Read the documents of an import: each row with a text, identified by its own id or by a number."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 
 from r2med.core.errors import UserError
 from r2med.data.columns import Part, id_named
-from r2med.data.id_matching import ROUNDED, Ids
+from r2med.data.id_matching import ROUNDED_NUMBER, Ids
 from r2med.data.table import Cell, SourceTable, flat
 
 EXAMPLES = 3
-"""Rows of one cause that are named; more are counted."""
+"""Number of rows that a message names. Further rows are counted."""
 
 
 def rows_named(rows: Sequence[str]) -> str:
-    """Return the first rows of a list for a message, and how many more there are."""
+    """Return the first rows of a list for a message, and the number of the others."""
     more = f" and {len(rows) - EXAMPLES:,} more" if len(rows) > EXAMPLES else ""
     return f"{', '.join(rows[:EXAMPLES])}{more}"
 
 
 def cell_text(cell: Cell) -> str:
-    """Return a cell as a text; the parts of a list have a line each."""
+    """Return a cell as a text, with one line for each part of a list."""
     return cell.strip() if isinstance(cell, str) else "\n".join(cell).strip()
 
 
 @dataclass(frozen=True)
 class ImportedDocuments:
-    """The ids of all documents, in their order, and the rows that are no documents."""
+    """The ids of all documents, in order, and the rows that are not documents."""
 
     parts: tuple[Part, ...]
     ids: Ids
@@ -36,7 +36,7 @@ class ImportedDocuments:
     notices: tuple[str, ...]
 
     def documents(self) -> Iterator[dict[str, str]]:
-        """Read the tables once more, and yield each document."""
+        """Read the tables again and yield each document."""
         number = 0
         for which, part in enumerate(self.parts):
             for line, row in part.rows():
@@ -50,10 +50,10 @@ class ImportedDocuments:
 
 @dataclass
 class _DocumentRows:
-    """What is found while the documents are read once."""
+    """Findings while the documents are read for the first time."""
 
     first: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Id -> where it was first used, and the hash of its text."""
+    """Id -> the row that used it first, and the hash of its text."""
     left_out: set[tuple[int, int]] = field(default_factory=set)
     without_text: list[str] = field(default_factory=list)
     without_id: list[str] = field(default_factory=list)
@@ -63,10 +63,10 @@ class _DocumentRows:
 
 
 def read_documents(parts: Sequence[Part], ids_matter: bool) -> ImportedDocuments:
-    """Return the documents' ids.
+    """Return the ids of all documents.
 
-    Raises UserError if no row has a text, or if an id is that of two texts and ids matter: other tables name documents
-    by them, or the user named their column. Else all documents are numbered.
+    Raises UserError if no row has a text, or if two texts have one id and ids matter. Ids matter if other tables name
+    documents by them, or if the user named their column. Otherwise all documents are numbered.
     """
     found = _DocumentRows()
     for which, part in enumerate(parts):
@@ -89,7 +89,7 @@ def _add(found: _DocumentRows, which: int, part: Part, line: int, cell: Cell, te
         found.left_out.add((which, line))
         found.without_text.append(f"{where} ({own[:40]!r})" if own else where)
         return
-    if ROUNDED.fullmatch(own):
+    if ROUNDED_NUMBER.fullmatch(own):
         raise UserError(
             f"{where}: id {own!r} was rounded by a spreadsheet: format the column as text, and export it again"
         )
@@ -102,7 +102,7 @@ def _add(found: _DocumentRows, which: int, part: Part, line: int, cell: Cell, te
         found.twice.append(f"{where} ({own[:40]!r})")
         return
     if earlier != where:
-        found.clashes.append(f"{where}: id {identifier[:40]!r} is already that of another text in {earlier}")
+        found.clashes.append(f"{where}: id {identifier[:40]!r} is already used for another text in {earlier}")
     found.documents += 1
 
 
@@ -122,7 +122,7 @@ def _notices(parts: Sequence[Part], found: _DocumentRows) -> Iterator[str]:
     if found.without_id:
         yield f"documents without an id are called after their row: {rows_named(found.without_id)}"
     if found.twice:
-        yield f"documents that are there twice are taken once: {rows_named(found.twice)}"
+        yield f"repeated documents are taken once: {rows_named(found.twice)}"
 
 
 def _first_clash(found: _DocumentRows) -> str:

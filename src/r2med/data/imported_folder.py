@@ -1,4 +1,4 @@
-"""The folder that an import wrote: known by a mark, and replaced by a newer import as a whole or not at all."""
+"""The folder that an import wrote. A mark identifies it, and a newer import replaces all of it or nothing."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pathlib import Path
 from r2med.core.errors import UserError
 from r2med.store.files import sha256, write_atomically
 
-MARK = ".r2med-import.json"
-"""The file that names what an import wrote, with digests."""
+MARK_FILE = ".r2med-import.json"
+"""The file that lists the files of an import with their digests."""
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def write_mark(folder: Path) -> None:
-    """Note which files of a new folder an import wrote."""
+    """Record which files of a new folder an import wrote."""
     files = {path.name: sha256(path) for path in sorted(folder.iterdir())}
-    write_atomically(folder / MARK, json.dumps({"files": files}).encode())
+    write_atomically(folder / MARK_FILE, json.dumps({"files": files}).encode())
 
 
 def require_imported(folder: Path) -> list[str]:
-    """Return the names of the files that an import wrote into a folder; none if there is no folder yet.
+    """Return the names of the files that an import wrote into a folder; empty if the folder does not exist.
 
-    Raises UserError if no import made the folder, or somebody changed its files since.
+    Raises UserError if no import made the folder, or if its files have been changed since.
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return []
     try:
-        files: dict[str, str] = dict(json.loads((folder / MARK).read_bytes())["files"])
+        files: dict[str, str] = dict(json.loads((folder / MARK_FILE).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(
             f"{folder} was not made by r2med data import, and is not replaced: name another folder"
@@ -47,11 +47,11 @@ def require_imported(folder: Path) -> list[str]:
 
 
 def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:
-    """Put a new folder in the place of one that an import wrote; other files in it, such as a card, stay.
+    """Replace a folder that an import wrote by a new one. Other files in it, such as a card, are kept.
 
-    Raises UserError if the new one lacks a file that the old one has. `new` then holds what was replaced.
+    Raises UserError if the new folder lacks a file that the old one has. Afterwards `new` holds the old files.
     """
-    written = {MARK, *imported}
+    written = {MARK_FILE, *imported}
     if lost := sorted(name for name in written if (folder / name).exists() and not (new / name).exists()):
         raise UserError(
             f"{folder} has {', '.join(lost)}, but the files named now hold nothing for it: name all files that the "
@@ -68,7 +68,7 @@ def replace_folder(folder: Path, new: Path, imported: Iterable[str]) -> None:
 
 
 def _exchange(folder: Path, other: Path) -> None:
-    """Swap two folders at once where the system can; else one after the other."""
+    """Swap two folders in one step if the system can, otherwise one after the other."""
     if sys.platform == "linux":
         rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
         names = os.fsencode(folder), os.fsencode(other)

@@ -1,4 +1,4 @@
-"""The judgements of an import: which documents a row names, and how relevant they are."""
+"""Read the judgements of an import: the documents that a row names, and their grades."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class ImportedJudgements:
-    """Grades by (question, document), and what did not fit."""
+    """Grades by (question, document), and notices about ids that did not match."""
 
     grades: Mapping[Pair, int]
     notices: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class ImportedJudgements:
 
 @dataclass
 class _JudgedRows:
-    """What is found while the judgements are read."""
+    """Findings while the judgements are read."""
 
     grades: dict[Pair, int] = field(default_factory=dict)
     first: dict[Pair, str] = field(default_factory=dict)
@@ -40,9 +40,10 @@ class _JudgedRows:
 
 
 def read_judgements(parts: Sequence[Part], asked: ImportedQuestions, documents: Ids) -> ImportedJudgements:
-    """Return the judgements.
+    """Return the judgements of all tables.
 
-    Raises UserError if none names a document or a question that is there, if a cell is no grade, or if a pair has two.
+    Raises UserError if no judgement names a known document or question, if a cell is not a grade, or if a pair has two
+    different grades.
     """
     found, questions = _JudgedRows(), Ids(asked.questions)
     for part in parts:
@@ -102,7 +103,7 @@ def _add(found: _JudgedRows, where: str, query: str, word: str, grade: int | Non
 def _judged(
     part: Part, where: str, row: Mapping[str, Cell], documents: Ids, unwritten: str
 ) -> Iterator[tuple[str, int | None]]:
-    """Yield the documents that a row names, with their grades: beside the id, in a column of grades, else 1."""
+    """Yield the documents that a row names with their grades: beside the id, in a grade column, or otherwise 1."""
     pairs = graded_ids(row["relevant"], documents)
     cell = row.get("grade", "")
     grades = cell if isinstance(cell, list) else cell.replace(";", "|").split("|")
@@ -115,17 +116,17 @@ def _judged(
         grade = grade_of(said)
         if said and (grade is None or abs(grade) > HIGHEST_GRADE):
             column = part.columns.get("grade", "")
-            raise UserError(f"{where}: {column} {said[:40]!r} is no grade: 0, 1, 2, … or yes, no")
+            raise UserError(f"{where}: {column} {said[:40]!r} is not a grade: use 0, 1, 2, … or yes, no")
         yield document, grade
 
 
 def _notices(found: _JudgedRows) -> Iterator[str]:
     if found.respelt:
         shown = [f"{word!r} is {identifier!r}" for word, identifier in found.respelt.items()]
-        yield f"ids that differ in zeros only are taken as the same: {rows_named(shown)}"
+        yield f"ids that differ only in leading zeros are treated as equal: {rows_named(shown)}"
     if found.unknown:
-        yield f"ids that no document has, and that count as never found: {rows_named(found.unknown)}"
+        yield f"ids that no document has; they count as not found: {rows_named(found.unknown)}"
     if found.unasked:
-        yield f"ids that no question has, and that are not scored: {rows_named(found.unasked)}"
+        yield f"ids that no question has; they are not scored: {rows_named(found.unasked)}"
     if found.ungraded:
         yield f"documents without a grade are left out: {rows_named(found.ungraded)}"

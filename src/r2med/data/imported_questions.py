@@ -1,4 +1,4 @@
-"""The questions of an import: one for each id, or for each text where there are no ids."""
+"""Read the questions of an import: one for each id, or one for each text if there are no ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RowKey = tuple[str, str, int]
 
 
 def row_key(part: Part, line: int) -> RowKey:
-    """Return what a row is known by."""
+    """Return the key that identifies a row."""
     return str(part.table.path), part.table.sheet, line
 
 
@@ -29,9 +29,10 @@ class ImportedQuestions:
 
 
 def read_questions(parts: Sequence[Part]) -> ImportedQuestions:
-    """Return the questions. Raises UserError if an id is that of two texts.
+    """Return the questions of all tables. Raises UserError if two texts have one id.
 
-    A row for each relevant document may repeat the question, or leave its cell empty, as merged cells are exported.
+    If a question has a row for each relevant document, the rows may repeat it or leave its cell empty. Spreadsheets
+    export merged cells as empty ones.
     """
     questions: dict[str, dict[str, str]] = {}
     rows: dict[RowKey, str] = {}
@@ -56,7 +57,7 @@ def read_questions(parts: Sequence[Part]) -> ImportedQuestions:
             above = own or numbered.setdefault(text, f"q{len(numbered) + 1}")
             rows[row_key(part, line)] = above
             if questions.setdefault(above, {"id": above, "text": text})["text"] != text:
-                raise UserError(f"{where}: id {above!r} is already that of another question in {first[above]}")
+                raise UserError(f"{where}: id {above!r} is already used for another question in {first[above]}")
             first.setdefault(above, where)
             if answer := cell_text(row.get("answer", "")):
                 questions[above].setdefault("answer", answer)

@@ -1,4 +1,4 @@
-"""From the tables of a user to an R2MED folder: what they hold is guessed or named, and written whole or not at all."""
+"""Import a user's tables into an R2MED folder. Columns are guessed or named, and the folder is written as a whole."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from r2med.data.imported_folder import replace_folder, require_imported, write_m
 from r2med.data.imported_judgements import ImportedJudgements, read_judgements
 from r2med.data.imported_questions import ImportedQuestions, read_questions
 from r2med.data.loading import load
-from r2med.data.table import Reading
+from r2med.data.table import TableOptions
 from r2med.data.table_files import open_tables
 from r2med.data.workbooks import sheet_names
 from r2med.store.files import sync, write_atomically
 from r2med.store.owners import process_name, stale
 
-UPDATE = "name another folder, or replace it with --update"
-"""What an import advises where the folder is there already."""
+UPDATE_ADVICE = "name another folder, or replace it with --update"
+"""The advice of an import if the folder exists already."""
 
 
 @dataclass(frozen=True)
 class Import:
-    """The tables of a dataset to be, and what their columns are taken for."""
+    """The tables that become a dataset, and the roles of their columns."""
 
     parts: tuple[Part, ...]
     ids_named: bool = False
 
     @property
     def notices(self) -> list[str]:
-        """What was done about the files, and which rows and cells do not fit."""
+        """Notices about the files, and about rows and cells that do not fit."""
         tables = [notice for part in self.parts for notice in part.table.notices]
         return [*tables, *self._catalogue.notices, *self._asked.notices, *self._judged.notices]
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many documents, questions and judgements there are."""
+        """The numbers of documents, questions and judgements."""
         return {
             "documents": len(self._catalogue.ids),
             "questions": len(self._asked.questions),
@@ -53,23 +53,23 @@ class Import:
 
     @property
     def relevant(self) -> int:
-        """How many judgements say that a document is relevant."""
+        """The number of judgements with a grade above 0."""
         return sum(grade > 0 for grade in self._judged.grades.values())
 
     def write(self, folder: Path, *, update: bool = False) -> None:
-        """Write the folder under its name. Raises UserError if it is there already, or a cell makes no sense.
+        """Write the dataset folder. Raises UserError if the folder exists already, or if a cell cannot be understood.
 
         With `update`, a folder that an import wrote is replaced.
         """
         imported = require_imported(folder) if update else []
         if not imported:
-            require_new(folder, UPDATE)
+            require_new(folder, UPDATE_ADVICE)
         folder.parent.mkdir(parents=True, exist_ok=True)
         hidden = f".{folder.name}."
         scratch = folder.with_name(f"{hidden}{process_name()}.tmp")
         try:
             for name, rows in (("corpus", self._documents()), ("query", self._queries()), ("qrels", self._qrels())):
-                # A file without rows would be a fault; one that is not there says that there are none yet.
+                # A file without rows would be a fault. A missing file means that there are no rows yet.
                 if (first := next(rows, None)) is not None:
                     write_atomically(scratch / f"{name}.jsonl", map(_line, chain((first,), rows)))
             write_mark(scratch)
@@ -78,7 +78,7 @@ class Import:
             else:
                 _take_name(scratch, folder)
         finally:
-            # A killed import leaves a copy of the notes. What ends in .old may be all that is left of a folder.
+            # A killed import leaves a copy of the texts behind. A folder ending in .old may be the only copy left.
             dead = [path for path in stale(folder.parent, hidden) if path.suffix == ".tmp"]
             for rest in (scratch, *dead):
                 shutil.rmtree(rest, ignore_errors=True)
@@ -113,16 +113,16 @@ class Import:
 
 
 def require_new(folder: Path, remedy: str = "name another folder") -> None:
-    """Raise UserError, which ends with `remedy`, if something is in the place of a folder that is to be written."""
+    """Raise UserError if a folder that is to be written exists already. The message ends with `remedy`."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is there already: {remedy}")
+        raise UserError(f"{folder} exists already: {remedy}")
 
 
 def _take_name(scratch: Path, folder: Path) -> None:
     try:
         scratch.replace(folder)
     except OSError:
-        require_new(folder, UPDATE)  # another import was faster
+        require_new(folder, UPDATE_ADVICE)  # another import was faster
         raise
 
 
@@ -134,19 +134,18 @@ def plan_import(
     sheets: Sequence[str] = (),
     **columns: str | Sequence[str],
 ) -> Import:
-    """Return what an import of these files would make of them.
+    """Return the planned import of these files.
 
-    `columns` names columns by what they are: id, text (one or several) and title of documents; query_id, query, answer,
-    relevant and grade of questions. What is not named is guessed. `skip_rows` is the number of rows above the names of
-    columns, for all files or for each; `sheets` are the sheets of workbooks that are read. Raises UserError if a file
-    cannot be read.
+    `columns` names columns by role: id, text (one or several) and title of documents; query_id, query, answer, relevant
+    and grade of questions. Other columns are guessed. `skip_rows` is the number of rows above the column names, for all
+    files or for each file. `sheets` are the sheets of workbooks to read. Raises UserError if a file cannot be read.
     """
     if not files:
         raise UserError("import needs files: r2med data import notes.csv questions.xlsx -o mine")
     paths = list(dict.fromkeys(map(Path, files)))
     _check_sheets(paths, sheets)
     skipped = _skipped(paths, skip_rows)
-    readings = [Reading(header, skip, tuple(sheets)) for skip in skipped]
+    readings = [TableOptions(header, skip, tuple(sheets)) for skip in skipped]
     tables = [table for path, reading in zip(paths, readings, strict=True) for table in open_tables(path, reading)]
     named: Named = {role: column for role, column in columns.items() if column}
     return Import(tuple(guess_parts(tables, named)), "id" in named)

@@ -1,4 +1,4 @@
-"""Datasets of ir_datasets, `irds:ID`: streamed once into a BEIR folder of the store, and read from there."""
+"""Read datasets of ir_datasets, `irds:ID`. They are streamed once into a BEIR folder of the store."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PREFIX = "irds:"
 
 
 def irds_folder(identifier: str, store: Store) -> Path:
-    """Return the folder of a dataset, written if it is not there yet; ir_datasets fetches what it has to.
+    """Return the folder of a dataset, and write it first if necessary. ir_datasets downloads missing files.
 
-    Raises UserError if there is no such dataset, or it has no documents, queries or judgements.
+    Raises UserError if the dataset does not exist, or has no documents, queries or judgements.
     """
     try:
         import ir_datasets
@@ -49,7 +49,7 @@ def _files(source: Any) -> dict[str, Iterator[bytes]]:
     return {
         "corpus.jsonl": map(_line, documents),
         "queries.jsonl": map(_line, queries),
-        "qrels/test.tsv": map(_line, judged),  # a reader tells by the content
+        "qrels/test.tsv": map(_line, judged),  # a reader recognises the format by the content
     }
 
 

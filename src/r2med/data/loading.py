@@ -1,4 +1,4 @@
-"""`load(name_or_path)`: one way in for the bundled demo, folders of any layout, and the hub."""
+"""Load datasets with `load(name_or_path)`: the bundled demo, folders of any layout, and datasets of the hub."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from r2med.data.benchmark_names import (
 from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.data.dataset_cards import OWN, DatasetCard, benchmark_cards, cards, demo_folder, groups, read_card
+from r2med.data.dataset_cards import OWN_PREFIX, DatasetCard, benchmark_cards, cards, demo_folder, groups, read_card
 from r2med.data.irds import PREFIX, irds_folder
 from r2med.data.layouts import Layout, detect, is_dataset
 from r2med.data.problems import Problems
@@ -29,13 +29,13 @@ from r2med.store import Store, about, default_store, digest
 
 log = logging.getLogger("r2med")
 
-LARGE = 1_000_000
-"""Documents of a corpus whose ids may have left the system's cache: each probe of one is then a wait for the disk."""
+LARGE_CORPUS = 1_000_000
+"""Number of documents from which the ids of a corpus may not be cached. Each look-up then waits for the disk."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What came of reading a folder: the dataset, how it lay, and how many rows its corpus had before merging."""
+class FolderReading:
+    """The result of reading a folder: the dataset, its layout, and the number of corpus rows before merging."""
 
     dataset: Dataset
     layout: Layout
@@ -43,7 +43,7 @@ class Reading:
 
 
 def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
-    """Read one dataset: a name of the benchmark, `demo/NAME`, `irds:ID` of ir_datasets, or the path of a folder."""
+    """Load one dataset by a name of the benchmark, `demo/NAME`, `irds:ID` of ir_datasets, or the path of a folder."""
     refuse_table(
         name_or_path, "a dataset", "a name or a folder; for tables in memory: r2med.Dataset.of(queries, corpus, qrels)"
     )
@@ -61,14 +61,14 @@ def load(name_or_path: str | Path, store: Store | None = None) -> Dataset:
 
 
 def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
-    """Return the dataset under a name that is its own: a name of the benchmark counts only with its fingerprint."""
+    """Return the dataset with its honest name. A reserved name needs the fingerprint of the benchmark's data."""
     name = dataset.name
     if dataset.source and dataset.source == source_of(name):
         remember_fingerprint(name, dataset.fingerprint, store)
     elif known_fingerprint(name, store) not in ("", dataset.fingerprint):
         name = own_name(name)
-    if name.startswith(OWN):
-        word = name.removeprefix(OWN)
+    if name.startswith(OWN_PREFIX):
+        word = name.removeprefix(OWN_PREFIX)
         notice = f"{dataset.folder} is not the dataset {word} of the benchmark: it is called {name}"
         if word in benchmark_cards() and not known_fingerprint(word, store):
             notice = (
@@ -80,7 +80,7 @@ def _honestly_named(dataset: Dataset, store: Store) -> Dataset:
 
 
 def names(name_or_path: str | Path) -> list[str]:
-    """Return the datasets that a word means: a group's members, the datasets in a folder of folders, or itself."""
+    """Return the datasets that a word names: the members of a group, the datasets in a folder, or the word itself."""
     word = str(name_or_path)
     if members := groups().get(word):
         return list(members)
@@ -93,7 +93,7 @@ def names(name_or_path: str | Path) -> list[str]:
 
 
 def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCard | None]:
-    """Return (name, folder, card) of a dataset, fetched from the hub if that is where it lies."""
+    """Return (name, folder, card) of a dataset, and fetch it from the hub if necessary."""
     word = str(name_or_path)
     if isinstance(name_or_path, str):
         if word.startswith(PREFIX):
@@ -124,8 +124,8 @@ def locate(name_or_path: str | Path, store: Store) -> tuple[str, Path, DatasetCa
     raise unknown("dataset or folder", word, known, "r2med data list shows all")
 
 
-def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, store: Store) -> Reading:
-    """Read a folder whatever its faults, which go to `problems`; what is returned is what could be read."""
+def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, store: Store) -> FolderReading:
+    """Read as much of a folder as possible. Faults are reported to `problems`."""
     layout = detect(folder)
     qrels = gather(layout.judgements(problems), layout.qrels_file, problems)
     queries = _queries(layout, qrels, problems)
@@ -133,21 +133,21 @@ def read(name: str, folder: Path, card: DatasetCard | None, problems: Problems, 
     flaws = [f"{name}: {len(problems.flaws)} flaws (r2med data check {folder})"] if problems.flaws else []
     flaws += _unknown(name, queries, corpus, qrels, store)
     dataset = Dataset(name, queries, corpus, qrels, card, folder, notices=(*problems.notices, *flaws))
-    return Reading(dataset, layout, document_rows)
+    return FolderReading(dataset, layout, document_rows)
 
 
 def _unknown(name: str, queries: tuple[Query, ...], corpus: Corpus, qrels: Qrels, store: Store) -> list[str]:
-    """Return a notice of what the qrels name that is not there: it counts as never found, which lowers every score."""
+    """Return a notice if the qrels name missing queries or documents. These count as not found and lower scores."""
     lost = len(set(qrels) - {query.id for query in queries})
     judged = sorted({document for grades in qrels.values() for document, grade in grades.items() if grade > 0})
     missing = _missing(judged, corpus, store) if judged else 0
     parts = [f"{lost} queries"] * bool(lost) + [f"{missing} relevant documents"] * bool(missing)
-    return [f"{name}: the qrels name {' and '.join(parts)} that are not there; they score 0"] if parts else []
+    return [f"{name}: the qrels name {' and '.join(parts)} that do not exist; they score 0"] if parts else []
 
 
 def _missing(judged: list[str], corpus: Corpus, store: Store) -> int:
-    """Return how many ids are not in the corpus; of a large one that is remembered, since disks read it by halving."""
-    if len(corpus) < LARGE:
+    """Return the number of ids that are not in the corpus. It is saved for a large corpus, where look-ups are slow."""
+    if len(corpus) < LARGE_CORPUS:
         return int((corpus.rows(judged) < 0).sum())
     note = digest(["judged documents", corpus.fingerprint, judged])
     known = store.recall(note)
@@ -189,7 +189,7 @@ def _query(row: QueryRow, qrels: Qrels) -> Query:
 
 
 def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, int]:
-    """Return the corpus and its source's rows; the source is read only if it changed since the last time."""
+    """Return the corpus and the number of rows of its source. The source is read only if it has changed."""
     stats = [(str(path.resolve()), path.stat()) for path in layout.corpus_files]
     note = digest(
         ["corpus source 3", type(layout).__name__]
@@ -208,7 +208,7 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
             "flaws": [(layout.corpus_files.index(f.path), f.line, f.message, f.cause) for f in new.flaws],
         }
         artefact = store.add("corpus", written.fingerprint, scratch, {})
-        if not new.problems and not new.dropped:  # else it is read again next time, so that all is told again
+        if not new.problems and not new.dropped:  # otherwise read and report it again next time
             store.remember(note, known)
         problems.take(new)
     else:
@@ -221,12 +221,12 @@ def _corpus(layout: Layout, problems: Problems, store: Store) -> tuple[Corpus, i
 def _local_folder(card: DatasetCard) -> Path:
     folder = Path(card.folder)
     if not folder.is_dir():
-        raise UserError(f"the card of {card.name} names the folder {folder}, which is not there")
+        raise UserError(f"the card of {card.name} names the folder {folder}, which does not exist")
     return folder
 
 
 def _path(word: str) -> Path:
-    """Return the path a word means; one that no file can have is not there, like any other."""
+    """Return the path that a word means. An impossible path is treated as one that does not exist."""
     try:
         path = Path(word).expanduser()
         path.exists()
@@ -240,7 +240,7 @@ def _path(word: str) -> Path:
 
 
 def name_of(word: str | Path, store: Store | None = None) -> str:
-    """Return what a dataset is called in records; the card in a folder may say another name than the folder's."""
+    """Return the name of a dataset in records. The card in a folder may give another name than that of the folder."""
     folder = _path(str(word))
     if not folder.is_dir():
         return str(word)
@@ -249,10 +249,10 @@ def name_of(word: str | Path, store: Store | None = None) -> str:
 
 
 def _name_here(name: str, folder: Path, store: Store) -> str:
-    """Return the name of the dataset in a folder: own/NAME if NAME is the benchmark's and the data are not.
+    """Return the name of the dataset in a folder: own/NAME if NAME is reserved and the data is not the benchmark's.
 
-    A copy can be the benchmark's only where its fingerprint is known, and if it has as many queries and relevant
-    documents, which are read quickly. Fingerprints are compared when it is loaded.
+    A copy can be the benchmark's only if the benchmark's fingerprint is known here and the copy has as many queries and
+    relevant documents, which are quick to read. Fingerprints are compared when the copy is loaded.
     """
     if not is_reserved(name):
         return name

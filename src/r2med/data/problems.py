@@ -1,4 +1,4 @@
-"""What is wrong with a dataset: problems with their file and line, collected instead of stopping at the first."""
+"""Problems of a dataset with their file and line, collected instead of stopping at the first one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from r2med.core.errors import UserError
 
-KEPT = 1000
-"""Messages kept: a file of a million bad lines must not fill the memory."""
+MAX_MESSAGES = 1000
+"""Maximum number of messages kept, because a file with a million bad lines must not fill the memory."""
 
 EXAMPLES = 3
-"""Problems of one cause that are each shown; more are counted."""
+"""Number of problems of one cause that are shown. Further ones are counted."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One finding; `cause` is what it has in common with others of its kind."""
+    """One problem. `cause` is the text that all problems of its kind share."""
 
     path: Path
     line: int | None
@@ -31,16 +31,16 @@ class Problem:
 
     @property
     def kind(self) -> tuple[Path, str]:
-        """What problems are counted by."""
+        """The key by which problems are counted."""
         return self.path, self.cause or self.message
 
 
 @dataclass
 class Problems:
-    """Collects what a reader finds.
+    """Collect the problems that a reader finds.
 
-    A *problem* makes the data unreadable, a *flaw* can be evaluated around (an unknown document in the qrels
-    counts as never found), a *notice* is harmless. `r2med data check` fails on the first two, `load` on the first.
+    A *problem* makes the data unreadable. A *flaw* does not stop an evaluation (an unknown document in the qrels
+    counts as not found). A *notice* is harmless. `r2med data check` fails on the first two, `load` on the first.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -50,19 +50,19 @@ class Problems:
     _counts: Counter[tuple[Path, str]] = field(default_factory=Counter)
 
     def add(self, path: Path, line: int | None, message: str, cause: str = "") -> None:
-        """Report what stops a load."""
+        """Report a problem that makes loading fail."""
         self._keep(self.problems, Problem(path, line, message, cause))
 
     def flaw(self, path: Path, line: int | None, message: str, cause: str = "") -> None:
-        """Report what a load survives."""
+        """Report a flaw, which does not stop loading."""
         self._keep(self.flaws, Problem(path, line, message, cause))
 
     def notice(self, message: str) -> None:
-        """Tell what would be done silently otherwise."""
+        """Report something that would otherwise happen silently."""
         self.notices.append(message)
 
     def take(self, other: Problems) -> None:
-        """Take over all that another collection holds."""
+        """Add all problems of another collection."""
         self.problems += other.problems
         self.flaws += other.flaws
         self.notices += other.notices
@@ -70,9 +70,9 @@ class Problems:
         self._counts += other._counts
 
     def _keep(self, kept: list[Problem], problem: Problem) -> None:
-        if problem.kind in self._counts or len(self._counts) < KEPT:
+        if problem.kind in self._counts or len(self._counts) < MAX_MESSAGES:
             self._counts[problem.kind] += 1
-        if len(kept) < KEPT:
+        if len(kept) < MAX_MESSAGES:
             kept.append(problem)
         else:
             self.dropped += 1
@@ -81,7 +81,7 @@ class Problems:
         return len(self.problems) + len(self.flaws) + self.dropped
 
     def lines(self) -> Iterator[str]:
-        """Yield what to show: each problem of a cause that is rare, one line with the count for one that is not."""
+        """Yield the lines to show: each problem of a rare cause, and one line with the count for a frequent cause."""
         shown: Counter[tuple[Path, str]] = Counter()
         for problem in (*self.problems, *self.flaws):
             count = self._counts[problem.kind]

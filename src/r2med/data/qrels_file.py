@@ -1,4 +1,4 @@
-"""Qrels files in the forms the field uses: JSON Lines, TREC (4 columns), TSV (3 columns, header or not)."""
+"""Read qrels files in the usual formats: JSON Lines, TREC (4 columns), TSV (3 columns, with or without a header)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from r2med.data.dataset import Qrels
 from r2med.data.problems import Problems
-from r2med.data.source_rows import HIGHEST_GRADE, Fields, Judgement, judgement_row, read_jsonl, read_lines, where
+from r2med.data.source_rows import HIGHEST_GRADE, Fields, JudgementRow, judgement_row, read_jsonl, read_lines, where
 
 _JSON_ROW = re.compile(r"\s*\{.*[^\d\s]\s*", re.DOTALL)  # a line of columns ends in a grade
 QRELS_FIELDS: Fields = {"q_id": str, "p_id": str, "score": (int, float)}
 
 
-def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
-    """Yield every judgement; the form is told by the content, since names are used for any of them."""
-    # Not by the first line alone: were that one broken, every sound one after it would be reported.
+def read_judgements(path: Path, problems: Problems) -> Iterator[JudgementRow]:
+    """Yield every judgement. The format is recognised by the content, because file names do not say it."""
+    # Do not use the first line alone: if it is damaged, every correct line after it would be reported.
     if any(_JSON_ROW.fullmatch(line) for _, line, _ in read_lines(path, Problems())):
         for line, row in read_jsonl(path, QRELS_FIELDS, problems):
             if judgement := judgement_row(row, path, line, problems):
@@ -38,13 +38,13 @@ def read_judgements(path: Path, problems: Problems) -> Iterator[Judgement]:
             message = f"grade {columns[-1][:40]!r} is out of range: grades are small numbers"
             problems.add(path, line, message, "grade out of range")
         else:
-            # One form throughout: else a TREC line that lost its grade would pass for one of three columns.
+            # Use one format for the whole file. Otherwise a TREC line without its grade would be read as three columns.
             widths = {len(columns): widths[len(columns)]}
-            yield Judgement(columns[0], columns[-2], int(columns[-1]), path, line)
+            yield JudgementRow(columns[0], columns[-2], int(columns[-1]), path, line)
 
 
-def gather(judgements: Iterator[Judgement], path: Path, problems: Problems) -> Qrels:
-    """Return the qrels; a pair judged twice the same is merged with a notice, differently is a problem."""
+def gather(judgements: Iterator[JudgementRow], path: Path, problems: Problems) -> Qrels:
+    """Return the qrels. A pair with two equal grades is merged with a notice; two different grades are a problem."""
     grades: dict[str, dict[str, int]] = {}
     origins: dict[tuple[str, str], tuple[Path, int]] = {}
     repeated = 0

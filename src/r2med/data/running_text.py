@@ -1,4 +1,4 @@
-"""Columns of running text: what a person wrote, and not ids, dates, codes, names or choices from a list."""
+"""Recognise columns of running text, which a person wrote: not ids, dates, codes, names or choices from a list."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from r2med.data.column_names import NAMES, OTHER_NAMES, plain_name
 from r2med.data.table import SourceTable
 
-WORDS = 4
-"""Words that cells of running text have on average, where the column's name does not say that it is one."""
+MIN_WORDS = 4
+"""Mean number of words per cell from which a column is running text, if its name does not say so."""
 OWN_SHARE = 0.3
-"""The share of cells that differ, above which they were not chosen from a list."""
+"""The share of different cells above which the cells are not choices from a list."""
 OWN_TEXTS = 20
-"""Different cells that no list has, however often they repeat."""
+"""Number of different cells above which the cells are not choices from a list, however often they repeat."""
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def text_columns(table: SourceTable, free: Sequence[str], longest: str) -> tuple[str, ...]:
-    """Return the columns that make up a document's text, in their order; `longest` is always one of them."""
+    """Return the columns that make up the text of a document, in order. `longest` is always one of them."""
     return tuple(column for column in free if column == longest or _is_running_text(table, column))
 
 
@@ -32,4 +32,4 @@ def _is_running_text(table: SourceTable, column: str) -> bool:
     if name in NAMES["text"]:
         return words >= 1.5
     own = len(set(cells))
-    return words >= WORDS and (own > OWN_TEXTS or own > OWN_SHARE * len(cells))
+    return words >= MIN_WORDS and (own > OWN_TEXTS or own > OWN_SHARE * len(cells))

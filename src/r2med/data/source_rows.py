@@ -1,4 +1,4 @@
-"""The rows a source is made of: reading them from JSON Lines, with every fault named by file and line, none fatal."""
+"""Read the rows of a source from JSON Lines. Every fault is reported with file and line, and reading continues."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from r2med.text.unicode import is_unicode
 Fields = Mapping[str, type | tuple[type, ...]]
 
 HIGHEST_GRADE = 1 << 31
-"""No scale of relevance goes further, and sums of gains stay exact."""
+"""The largest grade that is read. No relevance scale needs more, and sums of gains stay exact below it."""
 
-TRUNCATED = "truncated last line: the file ends inside a row; copy or download it again"
+TRUNCATED_MESSAGE = "truncated last line: the file ends inside a row; copy or download it again"
 
 _SYNONYMS = {
     "text": ("contents", "content", "passage", "body", "document", "question", "query"),
@@ -24,7 +24,7 @@ _SYNONYMS = {
     "q_id": ("query-id", "query_id", "qid"),
     "score": ("grade", "relevance", "label", "rel"),
 }
-"""What others call the fields that are read here."""
+"""Other common names of the fields that are read here."""
 
 _WORDS = {str: "a string", int: "a whole number", list: "a list", float: "a number", bool: "true or false"}
 
@@ -41,7 +41,7 @@ def read_lines(path: Path, problems: Problems) -> Iterator[tuple[int, str, bool]
                 yield number, raw.decode("utf-8"), raw.endswith(b"\n")
             except UnicodeDecodeError as error:
                 if error.end == len(raw) and error.reason == "unexpected end of data":
-                    problems.add(path, number, TRUNCATED)
+                    problems.add(path, number, TRUNCATED_MESSAGE)
                 else:
                     message = f"invalid UTF-8 at byte {error.start + 1} of the line: save it as UTF-8"
                     problems.add(path, number, message, "invalid UTF-8: save it as UTF-8")
@@ -66,7 +66,7 @@ def read_jsonl(
 
 def _json_fault(error: Exception, ended: bool) -> str:
     if not ended:
-        return TRUNCATED
+        return TRUNCATED_MESSAGE
     if isinstance(error, json.JSONDecodeError):
         return f"bad JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
     return f"bad JSON: {error}"
@@ -75,7 +75,7 @@ def _json_fault(error: Exception, ended: bool) -> str:
 def report_faults(
     row: dict[str, Any], required: Fields, optional: Fields, path: Path, line: int, problems: Problems
 ) -> int:
-    """Report fields that are missing or of another type, and return how many they are."""
+    """Report fields that are missing or of a wrong type, and return their number."""
     count = 0
     for name, kinds in {**optional, **required}.items():
         allowed = kinds if isinstance(kinds, tuple) else (kinds,)
@@ -95,7 +95,7 @@ def report_faults(
 
 
 def _row_has(row: dict[str, Any], missing: str) -> str:
-    """Return which fields a row has instead, and the one that may be meant."""
+    """Return a list of the fields that a row has, with a hint at the most likely one."""
     names = [name if name.isprintable() and len(name) <= 30 else ascii(name)[:30] for name in list(row)[:6]]
     if not names:
         return "the row is empty"
@@ -117,8 +117,8 @@ def _kind(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One row of a corpus, with where it stands for messages."""
+class DocumentRow:
+    """One row of a corpus, with its file and line for messages."""
 
     id: str
     text: str
@@ -128,7 +128,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One query as written, with where it stands."""
+    """One row of a query file, with its file and line for messages."""
 
     id: str
     text: str
@@ -137,11 +137,11 @@ class QueryRow:
     answer: str = ""
     body_system: str = ""
     excluded: tuple[str, ...] = ()
-    """Documents that are left out of its results unless they are judged relevant."""
+    """Documents that are removed from the results of this query unless they are judged relevant."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgementRow:
     """One line of qrels."""
 
     query: str
@@ -152,28 +152,28 @@ class Judgement:
 
 
 def where(path: Path, line: int, seen_from: Path) -> str:
-    """Return where a row stands, for a message about a row of the file `seen_from`."""
+    """Return the file and line of a row, for a message about a row of the file `seen_from`."""
     return f"line {line}" if path == seen_from else f"{path.name}:{line}"
 
 
 def with_title(row: dict[str, Any]) -> str:
-    """Return a document's text with its title, if it has one, before it, as BEIR's evaluators join them."""
+    """Return the title and text of a document in one string, joined as by BEIR's evaluators."""
     title: str = row.get("title") or ""
     return f"{title} {row['text']}".strip() if title.strip() else row["text"]
 
 
-def document_row(identifier: str, text: str, path: Path, line: int, problems: Problems) -> Document | None:
-    """Return the document, or None with its fault reported."""
+def document_row(identifier: str, text: str, path: Path, line: int, problems: Problems) -> DocumentRow | None:
+    """Return a document, or report its fault and return None."""
     if not identifier:
         problems.add(path, line, "empty id: every document needs one")
         return None
     if not text.strip():
         problems.flaw(path, line, f"document {identifier!r} has an empty text", "document with an empty text")
-    return Document(identifier, text, path, line)
+    return DocumentRow(identifier, text, path, line)
 
 
 def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> QueryRow | None:
-    """Return the query, or None with its fault reported."""
+    """Return a query, or report its fault and return None."""
     if not row["id"]:
         problems.add(path, line, "empty id: every query needs one")
         return None
@@ -194,8 +194,8 @@ def query_row(row: dict[str, Any], path: Path, line: int, problems: Problems) ->
     )
 
 
-def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> Judgement | None:
-    """Return the judgement of a JSON or Parquet row, or None with its fault reported."""
+def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems) -> JudgementRow | None:
+    """Return the judgement of a JSON or Parquet row, or report its fault and return None."""
     score = row["score"]
     if isinstance(score, float) and not score.is_integer():
         problems.add(path, line, f"score {score} is not a whole number", "score is not a whole number")
@@ -205,4 +205,4 @@ def judgement_row(row: dict[str, Any], path: Path, line: int, problems: Problems
             path, line, f"score {str(score)[:20]} is out of range: grades are small numbers", "score out of range"
         )
         return None
-    return Judgement(row["q_id"], row["p_id"], int(score), path, line)
+    return JudgementRow(row["q_id"], row["p_id"], int(score), path, line)

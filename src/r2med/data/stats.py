@@ -1,4 +1,4 @@
-"""The table of the benchmark's README: how many queries and documents, how many positives, how long."""
+"""Size statistics of a dataset, as in the benchmark's README: queries, documents, relevant documents, lengths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stats:
 
 
 def stats(dataset: Dataset) -> Stats:
-    """Measure one dataset, a batch at a time."""
+    """Return the size statistics of one dataset. It is read one batch at a time."""
     words = characters = longest = 0
     for _, _, texts in dataset.corpus.batches():
         words += pc.sum(_words(pc.utf8_trim_whitespace(texts))).as_py()

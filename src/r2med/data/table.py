@@ -1,4 +1,4 @@
-"""One table of a user: the names of its columns, its rows with their lines, and what cells hold as text."""
+"""One table of a user: its column names, its rows with line numbers, and its cells as text."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any
 from r2med.core.errors import UserError
 from r2med.text.unicode import is_unicode
 
-SAMPLE = 500
-"""Rows that columns are judged by."""
+SAMPLE_ROWS = 500
+"""Number of rows from which the roles of columns are guessed."""
 
 MAX_COLUMNS = 2_000
-"""Columns that a table may have. Each one is judged by its cells, so that a hostile file would take hours."""
+"""Maximum number of columns of a table. The cells of each column are examined, so a hostile file could take hours."""
 
-MAX_CELL = 1 << 24
-"""Characters that a cell may have. A file without line ends must not fill the memory."""
+MAX_CELL_CHARACTERS = 1 << 24
+"""Maximum number of characters of a cell. A file without line ends must not fill the memory."""
 
 Cell = str | list[str]
 Row = tuple[int, Mapping[str, Cell]]
-"""The line or number of a row, for messages, and its cells by column."""
+"""The line or row number, for messages, and the cells by column."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What the user said about the layout of a file; what was not said is recognised."""
+class TableOptions:
+    """What the user said about the layout of a file. The rest is guessed."""
 
     header: bool | None = None
     skip_rows: int | None = None
@@ -39,7 +39,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class SourceTable:
-    """One table of a file, or of a sheet of a workbook. It is read anew each time it is iterated over."""
+    """One table of a file, or of a sheet of a workbook. Each iteration reads the file again."""
 
     path: Path
     columns: tuple[str, ...]
@@ -51,7 +51,7 @@ class SourceTable:
         return f"{self.path.name}, sheet {self.sheet}" if self.sheet else self.path.name
 
     def at(self, line: int) -> str:
-        """Return the name of a row for messages."""
+        """Return the file and line of a row for messages."""
         return f"{self.path.name}, sheet {self.sheet}, row {line}" if self.sheet else f"{self.path.name}:{line}"
 
     def __iter__(self) -> Iterator[Row]:
@@ -63,16 +63,16 @@ class SourceTable:
         except UserError:
             raise
         except (RecursionError, ValueError, OSError, LookupError, TypeError) as error:
-            # Readers meet damage wherever it is in the file, each with an exception of its own.
+            # A file can be damaged anywhere, and each reader raises its own exceptions.
             after = f" after {self.at(line)}" if line else ""
             raise UserError(f"{self}: cannot be read{after} ({_cause(error)}): save the table again") from None
 
     def _check(self, line: int, row: Mapping[str, Cell]) -> None:
         for column, cell in row.items():
             text = cell if isinstance(cell, str) else "".join(cell)
-            if len(text) > MAX_CELL:
+            if len(text) > MAX_CELL_CHARACTERS:
                 raise UserError(
-                    f"{self.at(line)}: column {column!r} has {len(text):,} characters; {MAX_CELL:,} are read"
+                    f"{self.at(line)}: column {column!r} has {len(text):,} characters; {MAX_CELL_CHARACTERS:,} are read"
                 )
             if not text.isascii() and not is_unicode(text):
                 fault = "holds half of a character (a lone surrogate)"
@@ -80,11 +80,11 @@ class SourceTable:
 
     @cached_property
     def sample(self) -> tuple[Mapping[str, Cell], ...]:
-        """The first rows."""
-        return tuple(row for _, row in itertools.islice(self, SAMPLE))
+        """The first rows of the table."""
+        return tuple(row for _, row in itertools.islice(self, SAMPLE_ROWS))
 
     def values(self, column: str) -> tuple[str, ...]:
-        """Return the filled cells of a column. They are read once."""
+        """Return the filled cells of a column in the sample. They are computed once."""
         if column not in self._values:
             self._values[column] = tuple(word for _, row in self if (word := flat(row.get(column, ""))))
         return self._values[column]
@@ -108,7 +108,7 @@ def _cause(error: Exception) -> str:
 
 
 def text_of(value: Any) -> Cell:
-    """Return what a cell says: numbers as one types them, lists of values as lists of strings."""
+    """Return a value as text: numbers as one types them, lists of values as lists of strings."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -127,7 +127,7 @@ def text_of(value: Any) -> Cell:
 
 
 def column_names(cells: Sequence[Any]) -> tuple[str, ...]:
-    """Return distinct names of columns; those without one are numbered."""
+    """Return distinct column names. Columns without a name are numbered."""
     names: dict[str, None] = {}
     for number, cell in enumerate(cells, 1):
         name = " ".join(str(text_of(cell)).split()) or f"column {number}"
@@ -138,6 +138,6 @@ def column_names(cells: Sequence[Any]) -> tuple[str, ...]:
 
 
 def check_width(path: Path, width: int) -> None:
-    """Raise UserError if a table has more columns than are read."""
+    """Raise UserError if a table has more than `MAX_COLUMNS` columns."""
     if width > MAX_COLUMNS:
         raise UserError(f"{path}: more than {MAX_COLUMNS:,} columns: keep those that matter")

@@ -1,4 +1,4 @@
-"""Tables as people have them: CSV and its kin, JSON, Parquet, Excel; one row a record."""
+"""Open the files of tables: CSV and similar formats, JSON, Parquet, Excel. Each row is one record."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from r2med.core.errors import UserError
 from r2med.data.delimited_files import read_delimited
 from r2med.data.problems import Problems
 from r2med.data.source_rows import read_jsonl
-from r2med.data.table import SAMPLE, Cell, Reading, Row, SourceTable, check_width, text_of
+from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, text_of
 from r2med.data.workbooks import read_workbook
 from r2med.text.unicode import is_unicode
 
 __all__ = ["READERS", "Cell", "Row", "SourceTable", "open_tables"]
 
 PARQUET_ROWS = 64
-"""Rows of a Parquet file that are unpacked at a time; packed, a long text that repeats takes no room."""
+"""Rows of a Parquet file that are unpacked at a time. Repeated long texts are small only while packed."""
 
 
-def open_tables(path: Path, reading: Reading = Reading()) -> list[SourceTable]:  # noqa: B008 - it is frozen
+def open_tables(path: Path, reading: TableOptions = TableOptions()) -> list[SourceTable]:  # noqa: B008 - it is frozen
     """Return the tables of a file. Raises UserError if it cannot be read."""
     if not path.is_file():
-        raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else 'there is no such file'}")
+        raise UserError(f"{path}: {'a folder, not a table' if path.is_dir() else 'the file does not exist'}")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise UserError(f"{path}: tables are {', '.join(READERS)}: save it as one of them")
     tables = [table for table in reader(path, reading) if table.columns and table.sample]
     if not tables:
-        raise UserError(f"{path}: there are no rows in it")
+        raise UserError(f"{path}: the file has no rows")
     return tables
 
 
-def _json_lines(path: Path, reading: Reading) -> list[SourceTable]:
+def _json_lines(path: Path, reading: TableOptions) -> list[SourceTable]:
     def read() -> Iterator[Row]:
         problems = Problems()
         for line, row in read_jsonl(path, {}, problems):
@@ -45,7 +45,7 @@ def _json_lines(path: Path, reading: Reading) -> list[SourceTable]:
     return [_of_objects(path, read)]
 
 
-def _json_array(path: Path, reading: Reading) -> list[SourceTable]:
+def _json_array(path: Path, reading: TableOptions) -> list[SourceTable]:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -53,7 +53,7 @@ def _json_array(path: Path, reading: Reading) -> list[SourceTable]:
     if isinstance(content, dict):  # {"data": [...]}, as some tools wrap it
         content = next((value for value in content.values() if isinstance(value, list)), None)
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise UserError(f"{path}: it is to hold a list of objects, one a row")
+        raise UserError(f"{path}: the file must hold a list of objects, one per row")
 
     def read() -> Iterator[Row]:
         for number, row in enumerate(content, 1):
@@ -63,7 +63,7 @@ def _json_array(path: Path, reading: Reading) -> list[SourceTable]:
 
 
 def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> SourceTable:
-    keys = (row.keys() for _, row in itertools.islice(SourceTable(path, (), read), SAMPLE))
+    keys = (row.keys() for _, row in itertools.islice(SourceTable(path, (), read), SAMPLE_ROWS))
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(keys)))
     check_width(path, len(columns))
     if bad := next((column for column in columns if not is_unicode(column)), ""):
@@ -71,7 +71,7 @@ def _of_objects(path: Path, read: Callable[[], Iterator[Row]]) -> SourceTable:
     return SourceTable(path, columns, read)
 
 
-def _parquet(path: Path, reading: Reading) -> list[SourceTable]:
+def _parquet(path: Path, reading: TableOptions) -> list[SourceTable]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -89,7 +89,7 @@ def _parquet(path: Path, reading: Reading) -> list[SourceTable]:
     return [SourceTable(path, columns, read)]
 
 
-READERS: Mapping[str, Callable[[Path, Reading], list[SourceTable]]] = {
+READERS: Mapping[str, Callable[[Path, TableOptions], list[SourceTable]]] = {
     ".csv": read_delimited,
     ".tsv": read_delimited,
     ".txt": read_delimited,

@@ -1,4 +1,4 @@
-"""Where the table begins in a file of rows: titles above the names of columns, the names, or data at once."""
+"""Find the start of the table in a file of rows: titles above the column names, column names, or data."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from pathlib import Path
 
 from r2med.core.errors import UserError
 from r2med.data.column_names import ALL_NAMES, plain_name
-from r2med.data.table import SAMPLE, Cell, Reading, Row, SourceTable, check_width, column_names
+from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, TableOptions, check_width, column_names
 
 LONGEST_HEAD = 60
-"""Letters that the name of a column may have; a longer first cell is a text, and the table has no head."""
+"""Maximum length of a column name. If a cell of the first row is longer, it is a text and the table has no header."""
 LAST_TITLE = 30
-"""Rows at the top among which the names of columns are looked for."""
+"""Number of rows at the top that are searched for the column names."""
 _SENTENCE = re.compile(r"\S+\s+\S+\s+.*\S[.?!]", re.DOTALL)
 _NUMBER = re.compile(r"[\d\s.,:/+-]*\d[\d\s.,:/+-]*")
 _GRADE = re.compile(r"-?\d{1,3}")
 _QRELS = {4: ("query_id", "iteration", "document_id", "grade"), 3: ("query_id", "document_id", "grade")}
 
 GridRow = tuple[int, list[Cell]]
-"""The line of a row, and its cells from left to right."""
+"""The line number of a row, and its cells from left to right."""
 
 
 def headed_table(
-    path: Path, grid: Callable[[], Iterator[GridRow]], reading: Reading, sheet: str = "", separator: str = ""
+    path: Path, grid: Callable[[], Iterator[GridRow]], reading: TableOptions, sheet: str = "", separator: str = ""
 ) -> SourceTable:
-    """Return the table in a grid of cells whose blank rows are left out: titles are skipped, columns are named.
+    """Return the table of a grid of cells without blank rows. Titles are skipped and columns are named.
 
-    With a separator between the cells, a row that is longer than the first is an error: a text holds the separator.
+    If the cells have a separator, a row that is longer than the first is an error, because a text holds the separator.
     """
     below = reading.skip_rows or 0
-    start = [row for row in itertools.islice(grid(), SAMPLE + LAST_TITLE + below) if row[0] > below]
+    start = [row for row in itertools.islice(grid(), SAMPLE_ROWS + LAST_TITLE + below) if row[0] > below]
     titles = (
         title_rows([cells for _, cells in start]) if reading.skip_rows is None and reading.header is not False else 0
     )
@@ -43,7 +43,7 @@ def headed_table(
     has_header = (
         looks_like_header(first, [cells for _, cells in rows[1:]]) if reading.header is None else reading.header
     )
-    # In a workbook the names may end before the data does; a cell beyond both belongs to no column.
+    # In a workbook the data may be wider than the column names. A cell beyond both belongs to no column.
     width = max((_width(cells) for _, cells in rows), default=0)
     width = min(width, len(first)) if separator else width
     check_width(path, width)
@@ -64,7 +64,7 @@ def headed_table(
 
 
 def _names_of(rows: Sequence[Sequence[Cell]], width: int) -> Sequence[str]:
-    """Return the names of columns without a head: those of qrels, if rows are as TREC writes them, else none."""
+    """Return the column names of a table without a header: those of TREC qrels if the rows look like that, or none."""
     words = [[str(cell).strip() for cell in cells] for cells in rows]
     is_qrels = width in _QRELS and all(
         len(cells) == width and not any(re.search(r"\s|^$", cell) for cell in cells) and _GRADE.fullmatch(cells[-1])
@@ -78,7 +78,7 @@ def _too_wide(cells: Sequence[Cell], width: int, separator: str) -> str:
     return f"{_width(cells)} cells where the first row has {width}: {hint}"
 
 
-def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, reading: Reading) -> Iterator[str]:
+def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, reading: TableOptions) -> Iterator[str]:
     if titles:
         said = next(str(cell) for cell in titles[0][1] if _filled(cell))[:LONGEST_HEAD]
         lines = "1 row" if len(titles) == 1 else f"{len(titles)} rows"
@@ -88,7 +88,7 @@ def _notices(table: SourceTable, titles: Sequence[GridRow], has_header: bool, re
 
 
 def title_rows(rows: Sequence[Sequence[Cell]]) -> int:
-    """Return how many rows at the top are titles: they fill fewer cells than the names of columns below them."""
+    """Return the number of title rows at the top. They fill fewer cells than the column names below them."""
     filled = [sum(map(_filled, cells)) for cells in rows]
     typical = statistics.median_high(filled) if filled else 0
     if typical < 2:
@@ -102,11 +102,11 @@ def title_rows(rows: Sequence[Sequence[Cell]]) -> int:
 
 
 def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
-    """Return True if a row holds names of columns: none is a number or like the data in the rows below."""
+    """Return True if a row holds column names: no cell is a number or similar to the data in the rows below."""
     names = [str(cell).strip() for cell in cells if _filled(cell)]
     if not names or any(len(name) > LONGEST_HEAD or _NUMBER.fullmatch(name) for name in names):
         return False
-    if len(cells) == 1:  # a list of texts, one a line, mostly begins with the first of them
+    if len(cells) == 1:  # a list of texts, one per line, usually has no header
         return len(names[0].split()) == 1 and len(names[0]) <= LONGEST_HEAD // 2
     known = sum(plain_name(name) in ALL_NAMES for name in names)
     if known > 1 or not below:
@@ -117,7 +117,7 @@ def looks_like_header(cells: Sequence[Cell], below: Sequence[Sequence[Cell]]) ->
 
 
 def _like_column(cells: Sequence[Cell], below: Sequence[Sequence[Cell]], column: int) -> bool:
-    """Return True if the cell has the shape of those below it, as n1 is like n2 and n31."""
+    """Return True if the cell has the same shape as the cells below it, as n1 is similar to n2 and n31."""
     shape = _shape(cells[column])
     shapes = [_shape(row[column]) for row in below if column < len(row) and _filled(row[column])]
     return "9" in shape and bool(shapes) and shapes.count(shape) >= 0.9 * len(shapes)

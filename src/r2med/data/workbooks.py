@@ -1,4 +1,4 @@
-"""Excel workbooks: the sheets that hold tables, each read once, within limits that a small hostile file cannot pass."""
+"""Read the tables in Excel workbooks, each sheet once, with size limits against small hostile files."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.data.column_names import ALL_NAMES, COVER_SHEET, plain_name
-from r2med.data.table import MAX_COLUMNS, Cell, Reading, SourceTable, text_of
+from r2med.data.table import MAX_COLUMNS, Cell, SourceTable, TableOptions, text_of
 from r2med.data.table_heads import GridRow, headed_table
 
 MAX_ROWS = 1_048_576
-"""Rows of a sheet in Excel."""
+"""Maximum number of rows of a sheet in Excel."""
 MAX_CELLS = 50_000_000
-"""Cells of a sheet that are read; those between filled cells count."""
+"""Maximum number of cells of a sheet, including empty cells between filled ones."""
 SMALL_PART = 1 << 23
-"""Bytes of XML that any part of a workbook may have, however well it was packed."""
+"""Size in bytes up to which a part of a workbook is always read, whatever its compression ratio."""
 MAX_RATIO = 100
-"""How much larger than its packed form a larger part may be; real ones are 3 to 30 times as large."""
+"""Maximum compression ratio of a larger part. Real parts have a ratio of 3 to 30."""
 MAX_PART = 1 << 31
 MAX_TAGS = 400_000
-"""XML tags from one row of a sheet to the next. The library keeps all of them, at some hundred bytes each."""
+"""Maximum number of XML tags in one row of a sheet. The library keeps all of them, with some hundred bytes each."""
 _LARGE_PARTS = re.compile(r"xl/(worksheets/|sharedStrings).*", re.IGNORECASE)
-"""The only parts of XML that are large in a real workbook."""
+"""The only XML parts that are large in a real workbook."""
 _ROW = re.compile(rb"<(?:\w+:)?row\b")
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!", "#NV", "#WERT!", "#BEZUG!"})
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-"""Characters that XML cannot hold, as Excel writes them; line ends from Windows are the commonest."""
+"""Excel's notation for characters that XML cannot hold. Line ends from Windows are the most common ones."""
 
 
-def read_workbook(path: Path, reading: Reading) -> list[SourceTable]:
-    """Return the tables of a workbook: the sheets that were named, else all but covers, legends and hidden ones."""
+def read_workbook(path: Path, reading: TableOptions) -> list[SourceTable]:
+    """Return the tables of a workbook: the named sheets, or all sheets except covers, legends and hidden ones."""
     _check_size(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about parts of the workbook that are not read here
+        warnings.simplefilter("ignore")  # warnings about parts of the workbook that are not read here
         visible = _sheets(path)
         sheets = [name for name in visible if not reading.sheets or name in reading.sheets]
         tables = [_table(path, name, reading) for name in sheets]
@@ -95,12 +95,12 @@ def _open(path: Path) -> Any:
         raise MissingExtraError(f"{path.name}: reading Excel", "excel") from None
     try:
         return load_workbook(path, read_only=True, data_only=True, keep_links=False)
-    except Exception as error:  # whatever the library raises for a broken archive, it means one thing to a user
+    except Exception as error:  # the library's many exceptions for a broken archive all mean the same to a user
         raise _unreadable(path, error) from None
 
 
 def _sheets(path: Path) -> dict[str, bool]:
-    """Return the names of the sheets, and whether each is shown."""
+    """Return sheet name -> True if the sheet is visible."""
     book = _open(path)
     try:
         return {sheet.title: sheet.sheet_state == "visible" for sheet in book.worksheets}
@@ -108,21 +108,21 @@ def _sheets(path: Path) -> dict[str, bool]:
         book.close()
 
 
-def _table(path: Path, sheet: str, reading: Reading) -> SourceTable:
+def _table(path: Path, sheet: str, reading: TableOptions) -> SourceTable:
     @cache
     def grid() -> tuple[GridRow, ...]:
-        # The library keeps the texts of all cells in any case, and is slow: the rows are kept as well.
+        # The library is slow, and keeps the texts of all cells anyway, so the rows are kept as well.
         return tuple(_rows(path, sheet))
 
     return headed_table(path, lambda: iter(grid()), reading, sheet)
 
 
 def _rows(path: Path, sheet: str) -> Iterator[GridRow]:
-    """Yield the number and the cells of every row that is not blank."""
+    """Yield the row number and the cells of every row that is not blank."""
     book, line, cells = _open(path), 0, 0
     try:
         worksheet = book[sheet]
-        worksheet.reset_dimensions()  # programs write wrong ones, and rows outside of them would be lost
+        worksheet.reset_dimensions()  # programs write wrong dimensions, and rows outside them would be lost
         for line, values in enumerate(worksheet.iter_rows(values_only=True), 1):
             cells += len(values)
             if line > MAX_ROWS or cells > MAX_CELLS or len(values) > MAX_COLUMNS:
@@ -166,7 +166,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _without_covers(tables: Sequence[SourceTable], hidden: Sequence[str]) -> list[SourceTable]:
-    """Return the tables without hidden sheets and those that explain the others; what is left out is a notice."""
+    """Return the tables without hidden sheets and cover sheets. A notice names the sheets that are left out."""
     named = [table for table in tables if any(plain_name(column) in ALL_NAMES for column in table.columns)]
     explaining = [
         table

@@ -16,7 +16,7 @@ from typing import Any
 from r2med.core.stages import Stage
 from r2med.core.version import installed_versions, source_digest
 from r2med.data.dataset import Dataset
-from r2med.measure import HEADLINE
+from r2med.measure import HEADLINE_MEASURE
 from r2med.records.without_places import without_places
 from r2med.retrieve.fusion import Fusion
 from r2med.store.files import write_atomically
@@ -73,7 +73,7 @@ def _facts(
             "executable": {"cmd": shlex.join(command), "version": versions["r2med"]},
             "source": {"lang": [f"python {versions['python']}"], "digest": source_digest()},
         },
-        "research goal": {"evaluation": {"reported measures": [str(HEADLINE)]}},
+        "research goal": {"evaluation": {"reported measures": [str(HEADLINE_MEASURE)]}},
         "method": {
             "automatic": True,
             "score ties": "document id, descending",

@@ -11,7 +11,7 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost
 from r2med.core.version import installed_versions, source_digest
 from r2med.data.dataset import Dataset
-from r2med.measure import gold_ranks, score
+from r2med.measure import relevant_ranks, score
 from r2med.net.offline import is_offline
 from r2med.records.record import DatasetFacts, FileFacts, QueryFacts, Record, StageFacts
 from r2med.system import Outcome, System
@@ -100,7 +100,7 @@ def _stage_facts(
         **_costs(searched.cost),
         prepared=_bare(searched.prepared),
         approximate=approximate["retrieve"],
-        gold=gold_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
+        gold=relevant_ranks(dataset.qrels, outcome.run if not system.rerankers else searched.run),
     )
     for stage, reranked in zip(system.rerankers, outcome.reranked, strict=True):
         yield StageFacts(
@@ -111,7 +111,7 @@ def _stage_facts(
             failure_kinds=reranked.failure_kinds,
             failed=reranked.failed,
             repairs=reranked.repairs,
-            gold=gold_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
+            gold=relevant_ranks(dataset.qrels, outcome.run if reranked is outcome.reranked[-1] else reranked.run),
         )
 
 

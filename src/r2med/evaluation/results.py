@@ -12,7 +12,7 @@ from r2med.comparison.comparison import Comparison, comparison
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
-from r2med.measure.measures import HEADLINE, group_means, recorded_measure
+from r2med.measure.measures import HEADLINE_MEASURE, group_means, recorded_measure
 from r2med.pages.cells import Column, Value
 from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
@@ -22,7 +22,7 @@ from r2med.records.record import Record
 if TYPE_CHECKING:
     import pandas
 
-MEASURE = str(HEADLINE)
+MEASURE = str(HEADLINE_MEASURE)
 UNKNOWN = "unknown"
 
 

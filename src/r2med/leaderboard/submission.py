@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
-from r2med.measure import DEFAULT, HEADLINE
+from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
 from r2med.records.collection import MAX_FAILURES, Kept, checked, collect, honestly_named
 from r2med.records.record import FORMAT as RECORD_FORMAT
 from r2med.records.record import Record
@@ -206,9 +206,9 @@ def _is_date(text: str) -> bool:
 
 def _measure_faults(record: Record) -> Iterator[str]:
     """Yield what would stop a board: a measure that is missing or unknown, or queries that are not described."""
-    known = {str(measure) for measure in DEFAULT}
-    if str(HEADLINE) not in record.mean:
-        yield f"it has no {HEADLINE}, the main measure"
+    known = {str(measure) for measure in DEFAULT_MEASURES}
+    if str(HEADLINE_MEASURE) not in record.mean:
+        yield f"it has no {HEADLINE_MEASURE}, the main measure"
     if missing := sorted(known - record.mean.keys()):
         yield f"it has no {missing[0]}"
     if invented := sorted(record.mean.keys() - known):

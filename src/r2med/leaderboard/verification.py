@@ -13,7 +13,7 @@ from r2med.data.benchmark_names import source_of
 from r2med.data.dataset_cards import cards, groups
 from r2med.evaluation.new_record import dataset_facts, query_facts
 from r2med.leaderboard.submission import read_entry
-from r2med.measure import Measure, gold_ranks, score
+from r2med.measure import Measure, relevant_ranks, score
 from r2med.records.record import Record
 from r2med.retrieve.run import Run
 from r2med.store import Store, default_store
@@ -144,7 +144,7 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
     if int(run.found.max(initial=0)) > record.run.depth:
         yield f"its run has more than {record.run.depth:,} documents for a query"
     yield from _wrong_scores(record, score(dataset.qrels, run, [Measure.parse(name) for name in record.mean]).per_query)
-    if gold_ranks(dataset.qrels, run) != record.gold:
+    if relevant_ranks(dataset.qrels, run) != record.gold:
         yield "the ranks of its relevant documents are not those of its run"
 
 

@@ -1,7 +1,7 @@
 """Agreement between raters beyond chance: Cohen's and Fleiss' κ, Krippendorff's α, each with a jackknife interval.
 
-Ratings are units × raters, NaN where a rater did not rate. Every coefficient is a formula over sums of what each unit
-adds, so that leaving out each unit in turn is one subtraction.
+Ratings are units × raters, with NaN for a missing rating. Every coefficient is a formula over sums of one term per
+unit, so that leaving out each unit in turn is one subtraction.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from typing import Literal
 import numpy as np
 
 from r2med.measure.scores import Floats
-from r2med.measure.significance import ALPHA, SAME
+from r2med.measure.significance import ALPHA, EQUALITY_MARGIN
 from r2med.pages.estimate import Estimate
 
 Level = Literal["nominal", "ordinal", "interval"]
-"""How far two values are apart: equal or not; by the ratings that lie between them; by their difference."""
+"""The distance between two values: equal or not; the number of ratings between them; or their difference."""
 
 FEWEST_UNITS = 30
-"""Units below which no interval is given: it would not keep its level (`tests/measure/test_agreement_intervals.py`)."""
+"""Number of units below which no interval is given, because it would not keep its level
+(`tests/measure/test_agreement_intervals.py`)."""
 
 
 @dataclass(frozen=True)
 class Agreement(Estimate):
-    """A coefficient with its interval; its value is NaN where it is not defined, as when all ratings are the same.
+    """A coefficient with its interval. Its value is NaN if it is not defined, for example if all ratings are equal.
 
     Fewer than `FEWEST_UNITS` units have no interval.
     """
 
     units: int = 0
-    """Units that count: those that at least two rated."""
+    """Number of units with at least two ratings."""
 
 
 def cohen_kappa(ratings: Floats) -> Agreement:
@@ -54,7 +55,7 @@ def cohen_kappa(ratings: Floats) -> Agreement:
 
 
 def fleiss_kappa(ratings: Floats) -> Agreement:
-    """Return Fleiss' κ of any number of raters; where some are missing, each unit counts by its own pairs."""
+    """Return Fleiss' κ of any number of raters. If ratings are missing, each unit uses its own pairs."""
     counts, _ = _counts(ratings)
     raters = counts.sum(axis=1, keepdims=True)
     agreeing = (counts * (counts - 1)).sum(axis=1, keepdims=True) / (raters * (raters - 1))
@@ -68,11 +69,11 @@ def fleiss_kappa(ratings: Floats) -> Agreement:
 
 
 def krippendorff_alpha(ratings: Floats, level: Level = "nominal") -> Agreement:
-    """Return Krippendorff's α of any number of raters, any of whose ratings may be missing."""
+    """Return Krippendorff's α of any number of raters. Ratings may be missing."""
     counts, values = _counts(ratings)
     size = len(values)
     raters = counts.sum(axis=1)[:, None, None]
-    # What a unit adds to the coincidences: its pairs of ratings, no rating paired with itself.
+    # The coincidences of a unit are its pairs of ratings. No rating is paired with itself.
     pairs = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)) / (raters - 1)
 
     def alpha(sums: Floats) -> Floats:
@@ -90,35 +91,35 @@ def _distances(values: Floats, totals: Floats, level: Level) -> Floats:
     """Return the squared distance of every pair of values, for each row of totals."""
     if level == "nominal":
         return np.broadcast_to(1 - np.eye(len(values)), (len(totals), len(values), len(values)))
-    # The ratings between two values are the difference of their middle ranks.
+    # The number of ratings between two values is the difference of their middle ranks.
     places = np.cumsum(totals, axis=1) - totals / 2 if level == "ordinal" else np.tile(values, (len(totals), 1))
     return np.square(places[:, :, None] - places[:, None, :])
 
 
 def _counts(ratings: Floats) -> tuple[Floats, Floats]:
-    """Return units × values, how often each value was given, and the values; units with one rating say nothing."""
+    """Return the counts of values, units × values, and the values. Units with one rating are left out."""
     paired = ratings[(~np.isnan(ratings)).sum(axis=1) >= 2]
     values = np.unique(paired[~np.isnan(paired)])
     return (paired[:, :, None] == values).sum(axis=1).astype(np.float64), values
 
 
 def _beyond_chance(observed: Floats, expected: Floats) -> Floats:
-    """Return 1 less the disagreement that is, in units of what chance would make; NaN where chance makes none."""
+    """Return 1 - observed / expected disagreement; NaN if the expected disagreement is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(expected > 1e-12, 1 - observed / expected, np.nan)
 
 
 def _with_interval(parts: Floats, formula: Callable[[Floats], Floats]) -> Agreement:
-    """Return a coefficient of the sums of what units add, with Student's interval of its jackknife error."""
+    """Return the coefficient of the summed terms of all units, with Student's interval of its jackknife error."""
     units = len(parts)
     if units == 0:
         return Agreement(np.nan)
     total = parts.sum(axis=0, keepdims=True)
     value = float(formula(total)[0])
-    # Units that are all alike do not show how others would differ.
+    # If all units are alike, they do not show how other units would differ.
     without = formula(total - parts) if units >= FEWEST_UNITS else np.full(units, np.nan)
     spread = float(np.var(without))
-    if not spread > SAME**2:
+    if not spread > EQUALITY_MARGIN**2:
         return Agreement(value, units=units)
     from scipy.stats import t as student
 

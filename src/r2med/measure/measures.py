@@ -1,4 +1,4 @@
-"""A measure is a value: it prints as it is typed, `nDCG@10`, and parses back."""
+"""Measures as values: a measure prints as it is typed, `nDCG@10`, and parses back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORM = re.compile(r"([A-Za-z]+)(?:@([0-9]{1,9}))?")
 
 @dataclass(frozen=True, order=True)
 class Measure:
-    """A family of measures with a cutoff, or without one over the whole ranking."""
+    """A family of measures with a cutoff. Without a cutoff it is computed over the whole ranking."""
 
     family: str
     cutoff: int | None = None
@@ -29,7 +29,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """Return the measure that prints as `text`, whatever its case; `Recall@10` and `Precision@10` are known too."""
+        """Return the measure that prints as `text`, in any case. `Recall@10` and `Precision@10` are accepted too."""
         match = _FORM.fullmatch(text.strip())
         by_lower = {**{name.lower(): name for name in FAMILIES}, **ALIASES}
         family = by_lower.get(match[1].lower()) if match else None
@@ -42,26 +42,26 @@ class Measure:
         return cls(family, cutoff)
 
 
-DEFAULT = (
+DEFAULT_MEASURES = (
     *(Measure(family, cutoff) for family in ("nDCG", "MAP", "R", "P") for cutoff in CUTOFFS),
     Measure("MRR"),
 )
-HEADLINE = Measure("nDCG", 10)
-"""The figure of the benchmark's tables."""
+HEADLINE_MEASURE = Measure("nDCG", 10)
+"""The main measure of the benchmark's tables."""
 
 
 def recorded_measure(text: str) -> str:
     """Return the name of a measure that every record holds. Raises UserError if it is not one of them."""
     name = str(Measure.parse(text))
-    if name not in map(str, DEFAULT):
-        raise UserError(f"records do not hold {name}: choose one of {', '.join(map(str, DEFAULT))}")
+    if name not in map(str, DEFAULT_MEASURES):
+        raise UserError(f"records do not hold {name}: choose one of {', '.join(map(str, DEFAULT_MEASURES))}")
     return name
 
 
 def group_means(values: Mapping[str, float], cards: Mapping[str, DatasetCard | None]) -> dict[str, float]:
-    """Return label -> unweighted mean: every dataset counts the same, however many queries it has.
+    """Return label -> unweighted mean. Every dataset has the same weight, however many queries it has.
 
-    Where datasets of the benchmark stand beside others, the benchmark and its tasks are averaged without these.
+    The means of the benchmark and of its tasks do not include other datasets.
     """
     means = {"average": _mean(list(values.values()))}
     members = {name: value for name, value in values.items() if (card := cards.get(name)) and BENCHMARK in card.groups}

@@ -1,7 +1,7 @@
-"""Prediction-powered estimates: a share among many items, from what people said of some and a score that all have.
+"""Prediction-powered estimates: a share of many items, from reviews of some of them and scores of all of them.
 
-After Angelopoulos et al. (2023), with the weight of the scores tuned, for the items at hand: the mean score of all of
-them is known exactly, so only the part that scores do not explain is uncertain.
+The method is that of Angelopoulos et al. (2023), with a tuned weight of the scores, for a finite set of items. The mean
+score of all items is known exactly, so only the part that scores do not explain is uncertain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from r2med.measure.significance import Integers
 from r2med.pages.estimate import Estimate
 
 FEWEST_REVIEWS = 10
-"""Reviewed items below which no interval is given: it would hold the truth in less than 93 % of samples
+"""Number of reviews below which no interval is given: it would hold the truth in less than 93 % of samples
 (`benchmarks/coverage.py`)."""
 
 
@@ -25,17 +25,17 @@ class Share(Estimate):
     """A share of items that people would accept, with its interval."""
 
     reviewed: int = 0
-    """Items that people saw."""
+    """Number of items that people reviewed."""
     items: int = 0
 
 
 def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:
-    """Return the share of items that people would accept; None if they saw fewer than two.
+    """Return the share of items that people would accept; None if they reviewed fewer than two.
 
-    `scores` of all items; `reviewed` are the positions of those that people saw, drawn at random, and `said` what they
-    said: 1 accepted, 0 rejected. The interval is Wilson's, at the size of a sample of people alone that would be as
-    sure: near 0 and 1 it keeps its level where a normal interval does not. Fewer than `FEWEST_REVIEWS` reviews have no
-    interval, unless people saw every item: then nothing is uncertain.
+    `scores` are the scores of all items. `reviewed` are the positions of a random sample that people reviewed, and
+    `said` are their verdicts: 1 accepted, 0 rejected. The interval is Wilson's for the sample size that would give the
+    same certainty without scores. Near 0 and 1 it keeps its level, unlike a normal interval. Fewer than
+    `FEWEST_REVIEWS` reviews have no interval, unless people reviewed every item and nothing is uncertain.
     """
     seen, items = len(said), len(scores)
     if seen < 2:
@@ -45,7 +45,7 @@ def share(scores: Floats, reviewed: Integers, said: Floats) -> Share | None:
     weight = float(np.clip(np.mean((known - known.mean()) * (said - said.mean())) / spread, 0, 1)) if spread else 0.0
     value = float(np.clip(weight * scores.mean() + (said - weight * known).mean(), 0, 1))
     alone = float(np.var(said))
-    # What scores leave unexplained, against what people alone would leave; what people saw is no longer open.
+    # The variance that scores leave unexplained, against the variance of reviews alone. Reviewed items are certain.
     left = (float(np.var(said - weight * known)) / alone if alone else 1.0) * (1 - seen / items)
     if not left:
         return Share(value, value, value, seen, items)

@@ -1,9 +1,9 @@
 """Compute measures for a whole run at once, exact to pytrec_eval and to trec_eval -c up to version 9.0.8.
 
-trec_eval 10 compares scores as doubles: for a run that was read as doubles the figures are the same as its own.
+trec_eval 10 compares scores as doubles. For a run that was read as doubles, the values here are equal to its values.
 
-The denominator is the qrels: a judged query that a run lacks counts 0, a query without judgements is ignored.
-Relevant is a grade of 1 or more; nDCG's gain is the grade itself.
+The denominator is the number of queries in the qrels: a judged query that a run lacks counts 0, and a query without
+judgements is ignored. A document with a grade of 1 or more is relevant. The gain of nDCG is the grade itself.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy as np
 import numpy.typing as npt
 
 from r2med.core.errors import UserError, refuse_table
-from r2med.measure.measures import DEFAULT, Measure
+from r2med.measure.measures import DEFAULT_MEASURES, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
 
 Floats = npt.NDArray[np.float64]
 
-AT_ONCE = 1024
-"""Queries scored together: bounds the memory, whatever the size of the run."""
+QUERIES_AT_ONCE = 1024
+"""Number of queries scored together. It limits the memory, whatever the size of the run."""
 
 
 class Means(dict[Measure, float]):
-    """Values by measure, which may also be named by a string: means["nDCG@10"]."""
+    """Values by measure. The key may also be a string, as in `means["nDCG@10"]`."""
 
     def __missing__(self, measure: object) -> float:
         known = Measure.parse(measure) if isinstance(measure, str) else measure
         if known in self and isinstance(known, Measure):
             return self[known]
         raise UserError(
-            f"{known} was not computed: name it in score(qrels, run, measures=[...]); there are {_few(self)}"
+            f"{known} was not computed: name it in score(qrels, run, measures=[...]); computed are {_few(self)}"
         )
 
 
@@ -79,11 +79,13 @@ class Scores:
 def score(
     qrels: Mapping[str, Mapping[str, int]],
     run: Run | Mapping[str, Mapping[str, float]],
-    measures: Sequence[Measure | str] = DEFAULT,
+    measures: Sequence[Measure | str] = DEFAULT_MEASURES,
 ) -> Scores:
-    """Score a run, or query id -> document id -> score, against query id -> document id -> grade.
+    """Score a run against qrels.
 
-    Raises UserError if a measure does not exist, or for a DataFrame.
+    `run` is a `Run` or query id -> document id -> score. `qrels` is query id -> document id -> grade.
+
+    Raises UserError if a measure does not exist, or if an argument is a DataFrame.
     """
     refuse_table(qrels, "qrels", "query id -> document id -> grade")
     refuse_table(run, "run", "query id -> document id -> score")
@@ -91,15 +93,15 @@ def score(
     queries = tuple(qrels)
     judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
     values: dict[Measure, list[Floats]] = {measure: [] for measure in wanted}
-    for start in range(0, len(queries), AT_ONCE):
-        ranking = judged.ranking(queries[start : start + AT_ONCE])
+    for start in range(0, len(queries), QUERIES_AT_ONCE):
+        ranking = judged.ranking(queries[start : start + QUERIES_AT_ONCE])
         for measure in wanted:
             values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
     return Scores(queries, {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()})
 
 
-def gold_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:
-    """Return query -> relevant document -> its rank, from 1, for those that the run has."""
+def relevant_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:
+    """Return query -> relevant document -> its rank, from 1, for the relevant documents in the run."""
     ranks: dict[str, dict[str, int]] = {}
     for query, documents in zip(run.queries, run.id_lists(), strict=True):
         relevant = {document for document, grade in qrels.get(query, {}).items() if grade > 0}
@@ -109,31 +111,31 @@ def gold_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, di
 
 @dataclass(frozen=True)
 class Ranking:
-    """What every measure is made of; a line per judged query."""
+    """The grades that every measure is computed from, with one row per judged query."""
 
     grades: Floats
-    """The grade of the document at each rank, 0 where it is not judged or there is none."""
+    """The grade of the document at each rank, or 0 if it is not judged or the rank is empty."""
     ideal: Floats
-    """The positive grades of the qrels, descending, padded with 0."""
+    """The grades above 0 of the qrels, descending, padded with 0."""
     relevant: Floats
-    """How many documents are relevant."""
+    """The number of relevant documents."""
 
     @cached_property
     def hits(self) -> Floats:
-        """How many relevant documents there are down to each rank."""
+        """The number of relevant documents down to each rank."""
         return np.cumsum(self.grades > 0, axis=1, dtype=np.float64)
 
 
 class _Judged(ABC):
-    """Judgements, ready to be looked up for many queries at once."""
+    """Judgements that can be looked up for many queries at once."""
 
     def __init__(self, qrels: Mapping[str, Mapping[str, int]]) -> None:
         self._qrels = qrels
-        # One width for all: sums of padded lines differ in their last digit with the number of zeros.
+        # One width for all, because sums of padded rows differ in their last digit with the number of zeros.
         self._most = max((sum(grade > 0 for grade in grades.values()) for grades in qrels.values()), default=0)
 
     def ranking(self, queries: Sequence[str]) -> Ranking:
-        """Return the grades at each rank and the best there could be, for some of the queries."""
+        """Return the grades at each rank and in the ideal ranking, for some of the queries."""
         positive = [{d: g for d, g in self._qrels[query].items() if g > 0} for query in queries]
         ideal = np.zeros((len(queries), self._most))
         for line, judged in enumerate(positive):
@@ -147,7 +149,7 @@ class _Judged(ABC):
 
 
 class _JudgedMapping(_Judged):
-    """Judgements of query id -> document id -> score: only judged documents are looked at, their ranks are counted."""
+    """Judgements for query id -> document id -> score. Only the ranks of judged documents are computed."""
 
     def __init__(self, qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]]) -> None:
         super().__init__(qrels)
@@ -164,7 +166,7 @@ class _JudgedMapping(_Judged):
         return grades
 
     def _ranks(self, query: str, documents: list[str]) -> npt.NDArray[np.int64]:
-        """Return how many documents stand before each: those with a better score, or with the same and a higher id."""
+        """Return the number of documents before each one: those with a higher score, or the same and a higher id."""
         ranking, scores = self._run[query], self._scores[query]
         theirs = as_scores(query, {document: ranking[document] for document in documents})
         ascending = np.sort(scores)
@@ -189,7 +191,7 @@ class _JudgedRun(_Judged):
         self._position_of = {document: position for position, document in enumerate(run.documents.ids(rows))}
 
     def _grades(self, queries: Sequence[str], positive: Sequence[Mapping[str, int]]) -> Floats:
-        """Return the grade of the document at each rank: pairs of query and document are numbers, sought by halving."""
+        """Return the grade of the document at each rank, by binary search over numbered (query, document) pairs."""
         size = len(self._position_of)
         pairs = [
             (line * size + self._position_of[document], grade)
@@ -215,7 +217,7 @@ def _cut(values: Floats, cutoff: int | None) -> Floats:
 
 
 def _ratio(top: Floats, bottom: Floats) -> Floats:
-    """Divide, with 0 for a query that has nothing to find."""
+    """Return top / bottom, or 0 for a query without relevant documents."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 

@@ -1,7 +1,7 @@
-"""Tell differences between systems from noise: paired by query, stratified by dataset, on arrays alone.
+"""Test differences between systems for significance: paired by query, stratified by dataset, on plain arrays.
 
-Values are dataset -> systems × queries. The figure of a system is the unweighted mean of its datasets' means; a pair
-is two rows of the arrays, and its difference is the first's figure less the second's.
+Values are dataset -> systems × queries. The score of a system is the unweighted mean of its dataset means. A pair is
+two rows of the arrays, and its difference is the score of the first less the score of the second.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ LEVEL = 0.95
 ALPHA = 1 - LEVEL
 POWER = 0.8
 
-SAME = 1e-9
-"""What differs by less is equal: sums of values up to 100, in another order, differ in their last digits."""
+EQUALITY_MARGIN = 1e-9
+"""Numbers that differ by less are equal: sums of values up to 100, in another order, differ in the last digits."""
 
-AT_ONCE = 1 << 17
-"""Numbers in a block of differences: fits the cache, and bounds the memory whatever the number of pairs."""
+DIFFERENCES_AT_ONCE = 1 << 17
+"""Number of differences in a block. It fits the cache, and limits the memory whatever the number of pairs."""
 
-FLIPS = 1024
-"""Sign flips of all queries in one product of matrices."""
+FLIPS_AT_ONCE = 1024
+"""Number of sign flips of all queries in one matrix product."""
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Which rows are compared: `first[i]` with `second[i]`."""
+class SystemPairs:
+    """Pairs of rows to compare: `first[i]` with `second[i]`."""
 
     first: Integers
     second: Integers
 
     @classmethod
-    def all(cls, systems: int) -> Pairs:
+    def all(cls, systems: int) -> SystemPairs:
         """Return every pair once."""
         return cls(*np.triu_indices(systems, 1))
 
     @classmethod
-    def against(cls, baseline: int, systems: int) -> Pairs:
-        """Return every other system, each with the baseline."""
+    def against(cls, baseline: int, systems: int) -> SystemPairs:
+        """Return the pairs of every other system with the baseline."""
         others = np.array([system for system in range(systems) if system != baseline], dtype=np.intp)
         return cls(others, np.full_like(others, baseline))
 
@@ -54,52 +54,52 @@ class Pairs:
         return len(self.first)
 
     def differences(self, rows: Floats) -> Floats:
-        """Return a row for each pair."""
+        """Return one row of differences for each pair."""
         return rows[self.first] - rows[self.second]
 
-    def blocks(self, width: int) -> Iterator[tuple[slice, Pairs]]:
-        """Yield the pairs in blocks whose rows of this width fit `AT_ONCE`."""
-        size = max(1, AT_ONCE // max(1, width))
+    def blocks(self, width: int) -> Iterator[tuple[slice, SystemPairs]]:
+        """Yield blocks of pairs whose rows of this width have at most `DIFFERENCES_AT_ONCE` numbers."""
+        size = max(1, DIFFERENCES_AT_ONCE // max(1, width))
         for start in range(0, len(self), size):
             part = slice(start, start + size)
-            yield part, Pairs(self.first[part], self.second[part])
+            yield part, SystemPairs(self.first[part], self.second[part])
 
 
 def means(values: Values) -> Floats:
-    """Return the figure of each system."""
+    """Return the score of each system."""
     return np.asarray(np.mean([rows.mean(axis=1) for rows in values.values()], axis=0))
 
 
 def contributions(values: Values) -> Floats:
-    """Return systems × all queries, weighted so that a system's row adds up to its figure."""
+    """Return systems × all queries, weighted so that the sum of a row is the score of the system."""
     return np.hstack([rows / (len(values) * rows.shape[1]) for rows in values.values()])
 
 
-# Sign flips: if two systems were equally good, each query's difference could as well have had the other sign.
+# Sign flips: if two systems are equally good, the difference of each query could also have had the other sign.
 
 
 @dataclass(frozen=True)
 class FlipTest:
-    """The p of every pair: its own, and adjusted for all pairs by the largest statistic of each flip (max-T)."""
+    """The p-values of every pair: its own, and adjusted for all pairs by the largest statistic of each flip (max-T)."""
 
     p: Floats
     p_adjusted: Floats
 
 
-def sign_flips(values: Values, pairs: Pairs, resamples: int = RESAMPLES, seed: int = 0) -> FlipTest:
-    """Test every pair by the same flips: p is (1 + flips that differ at least as much) / (1 + flips).
+def sign_flips(values: Values, pairs: SystemPairs, resamples: int = RESAMPLES, seed: int = 0) -> FlipTest:
+    """Test every pair with the same flips: p is (1 + flips that differ at least as much) / (1 + flips).
 
-    It is exact where the queries allow no more flips than `resamples`. The adjusted p is Westfall and Young's step-down
-    max-T: a pair is held against all whose statistic is no larger than its own. Statistics are differences in units of
-    the root of their sum of squares, which no flip changes.
+    It is exact if the queries allow no more flips than `resamples`. The adjusted p is Westfall and Young's step-down
+    max-T: a pair is compared with all pairs whose statistic is not larger than its own. Statistics are differences
+    divided by the root of their sum of squares, which no flip changes.
     """
     rows = _centred(values)
     scale = _scales(rows, pairs)
     statistic = np.abs(pairs.differences(rows.sum(axis=1))) / scale
     order = np.argsort(statistic, kind="stable")
-    ranked = Pairs(pairs.first[order], pairs.second[order])
+    ranked = SystemPairs(pairs.first[order], pairs.second[order])
     scale = scale[order, None]
-    threshold = statistic[order, None] - SAME / scale
+    threshold = statistic[order, None] - EQUALITY_MARGIN / scale
     hits, max_hits = np.zeros((2, len(pairs)))
     flips = 0
     for signs in _signs(rows, resamples, seed):
@@ -120,30 +120,30 @@ def sign_flips(values: Values, pairs: Pairs, resamples: int = RESAMPLES, seed: i
 
 
 def _centred(values: Values) -> Floats:
-    """Return contributions less what all systems share: no difference changes, and smaller numbers round less."""
+    """Return contributions less their mean over systems. No difference changes, and smaller numbers round less."""
     rows = contributions(values)
     return np.asarray(rows - rows.mean(axis=0))
 
 
-def _scales(rows: Floats, pairs: Pairs) -> Floats:
+def _scales(rows: Floats, pairs: SystemPairs) -> Floats:
     scale = np.zeros(len(pairs))
     for part, block in pairs.blocks(rows.shape[1]):
         scale[part] = np.sqrt(np.square(block.differences(rows)).sum(axis=1))
-    return np.where(scale > SAME, scale, 1.0)
+    return np.where(scale > EQUALITY_MARGIN, scale, 1.0)
 
 
 def _signs(rows: Floats, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield signs, queries × flips: all there are but the identity if these are few, random ones otherwise."""
+    """Yield signs, queries × flips: all flips except the identity if there are few, otherwise random ones."""
     queries = rows.shape[1]
-    moving = np.flatnonzero(np.ptp(rows, axis=0) > SAME)
-    # A flip of all signs has the same statistic as none: the first query that matters keeps its own.
+    moving = np.flatnonzero(np.ptp(rows, axis=0) > EQUALITY_MARGIN)
+    # Flipping all signs gives the same statistic as flipping none, so the first query that matters keeps its sign.
     free = max(0, len(moving) - 1)
     exact = free < 60 and 2**free - 1 <= resamples
     count = 2**free - 1 if exact else resamples
-    # Drawn as one: what a pair gets does not depend on how many others there are.
+    # Drawn in one call, so that the flips of a pair do not depend on the number of other pairs.
     drawn = np.random.default_rng(seed).integers(0, 256, (0 if exact else count, -(-queries // 8)), dtype=np.uint8)
-    for start in range(0, count, FLIPS):
-        stop = min(count, start + FLIPS)
+    for start in range(0, count, FLIPS_AT_ONCE):
+        stop = min(count, start + FLIPS_AT_ONCE)
         if exact:
             bits = np.zeros((stop - start, queries), dtype=np.uint8)
             bits[:, moving[1:]] = np.arange(start + 1, stop + 1)[:, None] >> np.arange(free) & 1
@@ -152,11 +152,11 @@ def _signs(rows: Floats, resamples: int, seed: int) -> Iterator[Floats]:
         yield 1.0 - 2.0 * bits.T
 
 
-# The bootstrap: how the figures would spread if the queries of each dataset were drawn anew.
+# The bootstrap: the spread of the scores if the queries of each dataset were drawn again.
 
 
 def bootstrap(values: Values, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Floats]:
-    """Return dataset -> systems × resamples: means over queries drawn with replacement, the same for all systems."""
+    """Return dataset -> systems × resamples: means over queries drawn with replacement, the same for every system."""
     draws = {}
     for number, (dataset, rows) in enumerate(values.items()):
         queries = rows.shape[1]
@@ -167,7 +167,7 @@ def bootstrap(values: Values, resamples: int = RESAMPLES, seed: int = 0) -> dict
 
 
 def stratified(draws: Mapping[str, Floats]) -> Floats:
-    """Return systems × resamples: the mean of the datasets' means."""
+    """Return systems × resamples: the means of the dataset means."""
     total: Floats = sum(draws.values(), np.zeros(1))
     return total / len(draws)
 
@@ -177,22 +177,22 @@ def interval(draws: Floats) -> Floats:
     return np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2], axis=1)
 
 
-# Closed forms: beside the tests above, and for what needs a spread.
+# Closed forms, in addition to the tests above, and for values that need a variance.
 
 
 @dataclass(frozen=True)
 class TTest:
-    """The stratified paired t-test: the variance of the figure is the sum of the datasets', as are their weights."""
+    """The stratified paired t-test. The variance of the difference is the weighted sum of the datasets' variances."""
 
     p: Floats
-    """NaN where a dataset has one query only: nothing is known of its spread."""
+    """The p-value; NaN if a dataset has only one query, because its variance is unknown."""
     detectable: Floats
-    """The difference that would be seen with `POWER`, if the queries spread as these do."""
+    """The smallest difference that would be detected with `POWER`, if other queries have the same variance."""
     effect: Floats
     """Cohen's d_z: the difference in units of the standard deviation of single queries' differences."""
 
 
-def paired_t(values: Values, pairs: Pairs) -> TTest:
+def paired_t(values: Values, pairs: SystemPairs) -> TTest:
     """Test every pair by Student's t, with the degrees of freedom of Welch and Satterthwaite."""
     from scipy.stats import t as student
 
@@ -203,18 +203,18 @@ def paired_t(values: Values, pairs: Pairs) -> TTest:
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2 * student.sf(np.abs(difference) / np.sqrt(variance), freedom)
         effect = difference / np.sqrt(spreads.mean(axis=0))
-    # Queries that all differ by the same have no spread: then a difference is certain, or there is none.
-    flat = variance <= SAME**2
-    p = np.where(flat, np.where(np.abs(difference) > SAME, 0.0, 1.0), p)
+    # If all queries differ by the same amount, there is no variance: a difference is then certain, or it is 0.
+    flat = variance <= EQUALITY_MARGIN**2
+    p = np.where(flat, np.where(np.abs(difference) > EQUALITY_MARGIN, 0.0, 1.0), p)
     needed = student.ppf(1 - ALPHA / 2, freedom) + student.ppf(POWER, freedom)
     detectable = np.where(flat, 0.0, needed * np.sqrt(variance))
     return TTest(p, detectable, np.where(flat, np.nan, effect))
 
 
 def welch(spreads: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """Return the variance of each figure and its degrees of freedom (Welch and Satterthwaite).
+    """Return the variance of each score and its degrees of freedom (Welch and Satterthwaite).
 
-    `spreads` are datasets × figures, the variances of single queries; `sizes` are the queries of each dataset.
+    `spreads` are datasets × scores, the variances of single queries. `sizes` are the numbers of queries per dataset.
     """
     parts = spreads / sizes[:, None] / len(sizes) ** 2
     variance = parts.sum(axis=0)
@@ -223,7 +223,7 @@ def welch(spreads: Floats, sizes: Floats) -> tuple[Floats, Floats]:
     return variance, freedom
 
 
-def pair_variances(rows: Floats, pairs: Pairs) -> Floats:
+def pair_variances(rows: Floats, pairs: SystemPairs) -> Floats:
     """Return the variance of single queries' differences for each pair; NaN for a dataset of one query."""
     if rows.shape[1] < 2:
         return np.full(len(pairs), np.nan)
@@ -234,35 +234,36 @@ def pair_variances(rows: Floats, pairs: Pairs) -> Floats:
 
 @dataclass(frozen=True)
 class Movements:
-    """How the queries of each pair moved."""
+    """The wins, ties and losses of each pair over queries."""
 
     wins: Integers
     ties: Integers
     losses: Integers
     carried: Floats
-    """The share of the difference that five queries carry; above 1, the rest speaks against it. NaN: no difference."""
+    """The share of the difference that comes from five queries. Above 1, the other queries point the other way. NaN
+    means no difference."""
 
 
-CARRIERS = 5
+TOP_QUERIES = 5
 
 
-def movements(values: Values, pairs: Pairs) -> Movements:
-    """Count the queries that each pair's first system wins, ties and loses, and weigh the five that count most."""
+def movements(values: Values, pairs: SystemPairs) -> Movements:
+    """Count the queries that the first system of each pair wins, ties and loses, and the share of the top five."""
     rows = contributions(values)
     queries = rows.shape[1]
     wins, losses = np.zeros((2, len(pairs)), dtype=np.intp)
     carried = np.full(len(pairs), np.nan)
     for part, block in pairs.blocks(queries):
         moved = block.differences(rows)
-        wins[part] = (moved > SAME / queries).sum(axis=1)
-        losses[part] = (moved < -SAME / queries).sum(axis=1)
+        wins[part] = (moved > EQUALITY_MARGIN / queries).sum(axis=1)
+        losses[part] = (moved < -EQUALITY_MARGIN / queries).sum(axis=1)
         total = moved.sum(axis=1, keepdims=True)
-        towards = np.sort(moved * np.sign(total), axis=1)[:, -CARRIERS:].sum(axis=1)
-        np.divide(towards, np.abs(total[:, 0]), out=carried[part], where=np.abs(total[:, 0]) > SAME)
+        towards = np.sort(moved * np.sign(total), axis=1)[:, -TOP_QUERIES:].sum(axis=1)
+        np.divide(towards, np.abs(total[:, 0]), out=carried[part], where=np.abs(total[:, 0]) > EQUALITY_MARGIN)
     return Movements(wins, queries - wins - losses, losses, carried)
 
 
-# Many tests at once.
+# Correction for many tests.
 
 
 def holm(p: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Cut the queries of a benchmark into slices: by task, scenario, body system, query length or number of positives."""
+"""Group the queries of a benchmark by task, scenario, body system, length or number of relevant documents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from r2med.core.errors import unknown
 from r2med.measure.scores import Floats
 from r2med.measure.significance import Integers, Values
 
-UNKNOWN = "not stated"
+UNKNOWN_LABEL = "not stated"
 
 
 @dataclass(frozen=True)
 class SliceFacts:
-    """What the slices of one dataset depend on; a line per judged query."""
+    """The facts about one dataset that slices depend on, with one value per judged query."""
 
     task: str
     scenario: str
@@ -27,7 +27,7 @@ class SliceFacts:
 
 @dataclass(frozen=True)
 class Slice:
-    """Some of the queries: dataset -> positions in its arrays."""
+    """A group of queries: dataset -> positions in its arrays."""
 
     kind: str
     label: str
@@ -37,17 +37,17 @@ class Slice:
         return sum(map(len, self.queries.values()))
 
     def cut(self, values: Values) -> dict[str, Floats]:
-        """Return the values of these queries.
+        """Return the values of the queries in this slice.
 
-        A slice of whole datasets is averaged as all are, dataset by dataset. Elsewhere every query counts the same: a
-        dataset of which one query is in the slice must not weigh as much as one of which there are fifty.
+        In a slice of whole datasets every dataset has the same weight, as in the main score. In other slices every
+        query has the same weight: a dataset with one query in the slice must not count as much as one with fifty.
         """
         parts = {dataset: values[dataset][:, queries] for dataset, queries in self.queries.items()}
-        return parts if self.kind in WHOLE else {self.label: np.hstack(list(parts.values()))}
+        return parts if self.kind in DATASET_KINDS else {self.label: np.hstack(list(parts.values()))}
 
 
 Label = tuple[int, str]
-"""Where a slice stands among those of its kind, and what it is called."""
+"""The position of a slice among the slices of its kind, and its name."""
 
 
 def _task(facts: Mapping[str, SliceFacts]) -> Iterator[list[Label]]:
@@ -67,7 +67,7 @@ def _body_system(facts: Mapping[str, SliceFacts]) -> Iterator[list[Label]]:
 
 
 def _length(facts: Mapping[str, SliceFacts]) -> Iterator[list[Label]]:
-    """Yield thirds of all the queries there are."""
+    """Yield labels that divide all queries into thirds by length."""
     everything = np.concatenate([fact.words for fact in facts.values()])
     low, high = (int(bound) for bound in np.quantile(everything, [1 / 3, 2 / 3]))
     labels = [(0, f"up to {low} words"), (1, f"{low + 1} to {high} words"), (2, f"over {high} words")]
@@ -75,7 +75,12 @@ def _length(facts: Mapping[str, SliceFacts]) -> Iterator[list[Label]]:
 
 
 def _positives(facts: Mapping[str, SliceFacts]) -> Iterator[list[Label]]:
-    labels = [(0, "1 positive"), (1, "2 positives"), (2, "3 or 4 positives"), (3, "5 or more positives")]
+    labels = [
+        (0, "1 relevant document"),
+        (1, "2 relevant documents"),
+        (2, "3 or 4 relevant documents"),
+        (3, "5 or more relevant documents"),
+    ]
     return ([labels[level] for level in np.searchsorted([1, 2, 4], fact.positives)] for fact in facts.values())
 
 
@@ -88,7 +93,7 @@ _LABELS: Mapping[str, Callable[[Mapping[str, SliceFacts]], Iterator[list[Label]]
 }
 
 KINDS = tuple(_LABELS)
-WHOLE = ("task", "scenario")
+DATASET_KINDS = ("task", "scenario")
 
 
 def slices(kind: str, facts: Mapping[str, SliceFacts]) -> list[Slice]:
@@ -98,7 +103,7 @@ def slices(kind: str, facts: Mapping[str, SliceFacts]) -> list[Slice]:
     members: dict[Label, dict[str, list[int]]] = {}
     for dataset, labels in zip(facts, _LABELS[kind](facts), strict=True):
         for position, (order, label) in enumerate(labels):
-            key = (order, label) if label else (len(facts), UNKNOWN)
+            key = (order, label) if label else (len(facts), UNKNOWN_LABEL)
             members.setdefault(key, {}).setdefault(dataset, []).append(position)
     return [
         Slice(kind, key[1], {dataset: np.array(queries) for dataset, queries in members[key].items()})

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from r2med.core.errors import UserError, unknown
 from r2med.data.benchmark_names import is_reserved, known_fingerprint, own_name, source_of
 from r2med.data.dataset_cards import cards, groups
-from r2med.measure import HEADLINE, Measure
+from r2med.measure import HEADLINE_MEASURE, Measure
 from r2med.records.record import FileFacts, Record
 from r2med.records.record_checks import record_faults
 from r2med.store import default_store
@@ -109,7 +109,7 @@ class Collection:
         whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
         return Collection({key: kept for key, kept in self.cells.items() if key[0] in whole})
 
-    def values(self, measure: Measure | str = HEADLINE) -> dict[str, tuple[tuple[str, ...], Floats]]:
+    def values(self, measure: Measure | str = HEADLINE_MEASURE) -> dict[str, tuple[tuple[str, ...], Floats]]:
         """Return dataset -> (query ids, a line of values for each system; NaN where it has no record)."""
         name = str(measure)
         values = {}

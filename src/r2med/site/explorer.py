@@ -22,7 +22,7 @@ from r2med.retrieve.written_run import WrittenRun
 from r2med.site.text_copies import copies_of_relevant, ranks_with_copies
 from r2med.site.word_forms import BLANKS, Mask, WordForms
 from r2med.store.files import sha256
-from r2med.text.highlight import COMMON, Words, around
+from r2med.text.highlight import COMMON_TERMS, Words, around
 
 log = logging.getLogger("r2med")
 
@@ -176,7 +176,7 @@ def _query_files(
     for number, query in enumerate(dataset.queries):
         own = _own_generated(query.id, systems)
         terms, generated_terms = _terms(query, own)
-        telling = documents.words.matching(set(terms) - COMMON)
+        telling = documents.words.matching(set(terms) - COMMON_TERMS)
         grades = dataset.qrels.get(query.id, {})
         gold = {document: position for document, position in shown[query.id].items() if grades.get(document, 0) > 0}
         copy_of = {o: position for document, position in gold.items() for o in copies.get(document, ())}
@@ -189,7 +189,7 @@ def _query_files(
                 ],
                 "gold": len(gold),
                 "words": len(Words.of(query.text).query),
-                "common": [number for number, term in enumerate(terms) if term in COMMON],
+                "common": [number for number, term in enumerate(terms) if term in COMMON_TERMS],
                 "forms": documents.words.forms(documents.rows(query.id), terms),
                 "generated": [
                     [texts, numbers, own[texts]] for texts, numbers in zip(own, generated_terms, strict=True)

@@ -12,7 +12,7 @@ from r2med.core.cost import total
 from r2med.core.version import __version__
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.leaderboard.published import published
-from r2med.measure import HEADLINE
+from r2med.measure import HEADLINE_MEASURE
 from r2med.pages.estimate import Estimate
 from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.approximate_searches import approximate_searches
@@ -34,7 +34,7 @@ def site_value(collection: Collection, advice: bool = False, own_texts: Sequence
     return {
         "foot": _foot(collection, own_texts),
         "advice": advice,
-        "measure": str(HEADLINE),
+        "measure": str(HEADLINE_MEASURE),
         "latex": LATEX_SIGNS,
         "datasets": [_dataset(collection, name) for name in names],
         "sets": [{"name": name, "datasets": [names.index(each) for each in members]} for name, members in sets.items()],

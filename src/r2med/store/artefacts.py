@@ -291,7 +291,8 @@ def default_store() -> Store:
             return Store(Path(home).expanduser())
         return Store(_cache_folder() / "r2med")
     except RuntimeError:
-        given = f"R2MED_HOME={home} names the home folder of nobody" if home else "no home folder to keep artefacts in"
+        unknown_user = f"R2MED_HOME={home} names the home folder of an unknown user"
+        given = unknown_user if home else "there is no home folder for artefacts"
         raise UserError(f"{given}: set R2MED_HOME to a folder") from None
 
 

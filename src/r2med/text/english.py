@@ -8,13 +8,13 @@ from r2med.text.porter import stem
 from r2med.text.segment import MAX_UNITS, segment
 
 # Not `str.split()`: U+202F counts as white space there, but joins words for the segmenter.
-CHUNK = re.compile(r"[^\t-\r ]+")
+CHUNK_PATTERN = re.compile(r"[^\t-\r ]+")
 _SUPPLEMENTARY = re.compile("[\U00010000-\U0010ffff]")
 
 
 def english(text: str) -> list[str]:
     """Return the index terms of `text`, in order: those of Lucene's EnglishAnalyzer with its default stop words."""
-    return [term for chunk in CHUNK.findall(text) for term in _remembered(chunk)]
+    return [term for chunk in CHUNK_PATTERN.findall(text) for term in _remembered(chunk)]
 
 
 def terms(chunk: str) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def located_terms(chunk: str) -> tuple[tuple[int, int, str], ...]:
     located = []
     stop = 0
     for token in tokens:
-        start = written.index(token, stop)  # what lies between tokens has no character that one could start with
+        start = written.index(token, stop)  # no token can start with a character from between two tokens
         stop = start + len(token)
         if term := term_of(token if plain else _lower(token)):
             located.append((start, stop, term))
@@ -45,7 +45,7 @@ def located_terms(chunk: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def is_plain(chunk: str) -> bool:
-    """Return whether `blank_outside_tokens` segments the chunk as the rules of Unicode do."""
+    """Return True if `blank_outside_tokens` segments the chunk as the rules of Unicode do."""
     return chunk.isascii() and len(chunk) <= MAX_UNITS
 
 
@@ -79,11 +79,12 @@ that the their then there these they this to was will with
 STOP_WORDS = frozenset(_WORDS.split())
 
 
-# Outside tokens wherever they stand: all but letters (lower-cased on the way), digits and what may join.
-# Line breaks stay, for callers that put one text on each line.
+# All characters are outside tokens, except letters (which become lower case), digits and characters that can join.
+# Line breaks are kept for callers that put one text on each line.
 _KEPT = ".,:;'_\n"
 _BLANKED = {code: chr(code).lower() if chr(code).isalnum() or chr(code) in _KEPT else " " for code in range(128)}
-# A mid character joins two letters or two digits, else it is loose; underscores join anything, alone nothing.
+# A mid character joins two letters or two digits, otherwise it is loose. Underscores join all tokens, but a token
+# cannot consist of underscores alone.
 _LOOSE = re.compile(
     r"[.,:;'](?!(?<=[a-z][.':])[a-z]|(?<=[0-9][.',;])[0-9])"
     r"|(?<![a-z0-9_])_++(?![a-z0-9])"
@@ -91,25 +92,25 @@ _LOOSE = re.compile(
 
 
 def blank_outside_tokens(text: str) -> str:
-    """Return ASCII `text` in lower case, with blanks for all that is outside tokens: `split()` gives the tokens.
+    """Return ASCII `text` in lower case, with blanks for everything outside tokens, so that `split()` gives the tokens.
 
-    Right only where no token is so long that Lucene cuts it.
+    This is correct only if no token is so long that Lucene cuts it.
     """
     return _LOOSE.sub(" ", text.translate(_BLANKED))
 
 
 class _Terms(dict[str, str]):
-    """The term of each lower-case token met so far, so that a corpus stems its words once and not once a segment."""
+    """The term of each lower-case token seen so far, so that a corpus stems each word once and not once per segment."""
 
     def __missing__(self, token: str) -> str:
         term = term_of(token)
-        if len(self) < REMEMBERED:
+        if len(self) < MAX_REMEMBERED_TERMS:
             self[token] = term
         return term
 
 
-REMEMBERED = 1 << 18
-"""Tokens whose terms are kept: about 50 MB, and whoever comes first is common enough to come again."""
+MAX_REMEMBERED_TERMS = 1 << 18
+"""Number of tokens whose terms are kept, about 50 MB. The first tokens are common enough to occur again."""
 
 _terms = _Terms()
 
@@ -122,7 +123,7 @@ def analyse_chunks(chunks: Sequence[str]) -> list[tuple[str, ...]]:
     """
     plain = [chunk if is_plain(chunk) else "" for chunk in chunks]
     lines = blank_outside_tokens("\n".join(plain)).split("\n")
-    if len(lines) != len(plain):  # a chunk held a line break (or there is no chunk): `terms` sorts that out
+    if len(lines) != len(plain):  # a chunk holds a line break, or there is no chunk: `terms` handles this
         return [terms(chunk) for chunk in chunks]
     term = _terms.__getitem__
     analysed = [tuple(filter(None, map(term, line.split()))) for line in lines]

@@ -1,4 +1,4 @@
-"""Mark the words of a text that match a query by index term, and choose the stretch of it that matches best."""
+"""Mark the words of a text whose index terms match a query, and choose the passage that matches best."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from r2med.text.english import CHUNK, english, located_terms
+from r2med.text.english import CHUNK_PATTERN, english, located_terms
 
 Kind = Literal["query", "generated", "both"]
 
@@ -18,13 +18,13 @@ many may me might more most much must my never now off one only or other our out
 something still than them thing through too under until up upon us use very want we were what when where whether which
 while who whom why within without would yet you your
 """
-COMMON = frozenset(term for term in english(_COMMON))
-"""Terms that match, since the analyser keeps them, but hardly ever say why a text is relevant."""
+COMMON_TERMS = frozenset(term for term in english(_COMMON))
+"""Terms that can match, because the analyser keeps them, but rarely show why a text is relevant."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What is looked for, as index terms: those of a query, and those of the texts that were generated for it."""
+    """The index terms to look for: those of a query, and those of the texts that were generated for it."""
 
     query: frozenset[str]
     generated: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Words:
         return cls(frozenset(english(query)), frozenset(term for text in generated for term in english(text)))
 
     def kind(self, term: str) -> Kind | None:
-        """Return where an index term comes from; None if from nowhere."""
+        """Return the origin of an index term; None if it is not one of these words."""
         if term in self.query:
             return "both" if term in self.generated else "query"
         return "generated" if term in self.generated else None
@@ -43,7 +43,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Match:
-    """A word of a text, by its characters, whose index term is looked for."""
+    """A matching word of a text, as character positions."""
 
     start: int
     stop: int
@@ -53,7 +53,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of a text, by its characters, and the matches in it; those count from the start of the text."""
+    """A passage of a text, as character positions, and its matches. All positions count from the start of the text."""
 
     start: int
     stop: int
@@ -64,27 +64,27 @@ def matches(text: str, words: Words) -> list[Match]:
     """Return the words of a text that match, in order."""
     return [
         Match(chunk.start() + start, chunk.start() + stop, term, kind)
-        for chunk in CHUNK.finditer(text)
+        for chunk in CHUNK_PATTERN.finditer(text)
         for start, stop, term in located_terms(chunk[0])
         if (kind := words.kind(term))
     ]
 
 
 def best_window(text: str, words: Words, width: int) -> Window:
-    """Return the stretch of at most `width` characters that matches best: many different words close together.
+    """Return the passage of at most `width` characters that matches best: many different words close together.
 
-    A word counts less the more often the text has it, so that what the text is about does not hide the one passage
-    that answers; `COMMON` words count for nothing. Of equal stretches the first is returned; where nothing matches,
-    the text's beginning.
+    A word counts less if the text has it often, so that the general topic of the text does not hide the one passage
+    that answers. `COMMON_TERMS` do not count. The first of several equal passages is returned, or the start of the text
+    if nothing matches.
     """
     all_matches = matches(text, words)
-    telling = [match for match in all_matches if match.term not in COMMON]
+    telling = [match for match in all_matches if match.term not in COMMON_TERMS]
     start, stop = around(text, *densest(telling, width), width)
     return Window(start, stop, tuple(m for m in all_matches if start <= m.start and m.stop <= stop))
 
 
 def densest(all_matches: Sequence[Match], width: int) -> tuple[int, int]:
-    """Return where the best run of matches within `width` characters starts and stops; (0, 0) if there is none."""
+    """Return (start, stop) of the best run of matches within `width` characters; (0, 0) if there is none."""
     times = Counter(match.term for match in all_matches)
     best, span = 0.0, (0, 0)
     total, first = 0.0, 0
@@ -99,7 +99,7 @@ def densest(all_matches: Sequence[Match], width: int) -> tuple[int, int]:
 
 
 def around(text: str, first: int, last: int, width: int) -> tuple[int, int]:
-    """Return `width` characters around a stretch, fewer of them before it than after; no word is cut at the ends."""
+    """Return (start, stop) of `width` characters around a passage, most of them after it, without cutting words."""
     start = max(0, min(first - (width - (last - first)) // 3, len(text) - width))
     stop = min(len(text), start + width)
     if start and (blank := text.find(" ", start, first)) >= 0:

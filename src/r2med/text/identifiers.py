@@ -1,7 +1,7 @@
-"""Personal data in clinical text: names, dates, record numbers, telephone numbers, e-mail addresses.
+"""Find personal data in clinical text: names, dates, record numbers, telephone numbers, e-mail addresses.
 
-A check that warns, not one that cleans: it looks for forms that seldom mean anything else, so what it does not name may
-be personal all the same.
+This check warns and does not clean. It looks for forms that rarely mean anything else, so a text without a warning may
+still hold personal data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 PATTERNS: Mapping[str, re.Pattern[str]] = {
     "e-mail": re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"),
     "date": re.compile(
-        # A day, not a year or a month alone: those are common in what is published.
+        # A full date, not a year or a month alone, which are common in published texts.
         rf"\b(?:(?:19|20)\d\d[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[/.]\d{{1,2}}[/.](?:19|20)?\d\d"
         rf"|\d{{1,2}}(?:st|nd|rd|th)?(?:\sof)?\s{_MONTH},?\s(?:19|20)\d\d"
         rf"|{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s(?:19|20)\d\d)(?!\d)",
@@ -38,12 +38,12 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
         r"[A-Z][a-z]+ (?:[A-Z]\. )?[A-Z][a-z]+"
     ),
 }
-"""Kinds of personal data and how they are written."""
+"""Kind of personal data -> pattern of its usual forms."""
 
 
 @dataclass(frozen=True)
 class Identifier:
-    """Something in a text that looks like personal data."""
+    """A string in a text that looks like personal data."""
 
     kind: str
     text: str
@@ -51,16 +51,17 @@ class Identifier:
 
 
 def identifiers(text: str) -> Iterator[Identifier]:
-    """Yield what looks like personal data, by kind."""
+    """Yield the strings of a text that look like personal data, by kind."""
     for kind, pattern in PATTERNS.items():
         for match in pattern.finditer(text):
             yield Identifier(kind, match[0], match.start())
 
 
 def identifier_warning(what: str, texts: Iterable[str]) -> str:
-    """Return one line about personal data in texts that are about to be sent; empty if there seems to be none.
+    """Return a one-line warning if texts that are about to be sent seem to hold personal data; otherwise empty.
 
-    `what` says who sends them to whom, as in "judge sends to gpt4". Values are not repeated: the line goes into logs.
+    `what` names sender and receiver, as in "judge sends to gpt4". The personal data itself is not repeated, because the
+    line goes into logs.
     """
     counts = Counter[str]()
     holding = 0

@@ -16,8 +16,8 @@ _is_short = re.compile(_SHORT).fullmatch
 _keeps_e = re.compile(f"(?:{_CONSONANTS})?+(?:{_VOWELS})?+|{_SHORT}").fullmatch  # measure 0, or short
 _ends_in_y_consonant = re.compile(f"(?:(?:{_CONSONANTS})?+{_VOWELS})*+y").fullmatch
 
-# All rules below are keyed by the last two letters of the word; of the suffixes that share them the first
-# that fits decides, whether or not the measure of what stands before it allows the change.
+# The keys of all rules below are the last two letters of the word. Of the suffixes that share them, the first one
+# that fits decides, even if the measure of the part before it does not allow the change.
 Rules = dict[str, tuple[tuple[str, str], ...]]
 
 # Steps 2 and 3: suffix and replacement, where the measure before the suffix is over 0.
@@ -60,7 +60,7 @@ _STEP_4: Rules = {
     "ze": (("ize", ""),),
 }
 _SUFFIXED = frozenset(_STEP_2) | frozenset(_STEP_3) | frozenset(_STEP_4)
-_CHANGING = frozenset("degyl").union(ending[-1] for ending in _SUFFIXED)  # a word that ends otherwise stays
+_CHANGING = frozenset("degyl").union(ending[-1] for ending in _SUFFIXED)  # words with other endings do not change
 
 
 def stem(word: str) -> str:
@@ -110,12 +110,12 @@ def _without_participle(word: str) -> str:
 
 
 def _ends_in_consonant(word: str) -> bool:
-    """Return whether a word that does not end in a, e, i, o or u ends in a consonant."""
+    """Return True if a word that does not end in a, e, i, o or u ends in a consonant."""
     return word[-1] != "y" or _ends_in_y_consonant(word) is not None
 
 
 def _without_suffix(word: str) -> str:
-    """Steps 2 to 4."""
+    """Return the word after steps 2 to 4 of the algorithm."""
     for suffix, replacement in _STEP_2.get(word[-2:], ()):
         if word.endswith(suffix):
             end = len(word) - len(suffix)

@@ -11,8 +11,8 @@ from itertools import accumulate
 # where the longest match inside the buffer ends, and the next one starts there.
 MAX_UNITS = 255
 
-# The grammar, in the symbols of `word_break.SYMBOLS`. Lucene takes the longest match. Greedy patterns find it
-# because the next symbols settle every choice below; only for a letter that is an emoji both ways are tried.
+# The grammar, in the symbols of `SYMBOLS`. Lucene takes the longest match. Greedy patterns find it
+# because the next symbols decide every choice below. Only for a letter that is also an emoji both ways are tried.
 _EXT = "[xzvVektTM]*+"  # UAX #29 WB4: marks belong to the character before them
 _EMOJI_EXT = "[xzektTM]*+"  # inside emoji the two presentation selectors are kept apart
 _LETTER = f"[ahi]{_EXT}"
@@ -20,13 +20,13 @@ _DIGIT = f"0{_EXT}"
 _JOINER = f"_{_EXT}"
 
 # A run of letters and digits is a row of pieces. Only a Hebrew letter that opens a piece can take a quote,
-# which is where Lucene's grammar is narrower than UAX #29: of ה"ה"ה it keeps ה"ה and ה apart.
+# so Lucene's grammar is narrower than UAX #29: it splits ה"ה"ה into ה"ה and ה.
 _PIECE = f"h{_EXT}(?:'{_EXT}|\"{_EXT}h{_EXT})|{_LETTER}(?:[:.']{_EXT}{_LETTER})*+|{_DIGIT}(?:[,.']{_EXT}{_DIGIT})*+"
 _RUN = f"(?:(?:{_PIECE})++|(?:K{_EXT})++)"  # letters and katakana meet only over a joiner
 _WORD = f"(?:{_JOINER})*+{_RUN}(?:(?:{_JOINER})++{_RUN})*+(?:{_JOINER})*+"
 
 _EMOJI = f"(?:z*+[Pi]{_EMOJI_EXT}V?+|M{_EMOJI_EXT})"
-# The joiner that glues was already taken as an extension of the emoji before it, unless U+FE0F stood between.
+# The joiner between two emoji was already matched as an extension of the first one, unless U+FE0F is between them.
 _EMOJI_SEQUENCE = f"{_EMOJI}(?:t++T|(?:(?:z|(?<=z)){_EMOJI})*+)"
 _KEYCAP = "#[xzektTM]*V?k[xzektTM]*+"  # must give marks back: the keycap is a mark itself
 _FLAG = f"R{_EXT}R{_EXT}"
@@ -40,9 +40,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def segment(text: str) -> list[str]:
     """Return the tokens of `text`, as written, in order.
 
-    One difference from Lucene is left: half a surrogate pair at the very end of a text makes its buffer
-    report the end early, and up to 255 units before it are lost or cut, depending on where the buffer fell in
-    the whole text. Here nothing is lost.
+    One difference from Lucene remains. Half a surrogate pair at the very end of a text makes Lucene's buffer report the
+    end early, and up to 255 units before it are lost or cut, depending on the position of the buffer. Here nothing is
+    lost.
     """
     if _SURROGATE.search(text):  # two halves of one character are one character to Java
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -53,7 +53,7 @@ def segment(text: str) -> list[str]:
 
 
 def _unit_offsets(text: str) -> list[int]:
-    """Return where each character, and the end, lies in UTF-16 units."""
+    """Return the offset of each character, and of the end, in UTF-16 units."""
     return list(accumulate((1 + (character > "\uffff") for character in text), initial=0))
 
 
@@ -69,7 +69,7 @@ def _spans(classes: str, offsets: list[int]) -> Iterator[tuple[int, int]]:
         first = max(last, first + 1)
 
 
-# One symbol per class of the table; `segment.py` spells its grammar in these.
+# One symbol per class of the table. The grammar above is written in these symbols.
 SYMBOLS = {
     "letter": "a",  # ALetter, Hangul included
     "hebrew": "h",  # a letter that quotes may follow
@@ -83,16 +83,16 @@ SYMBOLS = {
     "double_quote": '"',  # joins two Hebrew letters
     "single": "s",  # an ideograph or a hiragana: a token of its own
     "complex": "c",  # South-East-Asian scripts: a run is one token
-    "complex_extend": "e",  # the same, and it also extends what stands before it
+    "complex_extend": "e",  # the same, and it also extends the character before it
     "extend": "x",  # combining marks and format characters
     "zwj": "z",  # extends as well; between emoji it glues
     "text_style": "v",  # U+FE0E: extends, but not inside an emoji
-    "emoji_style": "V",  # U+FE0F: extends; inside an emoji only where the emoji grammar says
+    "emoji_style": "V",  # U+FE0F: extends; inside an emoji only where the emoji grammar allows it
     "emoji": "P",
     "emoji_letter": "i",  # both a letter and an emoji
-    "skin_tone": "M",  # an emoji where it stands alone; else it extends as well
+    "skin_tone": "M",  # an emoji if it is alone, otherwise it extends as well
     "flag": "R",  # regional indicator
-    "keycap_base": "#",  # not the digits: as a number, a digit takes the keycap along anyway
+    "keycap_base": "#",  # not the digits, because a number includes a keycap after its digit anyway
     "keycap": "k",  # U+20E3: extends as well
     "tag": "t",  # extends as well
     "tag_end": "T",  # extends as well
@@ -101,7 +101,7 @@ OTHER = "o"
 
 
 class _Classes(dict[int, str]):
-    """A `str.translate` table that looks a code point up in the ranges when it is first met."""
+    """A `str.translate` table that looks up a code point in the ranges when it first occurs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class _Classes(dict[int, str]):
 
 @cache
 def _classes() -> _Classes:
-    return _Classes()  # on first need: plain ASCII text never reads the file
+    return _Classes()  # made when first needed: plain ASCII text never reads the file
 
 
 def symbols(text: str) -> str:

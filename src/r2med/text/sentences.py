@@ -1,9 +1,9 @@
-"""Cut running text into sentences by rules made for medical English.
+"""Split running text into sentences by rules for medical English.
 
-A full stop ends a sentence unless a small letter follows, or what stands before it is an abbreviation, an initial or
-the number of a list. Where an abbreviation may end a sentence too ("at 3 p.m. The patient …"), the next word decides:
-it has to be one that sentences begin with. To join two sentences harms a chunk less than to cut one in two: doubt
-joins.
+A full stop ends a sentence unless a lower-case letter follows, or the word before it is an abbreviation, an initial or
+a list number. Some abbreviations can also end a sentence ("at 3 p.m. The patient …"). Then the next word decides: it
+must be a word that often starts a sentence. In doubt two sentences stay joined, because this harms a chunk less than
+a sentence cut in two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _POINTS_ON = frozenset(
     """dr drs mr mrs ms prof rev st fig figs eq eqs ref refs vs v approx ca cf viz e.g i.e eg ie resp incl excl est max
     vol vols pp suppl sect chap nos dept univ gen col capt lt sgt hon messrs""".split()
 )
-"""Abbreviations of what follows: they never end a sentence."""
+"""Abbreviations that refer to the next word, so they never end a sentence."""
 
 _MAY_END = frozenset(
     """al etc no pt pts wk wks mo mos yr yrs hr hrs min mins sec secs temp inj tab tabs cap caps susp soln sol supp oint
@@ -25,7 +25,7 @@ _MAY_END = frozenset(
     syn abbr inc ltd co corp jr sr esq ave blvd jan feb mar apr jun jul aug sept sep oct nov dec mon tue wed thu fri
     sat sun cm mcg tbsp tsp oz lb lbs""".split()
 )
-"""Abbreviations that stand within sentences and at their ends."""
+"""Abbreviations that occur within sentences and at their ends."""
 
 _STARTERS = frozenset(
     """a after all although among an and another any as at because before both but by clinically common despite during
@@ -35,14 +35,14 @@ _STARTERS = frozenset(
     therefore these they this those three though thus to treatment two under unlike until upon we were what when whereas
     which while who why with within without you your""".split()
 )
-"""Words that sentences begin with, and that names do not begin with."""
+"""Words that often start a sentence and never a name."""
 
 _LETTERED = frozenset(
     """appendix arm blood case category child-pugh class coenzyme cohort complex factor figure form grade group
     haemoglobin hemoglobin hepatitis immunoglobulin influenza level omega option panel part patient phase plan protein
     stage strain table type vitamin zone""".split()
 )
-"""Words that are followed by a single letter, which is then no initial."""
+"""Words before a single letter that is not an initial."""
 
 _CANDIDATE = re.compile(
     r"""[.!?…]["'”’)\]»]{0,5}(?:\[[\d,;\s–-]{1,20}\]){0,9}\s+"""  # a stop, what it closes, notes such as [1,2]
@@ -52,11 +52,11 @@ _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _WORD = re.compile(r"""["'“‘(\[«]{0,5}([^\W_]+)""")
 _LONGEST_WORD = 30
 _SHORT_LINE = 60
-"""Characters of a line that its writer ended: lines that a program wrapped are longer."""
+"""Maximum length of a line that its writer ended. Lines that a program wrapped are longer."""
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence starts and ends, without the white space around it; nothing else is left out."""
+    """Yield (start, end) of each sentence without surrounding white space. All other characters are covered."""
     start = len(text) - len(text.lstrip())
     for candidate in _CANDIDATE.finditer(text, start):
         following = candidate.end()
@@ -73,7 +73,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _ends(text: str, start: int, candidate: re.Match[str]) -> bool:
-    """Return whether a sentence that began at `start` ends here."""
+    """Return True if the sentence that began at `start` ends at this candidate."""
     sign, lines = candidate[0][0], candidate[0].count("\n")
     if sign in "。！？" or lines > 1:
         return True
@@ -87,7 +87,7 @@ def _ends(text: str, start: int, candidate: re.Match[str]) -> bool:
 
 
 def _abbreviates(text: str, start: int, candidate: re.Match[str]) -> bool:
-    """Return whether a full stop belongs to the word before it."""
+    """Return True if a full stop belongs to an abbreviation before it."""
     stop, bound = candidate.start(), max(start, candidate.start() - _LONGEST_WORD)
     word = re.split(r"[\s(\[/–—]", text[bound:stop])[-1].lstrip("\"'“‘")
     begins = text[start:stop].strip() == word if stop - start <= _LONGEST_WORD else False

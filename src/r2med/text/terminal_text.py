@@ -1,4 +1,4 @@
-"""Text on any terminal: in signs that it has, and none that steers it."""
+"""Make text safe for any terminal: only characters that it can show, and no control sequences."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import codecs
 import sys
 
 _ASCII = {"→": "->", "–": "-", "—": "-", "─": "-", "━": "-", "×": "x", "·": "-", "…": "...", "≥": ">="}
-"""How signs of ours are written where the output has no Unicode."""
+"""Replacements for our special characters if the output is not Unicode."""
 
 
 def printable(text: str) -> str:
-    """Return text that cannot steer a terminal, in signs that it has: what it has not is shown escaped."""
+    """Return text without control sequences, with escapes for the characters that the terminal cannot show."""
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
 
 def write_any_text() -> None:
-    """Let output that is ASCII or cp1252 take any text: an arrow must not lose the results of a night."""
+    """Allow any text on ASCII or cp1252 output, because an arrow must not destroy the results of a long run."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_ERRORS)

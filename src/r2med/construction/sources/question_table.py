@@ -18,7 +18,7 @@ from r2med.construction.sources.source_files import SourceError, SourceFile, Sou
 from r2med.construction.step import Streams, Work
 from r2med.core.errors import UserError
 from r2med.data.columns import question_columns
-from r2med.data.table import SAMPLE, Cell, Row, SourceTable, text_of
+from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, text_of
 from r2med.data.table_files import READERS, open_tables
 
 log = logging.getLogger("r2med")
@@ -79,7 +79,7 @@ def _json_lines(path: Path) -> SourceTable:
             if not isinstance(row, SourceError):
                 yield line, {str(name): text_of(value) for name, value in row.items()}
 
-    first = (row for _, row in itertools.islice(read(), SAMPLE))
+    first = (row for _, row in itertools.islice(read(), SAMPLE_ROWS))
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(first)))
     if not columns:
         raise UserError(f'{path}: no line is a JSON object: one object a line, as in {{"question": "…"}}')

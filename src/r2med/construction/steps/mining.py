@@ -21,7 +21,7 @@ from r2med.data.corpus import Corpus
 from r2med.data.corpus_writer import write_corpus
 from r2med.data.dataset import Dataset, Qrels, Query
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Document
+from r2med.data.source_rows import DocumentRow
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from r2med.system.system import System
@@ -137,7 +137,7 @@ def chunk_corpus(streams: Streams, store: Store) -> Corpus:
     path, *_ = streams.files.get("chunks") or [None]
     if path is None:
         raise UserError("mine needs chunks: read pages and cut them by chunk(tokens=128) in a step before")
-    documents = (Document(chunk.id, chunk.text, path, line) for line, chunk in enumerate(streams.chunks(), 1))
+    documents = (DocumentRow(chunk.id, chunk.text, path, line) for line, chunk in enumerate(streams.chunks(), 1))
     scratch = store.scratch()
     written = write_corpus(documents, scratch, Problems())
     artefact = store.add("corpus", written.fingerprint, scratch, {})

@@ -1,4 +1,4 @@
-"""How datasets lie on disk: one module per layout, each turning files into rows; `detect` tells which it is."""
+"""Layouts of datasets on disk: one module per layout turns files into rows, and `detect` finds the layout."""
 
 from r2med.data.layouts.detect import Layout, detect, is_dataset
 

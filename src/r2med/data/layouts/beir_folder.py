@@ -7,11 +7,11 @@ from pathlib import Path
 
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
-from r2med.data.source_rows import Document, Judgement, QueryRow, document_row, query_row, read_jsonl
+from r2med.data.source_rows import DocumentRow, JudgementRow, QueryRow, document_row, query_row, read_jsonl
 
 
 class BeirFolder:
-    """A folder as BEIR ships it; the test split is read, and queries of other splits are left out."""
+    """A folder in BEIR's layout. The test split is read, and queries of other splits are left out."""
 
     judged_queries_only = True
 
@@ -22,7 +22,7 @@ class BeirFolder:
         self.qrels_file = root / "qrels" / "test.tsv"
         self.needed = [*self.corpus_files, self.query_file, self.qrels_file]
 
-    def documents(self, problems: Problems) -> Iterator[Document]:
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus, each title before its text as BEIR's evaluators join them."""
         path = self.corpus_files[0]
         for line, row in read_jsonl(path, {"_id": str, "text": str}, problems, {"title": str}):
@@ -36,6 +36,6 @@ class BeirFolder:
             if query := query_row({"id": row["_id"], "text": row["text"]}, self.query_file, line, problems):
                 yield query
 
-    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
         """Yield the qrels of the test split."""
         return read_judgements(self.qrels_file, problems)

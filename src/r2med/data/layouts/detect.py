@@ -1,4 +1,4 @@
-"""What every layout offers, and which one a folder has."""
+"""The interface of all layouts, and the detection of a folder's layout."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from r2med.data.layouts.beir_folder import BeirFolder
 from r2med.data.layouts.hub_clone import HubClone
 from r2med.data.layouts.r2med_folder import R2medFolder
 from r2med.data.problems import Problems
-from r2med.data.source_rows import Document, Judgement, QueryRow
+from r2med.data.source_rows import DocumentRow, JudgementRow, QueryRow
 
 
 class Layout(Protocol):
-    """A dataset's files. Reading never raises for bad content: it reports to `problems` and goes on."""
+    """The files of a dataset. Reading never raises for bad content: it reports to `problems` and continues."""
 
     root: Path
     corpus_files: list[Path]
     query_file: Path
     qrels_file: Path
     needed: list[Path]
-    """Files without which it is no dataset."""
+    """Files that the dataset must have."""
     judged_queries_only: bool
-    """Whether queries without judgements belong to other splits and are left out."""
+    """True if queries without judgements belong to other splits and are left out."""
 
-    def documents(self, problems: Problems) -> Iterator[Document]:
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus."""
 
     def queries(self, problems: Problems) -> Iterator[QueryRow]:
         """Yield the queries."""
 
-    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
         """Yield the qrels."""
 
 
-# The file that gives each layout away, and who reads it; the first match counts.
+# The file that identifies each layout, and the class that reads it. The first match counts.
 LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
     ("queries.jsonl", BeirFolder),
     ("query.jsonl", R2medFolder),
@@ -48,7 +48,7 @@ LAYOUTS: tuple[tuple[str, Callable[[Path], Layout]], ...] = (
 
 
 def is_dataset(folder: Path) -> bool:
-    """Return whether a folder looks like a dataset."""
+    """Return True if a folder looks like a dataset."""
     return any(any(folder.glob(sign)) for sign, _ in LAYOUTS)
 
 

@@ -1,7 +1,7 @@
 """A dataset repository of the hub on disk: configs `corpus`, `query` and `qrels` as Parquet or JSON Lines.
 
-Which files make up a config is told by the repository card (`configs:` at the top of its README.md) or, where
-it says nothing, by the habits of the hub: CONFIG/SPLIT-*.parquet, CONFIG/SPLIT.jsonl, CONFIG.jsonl, …
+The repository card (`configs:` at the top of its README.md) names the files of a config. If it does not, the usual
+names on the hub are tried: CONFIG/SPLIT-*.parquet, CONFIG/SPLIT.jsonl, CONFIG.jsonl, …
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from r2med.data.layouts.r2med_folder import DOCUMENT_FIELDS, DOCUMENT_OPTIONS, Q
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import QRELS_FIELDS
 from r2med.data.source_rows import (
-    Document,
+    DocumentRow,
     Fields,
-    Judgement,
+    JudgementRow,
     QueryRow,
     document_row,
     judgement_row,
@@ -60,7 +60,7 @@ class HubClone:
         self.query_file, self.qrels_file = self._query_files[0], self._qrels_files[0]
         self.needed = self.corpus_files  # the others were looked for above
 
-    def documents(self, problems: Problems) -> Iterator[Document]:
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus, each title before its text."""
         for path, line, row in read_rows(self.corpus_files, DOCUMENT_FIELDS, DOCUMENT_OPTIONS, problems):
             if document := document_row(row["id"], with_title(row), path, line, problems):
@@ -72,7 +72,7 @@ class HubClone:
             if query := query_row(row, path, line, problems):
                 yield query
 
-    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
         """Yield the qrels."""
         for path, line, row in read_rows(self._qrels_files, QRELS_FIELDS, {}, problems):
             if judgement := judgement_row(row, path, line, problems):
@@ -80,7 +80,7 @@ class HubClone:
 
 
 def config_files(root: Path, config: str, split: str | None = None) -> list[Path]:
-    """Return the files of one split of a config (the split bears the config's name unless told otherwise)."""
+    """Return the files of one split of a config. By default the split has the name of the config."""
     split = split or config
     listed = [path for pattern in _card_patterns(root, config, split) for path in _matches(root, pattern)]
     habits = (_matches(root, pattern.format(config=config, split=split)) for pattern in PATTERNS)
@@ -96,7 +96,7 @@ def config_files(root: Path, config: str, split: str | None = None) -> list[Path
 def _matches(root: Path, pattern: str) -> list[Path]:
     try:
         return sorted(path for path in root.glob(pattern) if path.is_file())
-    except (ValueError, OSError):  # no pattern that a file can match, as `a**` or one that is too long
+    except (ValueError, OSError):  # an invalid pattern, such as `a**` or one that is too long
         return []
 
 
@@ -106,12 +106,12 @@ def _card_patterns(root: Path, config: str, split: str) -> list[str]:
         return []
     try:
         from huggingface_hub import metadata_load
-    except ImportError:  # a clone can be read without the hub's client; the habits below nearly always do
+    except ImportError:  # a clone can be read without the hub's client: the usual names below nearly always match
         return []
     try:
         configs = (metadata_load(readme) or {}).get("configs", ())
         files: Any = next((entry["data_files"] for entry in configs if entry["config_name"] == config), [])
-    except Exception:  # whatever YAML raises, or a card of another shape: it is prose to us, and the habits decide
+    except Exception:  # any YAML error or a card of another shape: ignore the card and use the usual names
         return []
     patterns: list[Any] = []
     for file in files if isinstance(files, list) else [files]:
@@ -124,7 +124,7 @@ def _card_patterns(root: Path, config: str, split: str) -> list[str]:
 
 
 def _is_inside(pattern: str) -> bool:
-    """Return whether a pattern names files of the repository and nothing else."""
+    """Return True if a pattern can only match files of the repository."""
     parts = PurePosixPath(pattern).parts
     return bool(parts) and "\0" not in pattern and not pattern.startswith("/") and ".." not in parts
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from r2med.data.problems import Problems
 from r2med.data.qrels_file import read_judgements
 from r2med.data.source_rows import (
-    Document,
+    DocumentRow,
     Fields,
-    Judgement,
+    JudgementRow,
     QueryRow,
     document_row,
     query_row,
@@ -26,7 +26,7 @@ QRELS_NAMES = ("qrels.jsonl", "qrels.txt", "qrels.tsv", "qrels.trec", "qrels/tes
 
 
 class R2medFolder:
-    """A folder as the benchmark ships it. Queries and qrels may be missing: a corpus can be searched."""
+    """A folder in the benchmark's layout. Queries and qrels may be missing, because a corpus alone can be searched."""
 
     judged_queries_only = False
 
@@ -37,7 +37,7 @@ class R2medFolder:
         self.qrels_file = next((root / n for n in QRELS_NAMES if (root / n).is_file()), root / QRELS_NAMES[0])
         self.needed = self.corpus_files
 
-    def documents(self, problems: Problems) -> Iterator[Document]:
+    def documents(self, problems: Problems) -> Iterator[DocumentRow]:
         """Yield the corpus, each title before its text."""
         path = self.corpus_files[0]
         for line, row in read_jsonl(path, DOCUMENT_FIELDS, problems, DOCUMENT_OPTIONS):
@@ -51,6 +51,6 @@ class R2medFolder:
                 if query := query_row(row, self.query_file, line, problems):
                     yield query
 
-    def judgements(self, problems: Problems) -> Iterator[Judgement]:
+    def judgements(self, problems: Problems) -> Iterator[JudgementRow]:
         """Yield the qrels."""
         return read_judgements(self.qrels_file, problems) if self.qrels_file.is_file() else iter(())
