@@ -78,7 +78,7 @@ def test_settings_at_their_defaults_are_left_out(store, typed, name):
         ("search-r1(qwen-7b, via=completion, template=lama3)", "no chat template 'lama3' (did you mean llama3?)"),
         ("search-r1(qwen-7b, template=llama3)", "template=llama3 is for via=completion"),
         ("search-r1(qwen-7b, by=bm52)", "no retriever 'bm52' (did you mean bm25?)"),
-        ("search-r1(qwen-7b, remote=localhost:8000)", "is no URL: it should look like http"),
+        ("search-r1(qwen-7b, remote=localhost:8000)", "is not a URL: it should look like http"),
         ("search-r1(qwen-7b, remote=http://me:pw@host/retrieve)", "no password or query in it"),
         ("search-r1(qwen-7b, remote=http://h/retrieve, by=bge)", "by= and corpus= are for searches made here"),
     ],

@@ -154,7 +154,7 @@ def squares(work, count, store, **needs):
 def test_a_worker_that_dies_is_replaced_but_what_kills_three_is_given_up_in_one_line(nodes, store, tmp_path):
     once = Squares(dies_at=3, mark=str(tmp_path / "mark"))
     assert squares(once, 8, store) == {number: number**2 for number in range(8)}
-    with pytest.raises(UserError, match="3 workers died at the same piece of work, the last on node"):
+    with pytest.raises(UserError, match="3 workers died at the same work, the last on node"):
         squares(Squares(dies_at=3), 8, store)
 
 
@@ -337,7 +337,7 @@ def test_a_gpu_that_others_have_is_waited_for_once_and_then_done_without(nodes, 
     node = nodes.join("four", gpus=1)
     other = ray.remote(num_gpus=1)(Squares).remote()
     wait_until(lambda: not ray.available_resources().get("GPU"))
-    monkeypatch.setattr(ray_engine, "STARTING", 3)
+    monkeypatch.setattr(ray_engine, "START_SECONDS", 3)
     try:
         for _ in range(2):
             assert squares(Squares(), 4, store, gpu=True) == {0: 0, 1: 1, 2: 4, 3: 9}

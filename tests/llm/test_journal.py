@@ -83,7 +83,7 @@ def test_a_journal_that_is_none_is_moved_aside_and_told(
     file.write_bytes(b"not a database, but somebody's work" * 99)
     texts(opened(server, home).complete(ask("gout")))
     assert file.with_name("chat.sqlite.damaged").read_bytes().startswith(b"not a database")
-    assert "this journal of LLM answers was damaged: 0 rows could be read" in caplog.text
+    assert "this journal of LLM answers was damaged: 0 readable rows are kept" in caplog.text
 
 
 CHILD = """

@@ -17,7 +17,7 @@ from r2med.llm.chat import Generation, RawAnswer
 from r2med.llm.costs import answers_cost
 from r2med.llm.journal import key_of
 from r2med.llm.openai_protocol import MalformedReply, Reply
-from r2med.net.http import Answer
+from r2med.net.http import HTTPAnswer
 from support import chat_server as api
 from support.chat_models import PATIENT, ask, card, numbered, one, opened, texts
 from support.chat_server import Server, reply_to
@@ -173,11 +173,11 @@ def test_an_answer_is_kept_before_the_stream_is_closed(server: Server, home: Pat
     chat = opened(server, home)
     kept: list[bool] = []
 
-    async def drain(answer: Answer, seconds: float) -> None:
+    async def drain(answer: HTTPAnswer, seconds: float) -> None:
         kept.append(not chat.unanswered(ask("gout")))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Answer, "drain", drain)
+        patch.setattr(HTTPAnswer, "drain", drain)
         texts(chat.complete(ask("gout")))
     assert kept == [True]
 

@@ -10,7 +10,7 @@ from r2med.net.endpoint import endpoint_at
     "url", [" ", "\t", "localhost:80", "ftp://h/v1", "http://", "http://h:99999/v1", "http://h/\x00"]
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(UserError, match="the base URL given for m is no URL: it should look like https://HOST/v1"):
+    with pytest.raises(UserError, match="the base URL given for m is not a URL: it should look like https://HOST/v1"):
         endpoint_at(url, "m", "M_KEY")
 
 

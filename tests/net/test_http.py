@@ -10,7 +10,7 @@ import pytest
 
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.net.endpoint import endpoint_at
-from r2med.net.http import Answer, Client, run_sync
+from r2med.net.http import Client, HTTPAnswer, run_sync
 from r2med.net.retry import RequestFailed
 from support import chat_server as api
 from support.chat_server import Exchange, Server
@@ -23,7 +23,7 @@ PATH = "/chat/completions"
 
 def asked(
     address: str,
-    read: Callable[[Answer], Awaitable[Any]] = Answer.read,
+    read: Callable[[HTTPAnswer], Awaitable[Any]] = HTTPAnswer.read,
     *,
     times: int = 1,
     max_bytes: int = 1 << 20,
@@ -49,7 +49,7 @@ def failed(address: str, **settings: Any) -> RequestFailed:
     return error.value
 
 
-async def events(answer: Answer) -> list[bytes]:
+async def events(answer: HTTPAnswer) -> list[bytes]:
     return [data async for data in answer.events()]
 
 

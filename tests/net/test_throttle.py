@@ -17,8 +17,8 @@ from support.chat_server import Server
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(throttle, "GATHER", 0.01)
-    monkeypatch.setattr(throttle, "EVERY", 600.0)
+    monkeypatch.setattr(throttle, "GATHER_SECONDS", 0.01)
+    monkeypatch.setattr(throttle, "NOTICE_SECONDS", 600.0)
     caplog.set_level(logging.INFO, "r2med")
 
 
@@ -68,7 +68,7 @@ def test_the_next_line_comes_only_after_a_while(
         assert len(caplog.messages) == 1
         end.set()
         await asyncio.gather(*waiting)
-        monkeypatch.setattr(throttle, "EVERY", 0.05)
+        monkeypatch.setattr(throttle, "NOTICE_SECONDS", 0.05)
         end.clear()
         waiting = [asyncio.create_task(wait_together(many, 3, end))]
         await told(caplog, 2)
@@ -82,7 +82,7 @@ def test_the_next_line_comes_only_after_a_while(
 def test_what_passes_at_once_is_not_worth_a_line(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle, "GATHER", 60.0)
+    monkeypatch.setattr(throttle, "GATHER_SECONDS", 60.0)
 
     async def run() -> None:
         end = asyncio.Event()

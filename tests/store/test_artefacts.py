@@ -244,7 +244,7 @@ def test_without_locks_a_damaged_artefact_is_told_and_stays(store: Store) -> Non
 def test_without_locks_what_is_redone_with_another_outcome_is_told_and_the_old_one_stays(store: Store) -> None:
     store.make("index", "key", Builder(1))
     store.fresh().make("index", "key", Builder(1))
-    with pytest.raises(UserError, match="came out otherwise than before, but its file system has no locks"):
+    with pytest.raises(UserError, match="differs from the earlier one, but its file system has no locks"):
         store.fresh().make("index", "key", Builder(2))
     artefact = store.get("index", "key")
     assert artefact is not None

@@ -66,7 +66,7 @@ class ServerAddress:
         except ValueError:
             is_url = False
         if not is_url:
-            raise UserError("what remote= says is no URL: it should look like http://127.0.0.1:8000/retrieve")
+            raise UserError("what remote= says is not a URL: it should look like http://127.0.0.1:8000/retrieve")
         if parts.username is not None or parts.query or parts.fragment:
             raise UserError(f"remote={parts.scheme}://…: no password or query in it: a token goes in {TOKEN}")
         if _HIDDEN in parts.path:

@@ -162,7 +162,7 @@ def import_tables(
     """
     folder = Path(out)
     if not (update and require_imported(folder)):
-        require_new(folder, UPDATE)
+        require_new(folder, UPDATE_ADVICE)
     plan_import([files] if isinstance(files, str | Path) else files, **how).write(folder, update=update)
     return load(folder)
 

@@ -1,4 +1,4 @@
-"""Where work runs: here, on all cores, or on a cluster."""
+"""Engines that run work on the cores of this machine or on a cluster."""
 
 from r2med.engine.threads import cores, map_threads
 

@@ -1,4 +1,4 @@
-"""The engines by their names, as one types them."""
+"""Find engines by the names that users type."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from r2med.engine.work import THREADS, Engine
 
 
 def open_engine(name: str, local_only: bool = False) -> Engine:
-    """Return the engine of a name: threads, ray or ray://HOST:PORT; nothing is connected to yet.
+    """Return the engine of a name: threads, ray or ray://HOST:PORT. It does not connect yet.
 
-    With `local_only` a cluster that has a node on another machine is refused before it is sent anything.
+    With `local_only` a cluster with a node on another machine is refused before anything is sent to it.
     """
     if name == "threads":
         return THREADS

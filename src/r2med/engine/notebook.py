@@ -1,4 +1,4 @@
-"""Progress in a notebook: one line below the cell, which changes as the work goes on."""
+"""Show progress in a notebook as one line below the cell, which is updated during the work."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from html import escape
 
 from r2med.engine.reporting import Progress, listening
 
-EVERY = 0.5
-"""Seconds between two changes of the line."""
+UPDATE_SECONDS = 0.5
+"""Seconds between two updates of the line."""
 
 
 @contextmanager
 def notebook_progress() -> Iterator[Callable[[str], None]]:
-    """Yield a function that announces the next step by name; outside of a notebook it does nothing."""
-    kernel = sys.modules.get("ipykernel.kernelapp")  # others import parts of it, and are no notebook
+    """Yield a function that announces the next step by name. Outside a notebook it does nothing."""
+    kernel = sys.modules.get("ipykernel.kernelapp")  # other programs import parts of it and are not notebooks
     if kernel is None or not kernel.IPKernelApp.initialized():
         yield lambda step: None
         return
@@ -33,7 +33,7 @@ def notebook_progress() -> Iterator[Callable[[str], None]]:
 
     def report(progress: Progress) -> None:
         nonlocal shown
-        if time.monotonic() - shown >= EVERY:
+        if time.monotonic() - shown >= UPDATE_SECONDS:
             shown = time.monotonic()
             line.update(HTML(escape(f"{step}: {progress.done:,} of {progress.total:,} {progress.what}")))
 

@@ -1,4 +1,4 @@
-"""Connecting to a Ray cluster, or starting one on this machine alone; whatever is in the way is told in one line."""
+"""Connect to a Ray cluster, or start one on this machine. Every failure is reported in one line."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from pathlib import Path
 from r2med.core.errors import MissingExtraError, UserError
 from r2med.engine.threads import cores
 
-PATIENCE = 5.0
-"""Seconds within which a cluster's port must answer; Ray itself would try for minutes."""
+ANSWER_SECONDS = 5.0
+"""Seconds within which the port of a cluster must answer. Ray itself would try for minutes."""
 
 
 def connect(engine: str) -> bool:
-    """Connect to the cluster of `ray` or `ray://HOST:PORT`; return False if this process is connected already.
+    """Connect to the cluster of `ray` or `ray://HOST:PORT`. Return False if this process is connected already.
 
-    `ray` is the cluster at RAY_ADDRESS, else the one that `ray start` started on this machine, else a new one that
-    listens on the loopback interface only and ends with this process. Raises UserError if there is no such cluster,
-    or if its Ray or Python is another.
+    `ray` is the cluster at RAY_ADDRESS, or the one that `ray start` started on this machine, or a new one that listens
+    on the loopback interface only and ends with this process. Raises UserError if the cluster does not exist, or if its
+    version of Ray or Python differs.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would report to Ray's makers
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise Ray sends usage reports
     address = os.environ.get("RAY_ADDRESS", "") if engine == "ray" else engine
     if address in ("", "auto"):
         address = _started_here()
     elif address != "local":
         _check_port(address)
     if address in ("", "local"):
-        # Read when Ray is imported: without it, Ray listens on all interfaces of a machine that is no cluster.
+        # Read when Ray is imported. Without it, Ray listens on all interfaces even on a single machine.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     else:
-        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # seconds that a wrong token is tried again
+        os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "3")  # seconds for which a wrong token is retried
     try:
         import ray
     except ModuleNotFoundError:
@@ -63,7 +63,7 @@ def connect(engine: str) -> bool:
 
 
 def check_local(addresses: Iterable[str]) -> None:
-    """Raise UserError if a node of the cluster is on another machine: offline, no text may be sent to it."""
+    """Raise UserError if a node of the cluster is on another machine, because offline no text may be sent to it."""
     for address in addresses:
         if not _is_here(address):
             raise UserError(
@@ -73,7 +73,7 @@ def check_local(addresses: Iterable[str]) -> None:
 
 
 def _is_here(address: str) -> bool:
-    """Return True if an address is one of this machine's: no socket can be bound to any other."""
+    """Return True if an address belongs to this machine. Only then a socket can be bound to it."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as own:
             own.bind((address, 0))
@@ -83,7 +83,7 @@ def _is_here(address: str) -> bool:
 
 
 def _started_here() -> str:
-    """Return the address that `ray start` left on this machine; nothing if there is none, or nobody answers there."""
+    """Return the address that `ray start` left on this machine; empty if there is none or it does not answer."""
     base = os.environ.get("RAY_TMPDIR") or ("/tmp" if os.name == "posix" else tempfile.gettempdir())
     file = Path(base) / "ray" / "ray_current_cluster"
     address = file.read_text().strip() if file.is_file() else ""
@@ -100,12 +100,12 @@ def _check_port(address: str) -> None:
 
 
 def _answers(address: str) -> OSError | None:
-    """Return None if somebody listens at an address, else why not."""
+    """Return None if an address answers, otherwise the error."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
-        raise UserError(f"{address!r} is no address of a Ray cluster: HOST:PORT or ray://HOST:PORT")
+        raise UserError(f"{address!r} is not an address of a Ray cluster: use HOST:PORT or ray://HOST:PORT")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
     except OSError as error:
         return error
     return None

@@ -1,7 +1,7 @@
-"""Work on a Ray cluster: items go to workers that hold models, results and artefacts come back to this machine.
+"""Run work on a Ray cluster: send items to workers that hold models, and bring results back to this machine.
 
-Ray moves values and starts processes; which worker does what, and what happens when one is lost, is decided here. An
-item is given to another worker when its own dies, but not for ever: what kills three workers would kill a fourth.
+Ray moves values and starts processes. This module assigns items to workers and handles lost workers. If a worker dies,
+its item is given to another one, but only three times: an item that kills three workers would kill a fourth.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("r2med")
 
-DEATHS = 3
-"""Workers that may die at one item, and on one node before it is left alone."""
+MAX_DEATHS = 3
+"""Number of workers that may die at one item, or on one node before the node is not used any more."""
 
-STARTING = 120.0
-"""Seconds within which a worker must have started."""
+START_SECONDS = 120.0
+"""Seconds within which a worker must start."""
 
-RUNS = 4
-"""Runs that share a node's CPUs at once. A GPU belongs to one: two models may not fit."""
+RUNS_PER_NODE = 4
+"""Number of runs that can share the CPUs of a node. A GPU belongs to one run, because two models may not fit."""
 
 
-LOST = (ConnectionError, TimeoutError)
-"""What Ray's client raises when its server is gone, or too slow; a driver inside of the cluster ends with it."""
+LOST_ERRORS = (ConnectionError, TimeoutError)
+"""Errors of Ray's client if its server is gone or too slow. A driver inside the cluster ends with the cluster."""
 
 
 def _lost(error: Exception) -> UserError:
     reason = " ".join(str(error).split()) or type(error).__name__
-    return UserError(f"the connection to the Ray cluster was lost ({reason}): run again, only what is missing is done")
+    return UserError(f"the connection to the Ray cluster was lost ({reason}): run again, and only missing work is done")
 
 
 @dataclass(eq=False)
@@ -58,14 +58,14 @@ class Member:
 
 @dataclass(eq=False)
 class Task(Generic[Item]):
-    """An item that is to be done, and how many workers died at it."""
+    """An item of work, and the number of workers that died at it."""
 
     item: Item
     deaths: int = 0
 
 
 class RayEngine:
-    """The workers of one cluster, started with the first work."""
+    """The workers of one cluster. They are started for the first work."""
 
     def __init__(self, name: str, local_only: bool = False) -> None:
         self._name = name
@@ -73,13 +73,13 @@ class RayEngine:
         self._members: list[Member] = []
         self._deaths: Counter[str] = Counter()
         self._left_out: set[str] = set()
-        """Nodes that are given nothing more."""
+        """Nodes that get no more work."""
         self._answers: dict[Any, Any] = {}
 
     def map(
         self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with its result as soon as it is there; artefacts are then in `store`."""
+        """Yield each item with its result as soon as it is ready. Artefacts are then in `store`."""
         if needs.here:
             yield from THREADS.map(work, items, store, needs)
             return
@@ -89,22 +89,22 @@ class RayEngine:
             return
         try:
             self._staff()
-        except LOST as error:
+        except LOST_ERRORS as error:
             raise _lost(error) from None
         note = f"engine-{uuid.uuid4().hex}"
         store.remember(note, {"engine": self._name})
         flight: Flight[Item, Result] = Flight(self, work, store, needs, note)
         try:
             yield from flight.results(first, source)
-        except LOST as error:
+        except LOST_ERRORS as error:
             raise _lost(error) from None
         finally:
-            with contextlib.suppress(*LOST):
+            with contextlib.suppress(*LOST_ERRORS):
                 flight.stop()
             store.forget(note)
 
     def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
-        """Return what all workers that would do such work answer, which is asked once."""
+        """Return the common answer of all workers that could do such work. The question is asked once."""
 
         key = repr(question)
         if key not in self._answers:
@@ -128,7 +128,7 @@ class RayEngine:
         return with_gpu if needs.gpu and with_gpu else list(self._members)
 
     def got(self, member: Member, reference: Any) -> Any:
-        """Return what a call returned. Raises UserError that names the node, if the call did."""
+        """Return the result of a call. Raises UserError with the name of the node if the call raised one."""
         import ray
 
         try:
@@ -139,7 +139,7 @@ class RayEngine:
             raise
 
     def lose(self, member: Member, error: Exception) -> None:
-        """Note that a worker died, and start others where nodes are left."""
+        """Record that a worker died, and start other workers on the remaining nodes."""
         log.warning("node %s: a worker died (%s): others go on with its work", member.host, _reason(error))
         self.dismiss(member)
         self._count_death(member)
@@ -147,27 +147,27 @@ class RayEngine:
 
     def _count_death(self, member: Member) -> None:
         self._deaths[member.node] += 1
-        if self._deaths[member.node] >= DEATHS:
+        if self._deaths[member.node] >= MAX_DEATHS:
             self._left_out.add(member.node)
 
     def leave_out(self, member: Member, reason: str) -> None:
-        """Give a node nothing more."""
+        """Give no more work to a node."""
         log.warning("node %s: %s: others go on with its work", member.host, reason)
         self._left_out.add(member.node)
         for each in [each for each in self._members if each.node == member.node]:
             self.dismiss(each)
 
     def dismiss(self, member: Member) -> None:
-        """End a worker, whatever it is doing."""
+        """Stop a worker, whatever it is doing."""
         import ray
 
         if member in self._members:
             self._members.remove(member)
-            if ray.is_initialized():  # else the connection was lost, and Ray would start a cluster of its own here
+            if ray.is_initialized():  # otherwise the connection was lost, and Ray would start a new cluster here
                 ray.kill(member.actor)
 
     def _staff(self) -> None:
-        """Start the workers that are missing: one for each GPU, one for each node without. Refuse other versions."""
+        """Start missing workers, one per GPU and one per node without a GPU. Refuse nodes with other versions."""
         if connect(self._name):
             self._members.clear()
         import ray
@@ -187,13 +187,13 @@ class RayEngine:
             share = max(1, cpus // max(1, gpus))
             for _ in range(max(1, gpus) - present[name]):
                 actor = ray.remote(RayWorker).options(
-                    num_cpus=share // RUNS or 1 / RUNS,
+                    num_cpus=share // RUNS_PER_NODE or 1 / RUNS_PER_NODE,
                     num_gpus=1 if gpus else 0,
                     scheduling_strategy=NodeAffinitySchedulingStrategy(name, soft=False),
                 )
                 started.append(Member(actor.remote(share), name, gpus > 0, node["NodeManagerHostname"]))
         if sum(member.gpu for member in started) > ray.available_resources().get("GPU", 0):
-            log.warning("GPUs of the Ray cluster are taken by others: waiting %d s for them to be free", STARTING)
+            log.warning("GPUs of the Ray cluster are taken by others: waiting %d s for them to be free", START_SECONDS)
         self._members += self._greeted(started)
 
     def _greeted(self, started: list[Member]) -> list[Member]:
@@ -203,7 +203,7 @@ class RayEngine:
         from r2med.engine.ray_worker import Installation
 
         greetings = [member.actor.greet.remote() for member in started]
-        ready, _ = ray.wait(greetings, num_returns=len(greetings), timeout=STARTING) if greetings else ([], [])
+        ready, _ = ray.wait(greetings, num_returns=len(greetings), timeout=START_SECONDS) if greetings else ([], [])
         here = Installation.here()
         greeted = []
         for member, greeting in zip(started, greetings, strict=True):
@@ -211,10 +211,10 @@ class RayEngine:
                 log.warning(
                     "node %s: no worker started within %d s: others do its work; are its CPUs and GPUs free?",
                     member.host,
-                    STARTING,
+                    START_SECONDS,
                 )
                 ray.kill(member.actor)
-                self._left_out.add(member.node)  # else it would be waited for before each piece of work
+                self._left_out.add(member.node)  # otherwise each piece of work would wait for it
                 continue
             try:
                 member.host, there = ray.get(greeting)
@@ -231,7 +231,7 @@ class RayEngine:
 
 
 class Flight(Generic[Item, Result]):
-    """The items of one piece of work that are on their way."""
+    """The items of one piece of work that have been sent to workers."""
 
     def __init__(self, engine: RayEngine, work: Work[Item, Result], store: Store, needs: Needs, note: str) -> None:
         import ray
@@ -245,7 +245,7 @@ class Flight(Generic[Item, Result]):
         self._flying: dict[Any, tuple[Member, Task[Item]]] = {}
 
     def results(self, first: Task[Item], source: Iterator[Task[Item]]) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with its result as soon as it is there."""
+        """Yield each item with its result as soon as it is ready."""
         import ray
 
         self._again.append(first)
@@ -267,12 +267,12 @@ class Flight(Generic[Item, Result]):
                 yield task.item, landed
 
     def stop(self) -> None:
-        """End the workers that are still at an item: nobody waits for it any more."""
+        """Stop the workers that still work on an item, because its result is not needed any more."""
         for member, _ in self._flying.values():
             self._engine.dismiss(member)
 
     def _send(self, source: Iterator[Task[Item]]) -> None:
-        """Give items to workers: one to each, then those that wait there."""
+        """Send one item to each worker, then further items that wait there."""
         members = self._engine.members(self._needs)
         load = Counter(id(member) for member, _ in self._flying.values())
         for depth in range(1 + self._needs.ahead):
@@ -288,20 +288,20 @@ class Flight(Generic[Item, Result]):
                 load[id(member)] += 1
 
     def _lost(self, member: Member, error: Exception) -> None:
-        """Take back what a worker had. Raises UserError if it is the third that died at its item."""
+        """Take back the items of a dead worker. Raises UserError if it is the third worker that died at its item."""
         references = [reference for reference, (each, _) in self._flying.items() if each is member]
         tasks = [self._flying.pop(reference)[1] for reference in references]
         tasks[0].deaths += 1  # the others were waiting
         self._again.extend(tasks)
-        if tasks[0].deaths >= DEATHS:
+        if tasks[0].deaths >= MAX_DEATHS:
             raise UserError(
-                f"{DEATHS} workers died at the same piece of work, the last on node {member.host} ({_reason(error)}): "
+                f"{MAX_DEATHS} workers died at the same work, the last on node {member.host} ({_reason(error)}): "
                 "give nodes more memory, or workers less to hold with --memory and --batch-tokens"
             )
         self._engine.lose(member, error)
 
     def _landed(self, result: Any, member: Member) -> Any:
-        """Return a result, an artefact from the caller's own store; None if others must do it, for want of room."""
+        """Return a result, with artefacts in the caller's store; None if a full disk means that others must do it."""
         from r2med.engine.ray_worker import DiskFull, SentArtefact
 
         if isinstance(result, DiskFull):
@@ -314,7 +314,7 @@ class Flight(Generic[Item, Result]):
     def _stored(self, sent: SentArtefact, member: Member) -> Artefact:
         def write(folder: Path) -> dict[str, Any]:
             files = sent.files
-            if files is None:  # its store is ours, but our view of it is older
+            if files is None:  # both use one store, but our view of it is older
                 files = self._engine.got(member, member.actor.files.remote(sent.kind, sent.key))
             for name, content in files.items():
                 content.tofile(folder / name)

@@ -1,4 +1,4 @@
-"""The worker of a Ray cluster: one process for each GPU, or for each node without; what it has loaded stays loaded."""
+"""The worker of a Ray cluster: one process per GPU, or per node without a GPU. Loaded models stay loaded."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 Files = dict[str, npt.NDArray[np.uint8]]
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What must be the same on all machines for their numbers to be."""
+    """The versions that must be equal on all machines so that their numbers are equal."""
 
     python: str
     r2med: str
     source: str
-    """A digest of the code: two checkouts may bear one version."""
+    """A digest of the code, because two checkouts may have one version."""
 
     @classmethod
     def here(cls) -> Installation:
-        """Return that of this machine."""
+        """Return the installation of this machine."""
         return cls(platform.python_version(), __version__, source_digest())
 
     def difference(self, other: Installation) -> str:
-        """Return what differs, in words: the first thing that does, or nothing."""
+        """Return the first difference in words; empty if there is none."""
         for name, mine in asdict(self).items():
             if mine != (theirs := getattr(other, name)):
                 what = "other code of r2med" if name == "source" else name
@@ -52,7 +52,7 @@ class Installation:
 
 @dataclass(frozen=True)
 class SentArtefact:
-    """An artefact on its way to another store; without files if that is the store in which it was made."""
+    """An artefact that is sent to another store. It has no files if it was made in that store."""
 
     kind: str
     key: str
@@ -62,13 +62,13 @@ class SentArtefact:
 
 @dataclass(frozen=True)
 class DiskFull:
-    """Says that a worker has no room left, so that others must do the item."""
+    """The answer of a worker whose disk is full, so that others must do the item."""
 
     reason: str
 
 
 class RayWorker:
-    """Does items one after the other, with a store of its own: R2MED_HOME of the node."""
+    """A worker that does one item after the other. It has its own store, R2MED_HOME of the node."""
 
     def __init__(self, threads: int) -> None:
         os.environ["R2MED_THREADS"] = str(threads)  # its share of the node
@@ -76,7 +76,7 @@ class RayWorker:
         self._work: tuple[str, Any] = ("", None)
 
     def greet(self) -> tuple[str, Installation]:
-        """Return the node's name, and what is installed there."""
+        """Return the name of the node and its installation."""
         return socket.gethostname(), Installation.here()
 
     def answer(self, question: Callable[[], Any]) -> Any:
@@ -86,8 +86,8 @@ class RayWorker:
     def do(self, work: list[Any], item: Any, note: str, fresh: bool, datasets: tuple[str, ...]) -> Any:
         """Return the result for an item.
 
-        `note` stands for the work; it is in the store of the caller, and in this one if it is the same. What is kept
-        here is labelled with the datasets.
+        `note` identifies the work. It is in the store of the caller, and in this one if it is the same store. Data
+        stored here is labelled with the datasets.
         """
         with ExitStack() as labels:
             for dataset in datasets:
@@ -109,7 +109,7 @@ class RayWorker:
         try:
             result = self._work[1](item, self._stores[fresh])
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL_CODES:
                 raise
             return DiskFull(str(error))
         if not isinstance(result, Artefact):
@@ -120,7 +120,7 @@ class RayWorker:
 
 def _files(artefact: Artefact) -> Files:
     paths = [path for path in artefact.path.iterdir() if path.is_file() and is_content(path.name)]
-    # Mapped, so that the object store's copy is the only one; a file without bytes cannot be.
+    # Mapped, so that the object store has the only copy. An empty file cannot be mapped.
     return {
         path.name: np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.empty(0, np.uint8)
         for path in paths
@@ -128,7 +128,7 @@ def _files(artefact: Artefact) -> Files:
 
 
 def _in_one_line(call: Callable[[], Any]) -> Any:
-    """Return what a call returns; errors of the user's making are raised as one class, which travels."""
+    """Return the result of a call. User errors are raised as one class that can be sent between machines."""
     try:
         return call()
     except UserError as error:

@@ -1,4 +1,4 @@
-"""Progress of long work: who does the work reports, who shows it listens, and neither knows the other."""
+"""Report the progress of long work to a listener, so that work and display do not depend on each other."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a piece of work is."""
+    """The progress of a piece of work."""
 
     what: str
     done: int
     total: int
     before: int
-    """What was done already when the work started: it says nothing about the speed."""
+    """Number of items that were done before the work started. They do not count for the speed."""
     seconds: float
 
     @property
     def rate(self) -> float:
-        """The items done a second."""
+        """The number of items per second."""
         return (self.done - self.before) / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds left at this rate; None while it is not known."""
+        """The remaining seconds at this rate; None if it is not known yet."""
         return (self.total - self.done) / self.rate if self.rate > 0 else None
 
 
@@ -37,7 +37,7 @@ _listener: ContextVar[Callable[[Progress], None] | None] = ContextVar("r2med_pro
 
 @contextmanager
 def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
-    """Call `listener` with the progress of all work that is begun inside."""
+    """Call `listener` with the progress of all work that starts inside the block."""
     token = _listener.set(listener)
     try:
         yield
@@ -47,7 +47,7 @@ def listening(listener: Callable[[Progress], None]) -> Iterator[None]:
 
 @contextmanager
 def part_of(begun: int, total: int) -> Iterator[None]:
-    """Report the work that is begun inside as a part of a larger one, of which `begun` of `total` items are done."""
+    """Report work that starts inside the block as part of larger work, with `begun` of `total` items done."""
     listener = _listener.get()
     if listener is None:
         yield
@@ -62,7 +62,7 @@ def part_of(begun: int, total: int) -> Iterator[None]:
 
 
 class Reporter:
-    """Reports one piece of work to whoever listened when it began; threads may report parts of it."""
+    """Reports one piece of work to the listener that was set when it started. Threads may report parts of it."""
 
     def __init__(self, what: str, total: int, before: int = 0) -> None:
         self._what = what
@@ -74,21 +74,21 @@ class Reporter:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[Reporter], tuple[str, int, int]]:
-        return Reporter, (self._what, self._total, self._before)  # on another machine nobody listens
+        return Reporter, (self._what, self._total, self._before)  # there is no listener on another machine
 
     def reach(self, done: int) -> None:
-        """Report that so many are done in all, if fewer were told: those that were done elsewhere."""
+        """Report that `done` items are done in total, if fewer were reported. The others were done elsewhere."""
         if done > self._done:
             self.advance(done - self._done)
 
     def skip(self, count: int) -> None:
-        """Count items that turn out to be done already: they say nothing about the speed."""
+        """Count items that were done already. They do not count for the speed."""
         with self._lock:
             self._before += count
             self._done += count
 
     def advance(self, count: int) -> None:
-        """Report that so many more are done."""
+        """Report that `count` more items are done."""
         with self._lock:
             self._done += count
             if self._listener is not None:

@@ -1,6 +1,6 @@
-"""Run work on this machine's cores by threads: NumPy, SciPy and Arrow let go of the interpreter lock in their loops.
+"""Run work in threads on the cores of this machine. NumPy, SciPy and Arrow release the interpreter lock in loops.
 
-Threads rather than processes: nothing is copied, a script needs no `if __name__ == "__main__"`, Ctrl-C works.
+Threads are better than processes here: nothing is copied, scripts need no `if __name__ == "__main__"`, Ctrl-C works.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Return how many cores this process may use; R2MED_THREADS overrides."""
+    """Return the number of cores that this process may use. R2MED_THREADS overrides it."""
     wanted = os.environ.get("R2MED_THREADS", "")
     if wanted.isdecimal():
         return max(1, int(wanted[:6]))
@@ -29,9 +29,9 @@ def cores() -> int:
 def map_threads(
     work: Callable[[Item], Result], items: Iterable[Item], pool: ThreadPoolExecutor | None = None
 ) -> Iterator[Result]:
-    """Yield results in the order of items; only a few are in flight, so memory does not grow with the input.
+    """Yield results in the order of items. Only a few items are processed at a time, to limit the memory.
 
-    Starting threads takes a millisecond or two: work that takes no longer brings a pool of its own.
+    Starting threads takes one or two milliseconds. Very short work should bring its own pool.
     """
     workers = cores()
     with contextlib.nullcontext(pool) if pool else ThreadPoolExecutor(workers) as threads:

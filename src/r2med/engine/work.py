@@ -1,4 +1,4 @@
-"""Work that any machine can do: a value that travels, items that it is done with, and what it needs; engines do it."""
+"""Work that engines run on any machine: a value that can be sent, its items, and its needs."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Needs:
-    """Where work can be done, and how much of it may wait at one worker."""
+    """Where work can run, and how many items may wait at one worker."""
 
     gpu: bool = False
-    """On a GPU, if there is any."""
+    """True if the work runs on a GPU, if there is one."""
     here: bool = False
-    """In this very process: it holds what cannot travel, or counts money."""
+    """True if the work must run in this process, because it holds values that cannot be sent, or counts money."""
     ahead: int = 1
-    """Items that wait at a worker beside the one it works on: they hide the way there, and take memory."""
+    """Number of items that wait at a worker besides the current one. They hide the transfer time and take memory."""
 
 
 HERE = Needs(here=True)
 
 
 class Work(ABC, Generic[Item, Result]):
-    """What is done with each item. It is pickled with its items, so it holds what to do and not what was loaded."""
+    """A function for each item. It is pickled with its items, so it holds instructions and not loaded models."""
 
     @abstractmethod
     def __call__(self, item: Item, store: Store) -> Result:
-        """Return the result; an artefact that it makes in the store given to it ends in the caller's store."""
+        """Return the result for an item. An artefact made in `store` is copied to the caller's store."""
 
     def check(self) -> None:
-        """Raise UserError if another machine, on which this has just arrived, would do it otherwise."""
+        """Raise UserError if the machine that received this work would give other results."""
 
 
 class Engine(Protocol):
-    """Does work: in this process, or on a cluster. Results do not depend on where."""
+    """Runs work in this process or on a cluster. Results do not depend on the engine."""
 
     def map(
         self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with its result as soon as it is there; items are asked for when there is room for them."""
+        """Yield each item with its result as soon as it is ready. Items are read when a worker has room for them."""
 
     def agreed(self, question: Callable[[], Answer], needs: Needs) -> Answer:
-        """Return what all machines that would do such work answer. Raises UserError if they differ."""
+        """Return the common answer of all machines that could do such work. Raises UserError if they differ."""
 
 
 class Threads:
-    """This process: one item after the other, since each takes all cores by itself."""
+    """Runs work in this process, one item after the other, because each item uses all cores."""
 
     def map(
         self, work: Work[Item, Result], items: Iterable[Item], store: Store, needs: Needs
     ) -> Iterator[tuple[Item, Result]]:
-        """Yield each item with its result, in their order."""
+        """Yield each item with its result, in order."""
         for item in items:
             yield item, work(item, store)
 

@@ -22,7 +22,7 @@ from r2med.llm.llm_cards import LLMCard
 from r2med.llm.openai_protocol import NO_SCHEMA, ErrorReply, MalformedReply, Reply, answer_failure, request_body
 from r2med.net.budget import Budget
 from r2med.net.endpoint import Endpoint, endpoint_at
-from r2med.net.http import Answer, Client, run_sync
+from r2med.net.http import Client, HTTPAnswer, run_sync
 from r2med.net.retry import Policy, RequestFailed, explained, given_up, try_send
 from r2med.net.throttle import AdaptiveLimiter
 from r2med.runtime.runtime import Runtime
@@ -249,7 +249,7 @@ class _Call:
         elif failure is not None and not question.delivered:
             raise failure
 
-    async def _read(self, answer: Answer, question: _Question, reply: Reply, started: float) -> None:
+    async def _read(self, answer: HTTPAnswer, question: _Question, reply: Reply, started: float) -> None:
         try:
             if answer.is_json:  # a server that does not stream
                 reply.take(await answer.read(), whole=True)
@@ -305,7 +305,7 @@ class _Call:
         return answer_failure(endpoint, self.card.model, status, headers, body)
 
 
-async def _read_stream(answer: Answer, reply: Reply, deliver: Callable[[], None]) -> None:
+async def _read_stream(answer: HTTPAnswer, reply: Reply, deliver: Callable[[], None]) -> None:
     events = answer.events()
     await _take_events(events, reply, until_complete=True)
     if not reply.began:

@@ -1,1 +1,1 @@
-"""HTTP to others: where a service is, asking it within limits, trying again, how much at once, what may be spent."""
+"""HTTP requests to services: addresses, limits, retries, concurrency and budgets."""

@@ -1,4 +1,4 @@
-"""The dollars that one command may spend: reserved before a request is sent, settled when its bill is known."""
+"""The budget in dollars of one command. It is reserved before a request is sent, and settled when the cost is known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from r2med.core.errors import UserError
 
 
 class Budget:
-    """What one command may spend on embeddings and LLMs together. Any thread may ask; None is no limit."""
+    """The budget of one command for embeddings and LLMs together. Any thread may use it. None means no limit."""
 
     def __init__(self, limit: float | None = None) -> None:
         if limit is not None and (not math.isfinite(limit) or limit < 0):
@@ -17,7 +17,7 @@ class Budget:
         self.limit = limit
         self.spent = 0.0
         self.ran_out = False
-        """Whether work was left undone for want of money: the command then ends with an error."""
+        """True if work was left undone because of the budget. The command then ends with an error."""
         self._reserved = 0.0
         self._lock = threading.Lock()
 
@@ -25,22 +25,22 @@ class Budget:
         return f"Budget({self.limit})"
 
     def reserve(self, cost: float) -> bool:
-        """Set an estimated cost aside; return False if it would exceed the budget."""
+        """Reserve an estimated cost. Return False if it would exceed the budget."""
         with self._lock:
-            # A budget of 0 means that nothing is to be sent, even where a request is free.
+            # A budget of 0 means that nothing is sent, even if a request is free.
             if self.limit is not None and (not self.limit or self.spent + self._reserved + cost > self.limit):
                 return False
             self._reserved += cost
             return True
 
     def settle(self, reserved: float, cost: float) -> None:
-        """Replace a reservation by what the request did cost; 0 if it was never billed."""
+        """Replace a reservation by the real cost of the request, which is 0 if it was not billed."""
         with self._lock:
             self._reserved -= reserved
             self.spent += cost
 
     def refusal(self, cost: float) -> str:
-        """Return why a request of this cost is not sent, and note that work was left undone."""
+        """Return the reason why a request of this cost is not sent, and record that work was left undone."""
         self.ran_out = True
         return (
             f"the budget of ${self.limit:.6g} allows no further request: ${self.spent:.6f} spent, "

@@ -1,4 +1,4 @@
-"""The address of a service and the key to it: from flags and the environment, shown to nobody."""
+"""The address of a service and its key, from flags and the environment. Neither is ever shown."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from r2med.store import digest
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A base URL and what is needed to use it."""
+    """A base URL with its provider and the variable of its key."""
 
     provider: str
     key_variable: str
     url: str = field(repr=False)
-    """Empty: the provider's own. Its path may have a token in it, so it is never shown whole."""
+    """The base URL; empty for the provider's own. Its path may hold a token, so it is never shown completely."""
 
     def __post_init__(self) -> None:
-        # Here and not only where it is sent to: kept answers of another machine's LLM were sent for, too.
+        # Checked here and not only when sending: cached answers of a remote LLM once needed the network, too.
         if is_offline() and not self.is_local:
             raise refuse(self.server)
 
     @property
     def identity(self) -> str:
-        """Return what tells servers apart without telling their address: one model name may mean two models."""
+        """Return an identifier of the server without its address. Two servers may give one name to two models."""
         if not self.url:
             return ""
         parts = urlsplit(self.url)
@@ -41,24 +41,24 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Return whether the server runs on this machine."""
+        """Return True if the server runs on this machine."""
         host = urlsplit(self.url).hostname
         return bool(host) and is_loopback(host)
 
     @property
     def has_key(self) -> bool:
-        """Return whether the environment holds a key."""
+        """Return True if the environment holds a key."""
         return bool(os.environ.get(self.key_variable, "").strip())
 
     @property
     def is_open(self) -> bool:
-        """Return True if what is sent there can be read on the way: HTTP without TLS to another machine."""
+        """Return True if others can read the requests: HTTP without TLS to another machine."""
         return urlsplit(self.url).scheme == "http" and not self.is_local
 
     def key(self, in_clear: bool = False) -> str:
-        """Return the key; read when it is needed, so that a run whose texts are all cached needs none.
+        """Return the key. It is read when it is needed, so that a run with only cached texts needs no key.
 
-        Raises UserError if others could read it on the way, unless it may be sent `in_clear`.
+        Raises UserError if others could read it on the network, unless `in_clear` allows this.
         """
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
@@ -75,14 +75,14 @@ class Endpoint:
     def hide(self, text: str) -> str:
         """Return a server's text as one short line without our secrets, which it may have echoed."""
         for secret in (os.environ.get(self.key_variable, "").strip(), self.url, urlsplit(self.url).path):
-            if len(secret) >= 6:  # "none" or "x", as local servers are given, would make holes in any sentence
+            if len(secret) >= 6:  # keys like "none" or "x", common for local servers, are parts of normal words
                 text = text.replace(secret, "[hidden]")
         text = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
         return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def endpoint_at(url: str, provider: str, key_variable: str) -> Endpoint:
-    """Return the endpoint at a base URL. Raises UserError if it is no URL or has a secret in it."""
+    """Return the endpoint at a base URL. Raises UserError if it is not a URL or holds a secret."""
     try:
         parts = urlsplit(url.strip())
         host = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -90,7 +90,7 @@ def endpoint_at(url: str, provider: str, key_variable: str) -> Endpoint:
     except ValueError:
         valid = False
     if not valid:
-        raise UserError(f"the base URL given for {provider} is no URL: it should look like https://HOST/v1")
+        raise UserError(f"the base URL given for {provider} is not a URL: it should look like https://HOST/v1")
     if parts.username is not None or parts.query or parts.fragment:  # HTTP libraries log the URL they ask for
-        raise UserError(f"the base URL given for {provider} is to have no password or query: keys go in {key_variable}")
+        raise UserError(f"the base URL given for {provider} must have no password or query: keys go in {key_variable}")
     return Endpoint(provider, key_variable, url.strip().rstrip("/"))

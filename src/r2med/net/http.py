@@ -1,7 +1,7 @@
-"""Asking one endpoint over HTTP, within limits: what it sends is never trusted to end, to be small or to be kind.
+"""Send HTTP requests to one endpoint. Its answers are not trusted: time and size are limited.
 
-httpx is used directly. A provider's SDK would bring its own retries, which know no deadline, no shrinking limit and no
-Ctrl-C, its own classes of errors, and more work for each answer than all else here together.
+httpx is used directly. The SDK of a provider has its own retries, without a deadline, an adaptive limit and Ctrl-C. It
+also has its own error classes, and takes more time per answer than all the code here.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Refusal = Callable[[Endpoint, int, Mapping[str, str], str], RequestFailed]
-"""(endpoint, status, headers, body) -> what an error means."""
+"""Turns (endpoint, status, headers, body) of an error into the failure that it means."""
 
 MAX_BYTES = 64 << 20
-"""Bytes of an answer at most, unpacked: several times the longest that a model writes."""
+"""Maximum size of an unpacked answer in bytes, several times the longest answer of a model."""
 _ERROR_BYTES = 64 << 10
-"""Bytes of an error's body that are read; one line of it is shown."""
+"""Number of bytes that are read of the body of an error. One line of it is shown."""
 _PACKED = ("gzip", "deflate")
-"""Packings that are unpacked though they are not asked for. Of these, one piece from the network becomes 64 MB at most;
-of others, or of one inside the other, it may become gigabytes."""
+"""Encodings that are unpacked although they were not requested. One piece from the network unpacks to at most 64 MB.
+With other or nested encodings it may unpack to gigabytes."""
 
 
 class Client:
-    """Sends requests to one endpoint; use it in `async with`, inside one event loop."""
+    """A client of one endpoint. Use it in `async with`, inside one event loop."""
 
     def __init__(
         self, endpoint: Endpoint, idle: float, *, key: str = "", refusal: Refusal = status_failure, extra: str = "llm"
     ) -> None:
-        """Prepare to send: no byte for `idle` seconds is a failure.
+        """Prepare the client. If no byte arrives for `idle` seconds, the request fails.
 
-        `refusal` says what an error's status, headers and body mean; `extra` is what installs httpx.
+        `refusal` turns status, headers and body of an error into a failure. `extra` is the extra that installs httpx.
         """
         self.endpoint = endpoint
         self._idle = idle
@@ -59,7 +59,7 @@ class Client:
         self._free: list[httpx.AsyncClient] = []
 
     async def __aenter__(self) -> Client:
-        self._free.append(self._connect())  # so that what is not installed is said before anything is sent
+        self._free.append(self._connect())  # so that a missing package is reported before anything is sent
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -68,28 +68,28 @@ class Client:
 
     async def post(self, path: str, body: Mapping[str, Any], max_bytes: int = MAX_BYTES) -> bytes:
         """Return the body of the answer. Raises RequestFailed."""
-        return await self.send(path, body, Answer.read, max_bytes)
+        return await self.send(path, body, HTTPAnswer.read, max_bytes)
 
     async def send(
         self,
         path: str,
         body: Mapping[str, Any],
-        read: Callable[[Answer], Awaitable[T]],
+        read: Callable[[HTTPAnswer], Awaitable[T]],
         max_bytes: int = MAX_BYTES,
     ) -> T:
-        """Send JSON to the endpoint's URL + path and return what `read(answer)` returns. Raises RequestFailed.
+        """Send JSON to the endpoint's URL + path and return the result of `read(answer)`. Raises RequestFailed.
 
         `read` is called for statuses of success only, and may raise RequestFailed itself.
         """
         import httpx
 
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        # One client a connection: httpx's pool looks at all its connections for each request of each, which at 64 at
-        # once takes twice as long as everything else. The last one used is the warmest.
+        # One client per connection: for each request, httpx's pool examines all its connections. With 64 requests at
+        # once this takes twice as long as everything else. The client used last is taken first.
         connection = self._free.pop() if self._free else self._connect()
         try:
             async with connection.stream("POST", f"{self.endpoint.url}{path}", content=content) as response:
-                answer = Answer(response, self.endpoint, max_bytes)
+                answer = HTTPAnswer(response, self.endpoint, max_bytes)
                 if not response.is_success:
                     raise await self._refused(answer)
                 return await read(answer)
@@ -103,13 +103,13 @@ class Client:
             failure = self._broken(error)
         finally:
             self._free.append(connection)
-        raise failure  # outside of `except`, whose exception would carry the request along, and it the key
+        raise failure  # outside of `except`, whose exception would hold the request and with it the key
 
-    async def _refused(self, answer: Answer) -> RequestFailed:
-        """Return what an answer without success means."""
+    async def _refused(self, answer: HTTPAnswer) -> RequestFailed:
+        """Return the failure that an unsuccessful answer means."""
         endpoint = self.endpoint
         if location := 300 <= answer.status < 400 and answer.headers.get("location", ""):
-            # Followed, it would take the prompt, and in a loop the time, wherever the server likes.
+            # A redirect could send the prompt to any server, and a loop of redirects would waste time.
             target = urlsplit(urljoin(f"{endpoint.url}/", location))
             address = endpoint.hide(f"{target.scheme}://{target.netloc.rpartition('@')[2]}")
             reason = f"{endpoint.server} answered HTTP {answer.status} and sends us to {address}, which is not followed"
@@ -127,7 +127,7 @@ class Client:
             import httpx
         except ImportError:
             raise MissingExtraError(self.endpoint.provider, self._extra) from None
-        # No proxy leads to this machine, whatever the environment says.
+        # No proxy is used for this machine, whatever the environment says.
         use_proxies = not self.endpoint.is_local
         try:
             connection = httpx.AsyncClient(
@@ -144,8 +144,8 @@ class Client:
         return connection
 
 
-class Answer:
-    """The answer to one request, counted while it is read."""
+class HTTPAnswer:
+    """The answer to one request. Its size is checked while it is read."""
 
     def __init__(self, response: httpx.Response, endpoint: Endpoint, max_bytes: int) -> None:
         self.status = response.status_code
@@ -157,7 +157,7 @@ class Answer:
 
     @property
     def is_json(self) -> bool:
-        """Return whether the answer says that it is one JSON text."""
+        """Return True if the answer declares itself as one JSON text."""
         return "json" in self.headers.get("content-type", "")
 
     async def read(self) -> bytes:
@@ -165,7 +165,7 @@ class Answer:
         return b"".join([chunk async for chunk in self._chunks])
 
     async def read_start(self, size: int) -> bytes:
-        """Return so many bytes of the body at most."""
+        """Return at most `size` bytes of the body."""
         start = b""
         async for chunk in self._chunks:
             start += chunk
@@ -174,9 +174,9 @@ class Answer:
         return start[:size]
 
     async def events(self) -> AsyncIterator[bytes]:
-        """Yield the data of each server-sent event; comments, which keep a connection alive, are left out.
+        """Yield the data of each server-sent event. Comments, which keep a connection alive, are left out.
 
-        Lines end at line feeds only: U+2028 may stand unescaped inside JSON.
+        Only line feeds end a line, because JSON may contain U+2028 unescaped.
         """
         unfinished: list[bytes] = []
         data: list[bytes] = []
@@ -201,7 +201,7 @@ class Answer:
             yield b"\n".join(data)
 
     async def drain(self, seconds: float) -> None:
-        """Read what is left for so long: a connection is used again only when its last answer was read to its end."""
+        """Read the rest for at most `seconds`. A connection is reused only if its last answer was read to the end."""
         import httpx
 
         with contextlib.suppress(TimeoutError, RequestFailed, httpx.HTTPError):
@@ -232,9 +232,9 @@ def _certificates(from_environment: bool) -> ssl.SSLContext:
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Return what the coroutine returns, run on a loop in a thread of its own and stopped by Ctrl-C at once.
+    """Run a coroutine on a loop in its own thread and return its result. Ctrl-C stops it at once.
 
-    Always a thread: a running loop, as in a notebook, cannot be entered again, and one way is easier than two.
+    A thread is always used, because a running loop, as in a notebook, cannot be entered again.
     """
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
@@ -244,13 +244,13 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
             loop.run_until_complete(asyncio.wait([task]))
             loop.run_until_complete(loop.shutdown_asyncgens())
         finally:
-            loop.close()  # unlike asyncio.run, without waiting for a thread that is looking up a host
+            loop.close()  # unlike asyncio.run, this does not wait for a thread that is looking up a host
 
     thread = threading.Thread(target=body, name="r2med-net", daemon=True)
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(0.2)  # a wait without end cannot be interrupted on Windows
+            thread.join(0.2)  # an endless wait cannot be interrupted on Windows
     except BaseException:
         with contextlib.suppress(RuntimeError):  # it has just ended
             loop.call_soon_threadsafe(task.cancel)

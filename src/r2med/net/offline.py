@@ -1,9 +1,9 @@
-"""Offline: every address that is not this machine's own is refused before a byte leaves.
+"""Offline mode: every address of another machine is refused before a byte is sent.
 
-The switch is the environment variable R2MED_OFFLINE, which `--offline` sets, so that processes that are started inherit
-it. It is heeded where every client passes: `Endpoint`, whose addresses are refused by name even where a proxy on this
-machine would forward to them, and below all clients Python's sockets. The hub's downloader, which may use others, is
-told by its own variables.
+The switch is the environment variable R2MED_OFFLINE, which `--offline` sets, so that child processes inherit it. It is
+checked in two places that every client uses. `Endpoint` refuses addresses by name, even if a proxy on this machine
+would forward the request. An audit hook checks Python's sockets. The hub's downloader, which may use other sockets,
+has its own variables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from r2med.core.errors import UserError
 
-VARIABLE = "R2MED_OFFLINE"
+OFFLINE_VARIABLE = "R2MED_OFFLINE"
 _OFF = ("", "0", "no", "false", "off")
 _HUB_VARIABLES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
 
@@ -29,23 +29,23 @@ _ADDRESS_SECOND = ("socket.connect", "socket.sendto", "socket.sendmsg")
 
 
 def is_offline() -> bool:
-    """Return whether this process is to send nothing to other machines."""
-    return os.environ.get(VARIABLE, "").strip().lower() not in _OFF
+    """Return True if this process must not send anything to other machines."""
+    return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in _OFF
 
 
 def go_offline() -> None:
-    """Refuse every address but this machine's own, in this process and in those it starts."""
-    os.environ[VARIABLE] = "1"
+    """Refuse all addresses of other machines, in this process and in its child processes."""
+    os.environ[OFFLINE_VARIABLE] = "1"
     guard()
 
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Be offline inside a `with`; the last one that ends puts back what was before. All threads are offline with it."""
+    """Make all threads offline inside a `with` block. The last block that ends restores the previous state."""
     global _inside, _before
     with _lock:
         if not _inside:
-            _before = {name: os.environ.get(name) for name in (VARIABLE, *_HUB_VARIABLES)}
+            _before = {name: os.environ.get(name) for name in (OFFLINE_VARIABLE, *_HUB_VARIABLES)}
         _inside += 1
         go_offline()
     try:
@@ -71,12 +71,12 @@ def _restore(variables: Mapping[str, str | None]) -> None:
 
 _lock = threading.Lock()
 _inside = 0
-"""How many are offline now, in all threads."""
+"""The number of open `offline()` blocks in all threads."""
 _before: dict[str, str | None] = {}
 
 
 def guard() -> None:
-    """Watch every connection of this process: what is_offline() says counts from now on."""
+    """Check every connection of this process from now on with `is_offline()`."""
     for variable in _HUB_VARIABLES:
         os.environ[variable] = "1"
     constants = sys.modules.get("huggingface_hub.constants")
@@ -86,7 +86,7 @@ def guard() -> None:
 
 
 def is_loopback(host: str | bytes | None) -> bool:
-    """Return whether a host is this machine: a name or an address of loopback, or none at all, as servers bind to."""
+    """Return True if a host is this machine: a loopback name or address, or no host, as servers bind to."""
     name = (host.decode(errors="replace") if isinstance(host, bytes) else host or "").strip("[]").partition("%")[0]
     if not name or name.lower() == "localhost" or name.lower().endswith(".localhost"):
         return True
@@ -102,13 +102,13 @@ def refuse(host: str) -> UserError:
     """Return the error for a host that is not this machine."""
     return UserError(
         f"offline: {host} is not this machine, so nothing was sent to it "
-        f"(--offline or {VARIABLE} is set; leave it out to allow it)"
+        f"(--offline or {OFFLINE_VARIABLE} is set; leave it out to allow it)"
     )
 
 
 @cache
 def _watch_sockets() -> None:
-    # An audit hook stays as long as the process does; it asks the variable each time.
+    # An audit hook stays until the process ends. It reads the variable each time.
     sys.addaudithook(_audit)
 
 

@@ -1,4 +1,4 @@
-"""Trying again: which failures may pass, how long to wait between attempts, and when to give up."""
+"""Retry requests: which failures are temporary, how long to wait between attempts, and when to give up."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from r2med.net.throttle import AdaptiveLimiter
 T = TypeVar("T")
 
 Kind = Literal["timeout", "connection", "rate_limit", "server", "bad_request", "auth", "context_length", "invalid"]
-"""Why a request failed."""
+"""The kinds of failures of a request."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How patient we are with a provider."""
+    """The limits for retries with a provider."""
 
     concurrency: int = 8
     attempts: int = 6
     first_wait: float = 2.0
-    """Seconds that the first wait has at most; each further one twice as many, up to 30 times as many."""
+    """Maximum seconds of the first wait. Each further wait is twice as long, up to 30 times the first."""
     deadline: float = 300.0
     """Seconds that the attempts and waits of one request may take together."""
     idle: float = 90.0
@@ -39,7 +39,7 @@ class Policy:
 
 
 class RequestFailed(Exception):  # noqa: N818 - reads as what happened
-    """A request that brought no answer. Its text is fit for a user: one line, who failed, no secrets."""
+    """A request without an answer. Its text can be shown to a user: one line with the server and without secrets."""
 
     def __init__(
         self,
@@ -55,21 +55,21 @@ class RequestFailed(Exception):  # noqa: N818 - reads as what happened
     ) -> None:
         super().__init__(reason)
         self.again = again
-        """Whether the same request may work later."""
+        """True if the same request may succeed later."""
         self.kind: Kind = kind
         self.limited = limited
-        """Whether we ask too much of the provider."""
+        """True if the provider received too many requests."""
         self.retry_after = retry_after
         self.max_attempts = max_attempts
-        """Attempts that are enough for this kind of failure; 0: as many as the policy has."""
+        """Number of attempts for this kind of failure. 0 means that of the policy."""
         self.for_all = for_all
-        """Whether every other request would fail in the same way: the key, the model, the account."""
+        """True if all other requests would fail in the same way, because of the key, the model or the account."""
         self.unreachable = unreachable
-        """Whether no connection could be made at all."""
+        """True if no connection could be made."""
 
 
 async def send(attempt: Callable[[], Awaitable[T]], server: str, policy: Policy, limiter: AdaptiveLimiter) -> T:
-    """Return what `attempt` returns, tried again after failures that may pass. Raises UserError if they do not."""
+    """Return the result of `attempt`, which is retried after temporary failures. Raises UserError if it still fails."""
     outcome, attempts = await try_send(attempt, server, policy, limiter)
     if isinstance(outcome, RequestFailed):
         raise given_up(outcome, attempts)
@@ -83,9 +83,9 @@ async def try_send(
     limiter: AdaptiveLimiter,
     on_retry: Callable[[RequestFailed], None] | None = None,
 ) -> tuple[T | RequestFailed, int]:
-    """Return what `attempt` returns, or the last failure when no further attempt would help; and the attempts made.
+    """Return the result of `attempt`, or the last failure if no further attempt would help, and the number of attempts.
 
-    `on_retry` is called before each wait; what it raises ends the request.
+    `on_retry` is called before each wait. If it raises, the request ends.
     """
     spent = 0.0
     attempts = 0
@@ -103,7 +103,7 @@ async def try_send(
         wait = _wait(outcome, attempts, policy)
         in_time = spent + wait <= policy.deadline
         if outcome.limited:
-            # A wait beyond the deadline ends this request, so it must not hold up the others in silence either.
+            # A wait beyond the deadline ends this request, so it must not delay the others silently.
             limiter.limited(started, wait if in_time and outcome.retry_after else 0.0)
         most = outcome.max_attempts or policy.attempts
         if not outcome.again or not in_time or attempts >= most or limiter.stopped.is_set():
@@ -116,7 +116,7 @@ async def try_send(
 
 
 async def _attempt(attempt: Callable[[], Awaitable[T]], server: str, seconds: float) -> T | RequestFailed:
-    # Returned, not raised: an exception from inside an `except` would carry the other one along.
+    # Returned, not raised: an exception from inside an `except` would hold the other one.
     try:
         async with asyncio.timeout(seconds):
             return await attempt()
@@ -127,28 +127,28 @@ async def _attempt(attempt: Callable[[], Awaitable[T]], server: str, seconds: fl
 
 
 def _wait(failure: RequestFailed, attempts: int, policy: Policy) -> float:
-    """Return what was asked for, spread a little; else full jitter (AWS), so that clients do not come back in step."""
+    """Return the requested wait with a small random addition, or full jitter (AWS), so that clients are spread out."""
     if failure.retry_after is not None:
         return failure.retry_after + random.uniform(0, min(1.0, failure.retry_after / 10))
     return random.uniform(0, policy.first_wait * min(30, 2 ** (attempts - 1)))
 
 
 def explained(failure: RequestFailed) -> str:
-    """Return why a request failed for good, with the wait that the server asked for."""
+    """Return the reason of the final failure, with the wait that the server requested."""
     return f"{failure}; it asks to wait {failure.retry_after:.0f} s" if failure.retry_after else str(failure)
 
 
 def given_up(failure: RequestFailed, attempts: int, hint: str = "") -> UserError:
-    """Return the error that says what failed, how often it was tried, and whether later may be better."""
+    """Return the error with the failure, the number of attempts, and a hint if a later run may succeed."""
     tried = f" ({attempts} attempts)" if attempts > 1 else ""
     asked = explained(failure).removeprefix(str(failure))
-    # An answer that is none comes from a wrong address: the same command would find no better one.
+    # An invalid answer comes from a wrong address, so the same command would fail again.
     passing = failure.again and failure.kind != "invalid"
     later = "; what was paid for is kept: run again to continue" if passing else ""
     return UserError(f"{failure}{hint}{tried}{asked}{later}")
 
 
-# By status, and whether a key was sent.
+# Keys are (status, True if a key was sent).
 _AUTH = {
     (401, True): "refuses the key in {variable}",
     (401, False): "needs a key: set the environment variable {variable}",
@@ -160,14 +160,14 @@ _TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
 
 
 def status_failure(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: str) -> RequestFailed:
-    """Return what an HTTP status means: wait for what may pass, give up on what will not."""
+    """Return the failure that an HTTP status means, which is temporary or final."""
     if (status, endpoint.has_key) in _AUTH:
-        # No word of the body: it is where servers echo a part of the key.
+        # The body is not shown, because servers may repeat a part of the key in it.
         reason = _AUTH[status, endpoint.has_key].format(variable=endpoint.key_variable)
         return RequestFailed(
             f"{endpoint.server} {reason} (HTTP {status})", again=False, kind="auth", for_all=status == 401
         )
-    # An account without money is a 429 at OpenAI, and no waiting helps.
+    # OpenAI reports an account without money as 429, and waiting does not help.
     no_money = status == 429 and "insufficient_quota" in body
     again = (status in (408, 409, 429) or status >= 500) and not no_money
     reason = endpoint.hide(error_message(body))
@@ -190,7 +190,7 @@ def _kind(status: int) -> Kind:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that an answer asks us to wait: milliseconds as OpenAI says it, seconds, or an HTTP date."""
+    """Return the requested wait in seconds, from milliseconds (OpenAI), seconds or an HTTP date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name) or "nan") / unit
@@ -205,7 +205,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def error_message(body: str) -> str:
-    """Return the human part of an error's body; of a page, as proxies send it, its title."""
+    """Return the readable message of an error body. For an HTML page, as proxies send, it is the title."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):

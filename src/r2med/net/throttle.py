@@ -1,6 +1,6 @@
-"""How many requests may be under way: half as many after a 429, slowly more again while all goes well.
+"""Limit the number of requests at once: half as many after a 429, then slowly more again after successes.
 
-Whatever waits is told: a line every few seconds, however many requests wait.
+Waiting requests are reported in one line every few seconds, however many they are.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dataclasses import dataclass
 
 log = logging.getLogger("r2med")
 
-GATHER = 0.5
-"""Seconds before a line is written: what passes sooner is not worth one, and others that fail alike join it."""
-EVERY = 10.0
-"""Seconds between two lines."""
+GATHER_SECONDS = 0.5
+"""Seconds before a line is written. Shorter waits are not reported, and requests with the same failure share a line."""
+NOTICE_SECONDS = 10.0
+"""Seconds between two lines about waiting requests."""
 
 
 class AdaptiveLimiter:
-    """A limit on requests at once that a provider's answers move; used inside one event loop.
+    """A limit on requests at once that adapts to the answers of a provider. Use it inside one event loop.
 
-    A request holds a slot for each attempt only: one that waits to try again holds nobody up. (anyio's CapacityLimiter
-    neither closes for a while nor sends everybody home.)
+    A request holds a slot only during an attempt, so a request that waits for a retry does not block others. (anyio's
+    CapacityLimiter can neither pause nor stop all waiting requests.)
     """
 
     def __init__(self, most: int) -> None:
@@ -37,17 +37,17 @@ class AdaptiveLimiter:
         self._inside = 0
         self._queue: deque[asyncio.Future[None]] = deque()
         self.stopped = asyncio.Event()
-        """Set when the run has failed: nobody need try again."""
+        """Set when the run has failed. No request is retried then."""
         self.notices = Notices()
 
     @property
     def limit(self) -> int:
-        """Return how many requests may be under way."""
+        """Return the maximum number of requests at once."""
         return int(self._limit)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Wait for a free slot, and until the provider takes requests again; hold the slot meanwhile."""
+        """Wait for a free slot, and until the provider accepts requests again. Hold the slot inside the block."""
         while self._inside >= self.limit and not self.stopped.is_set():
             turn = asyncio.get_running_loop().create_future()
             self._queue.append(turn)
@@ -62,24 +62,24 @@ class AdaptiveLimiter:
             self._wake()
 
     def limited(self, started: float, wait: float) -> None:
-        """Take note of a 429, and send nothing for so many seconds; requests sent before the last one tell nothing."""
+        """Record a 429, and send nothing for `wait` seconds. Requests sent before the last 429 do not count."""
         if started >= self._shrunk:
             self._limit = max(1.0, self._limit / 2)
             self._shrunk = time.monotonic()
         self._free_at = max(self._free_at, time.monotonic() + wait)
 
     def answered(self) -> None:
-        """Take note of a success: a whole round of them allows one more request."""
+        """Record a success. A full round of successes allows one more request at once."""
         self._limit = min(float(self._most), self._limit + 1 / self._limit)
         self._wake()
 
     def stop(self) -> None:
-        """Let everybody go: nothing more is to be sent."""
+        """Release all waiting requests. Nothing more is sent."""
         self.stopped.set()
         self._wake()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds, or until the run has failed."""
+        """Wait for `seconds`, or until the run has failed."""
         try:
             async with asyncio.timeout(seconds):
                 await self.stopped.wait()
@@ -104,7 +104,7 @@ class _Wait:
 
 
 class Notices:
-    """The requests of one run that wait to be tried again; used inside its event loop."""
+    """The requests of one run that wait for a retry. Use it inside the event loop of the run."""
 
     def __init__(self) -> None:
         self._waits: dict[_Wait, None] = {}
@@ -113,13 +113,15 @@ class Notices:
 
     @contextmanager
     def waiting(self, reason: str, seconds: float, attempt: int, attempts: int) -> Iterator[None]:
-        """Count a request as waiting, after so many attempts of so many, while the context lasts."""
+        """Count a request as waiting inside the block. It has made `attempt` of `attempts` attempts."""
         log.debug("%s: trying again in %.1f s (%d of %d)", reason, seconds, attempt, attempts)
         loop = asyncio.get_running_loop()
         wait = _Wait(reason, loop.time() + seconds, attempt, attempts)
         self._waits[wait] = None
         if self._next is None:
-            self._next = loop.call_at(max(loop.time() + GATHER, self._written + EVERY), self._write, loop)
+            self._next = loop.call_at(
+                max(loop.time() + GATHER_SECONDS, self._written + NOTICE_SECONDS), self._write, loop
+            )
         try:
             yield
         finally:

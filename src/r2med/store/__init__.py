@@ -1,4 +1,4 @@
-"""Where artefacts live on disk: content-addressed, atomic, verified, safe with several processes."""
+"""Store artefacts on disk: content-addressed, atomic, verified, safe with several processes."""
 
 from r2med.store.artefacts import Artefact, Store, default_store
 from r2med.store.dataset_labels import about

@@ -1,12 +1,12 @@
-"""The store: folders of files keyed by all they depend on, complete or absent, noticed when damaged.
+"""The store: folders of files whose keys name all their inputs. A folder is complete or absent, and damage is detected.
 
 An artefact is built in a temporary folder beside its final path, sealed with a manifest (size and SHA-256 of
-every file), flushed and renamed. Whoever finds it under its final name may trust it; whoever is killed
-half-way leaves only a temporary folder that the next to ask for the same key removes.
+every file), flushed and renamed. A folder with its final name is therefore complete. A killed process leaves only a
+temporary folder, which is removed when the same key is requested again.
 
 Hashing tens of gigabytes at every start would be slow, so files are hashed again only when their size, times
 or inode differ from those at the last check, as git does for a work tree. Rot that leaves a file's times
-untouched is caught by `Artefact.verify`.
+untouched is detected by `Artefact.verify`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 import numpy.typing as npt
 
 from r2med.core.errors import UserError
-from r2med.store.dataset_labels import LABEL, add_labels, current_datasets, current_labels
+from r2med.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
 from r2med.store.files import digest, exclusive, map_array, private_folder, sha256, sync, write_atomically
 from r2med.store.owners import abandoned, process_name, stale, stale_work
 
@@ -38,8 +38,8 @@ MANIFEST, STAMP = "manifest.json", "stamp.json"
 
 
 def is_content(name: str) -> bool:
-    """Return True if a file of an artefact is a part of it, and not about it."""
-    return name not in (MANIFEST, STAMP) and not name.startswith(LABEL)
+    """Return True if a file is part of the content of an artefact, and not a manifest, stamp or label."""
+    return name not in (MANIFEST, STAMP) and not name.startswith(LABEL_PREFIX)
 
 
 def _labelled(meta: dict[str, Any] | None) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _labelled(meta: dict[str, Any] | None) -> dict[str, Any]:
 
 
 class DamagedError(Exception):
-    """An artefact's files are not what its manifest says."""
+    """The files of an artefact differ from its manifest."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Artefact:
         return self.path / name
 
     def verify(self) -> None:
-        """Hash every file whatever its times say; raises DamagedError."""
+        """Hash every file, even if its times are unchanged. Raises DamagedError if a file has changed."""
         _check_files(self.path, _read_manifest(self.path)["files"], trusted={})
 
 
@@ -107,17 +107,17 @@ class Store:
             self._made.update(keys)
 
     def get(self, kind: str, key: str) -> Artefact | None:
-        """Return the artefact if it is there and sound; a damaged one is removed and counts as absent."""
+        """Return the artefact, or None if it is missing. A damaged artefact is removed and treated as missing."""
         with contextlib.suppress(DamagedError):
             return self._look(kind, key)
         with self._locked(kind, key) as locked:  # whoever makes it again just now is not to lose it to us
             return self._get_locked(kind, key, locked)
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
-        """Return the artefact, built by `build(folder)` if it is not there yet; one process builds, others wait.
+        """Return the artefact, and build it with `build(folder)` if it is missing. One process builds, others wait.
 
-        `build` writes files into the folder and returns metadata; the time it took is added as `seconds`, unless it
-        says how long it took elsewhere.
+        `build` writes files into the folder and returns metadata. The duration is added as `seconds`, unless the
+        metadata has it already.
         """
         if (artefact := self.get(kind, key)) is not None:
             return artefact
@@ -137,7 +137,7 @@ class Store:
                 raise
 
     def add(self, kind: str, key: str, folder: Path, meta: dict[str, Any]) -> Artefact:
-        """Take in a finished folder of this store's file system whose key was known only after it was written."""
+        """Add a finished folder on the store's file system whose key was known only after it was written."""
         with self._locked(kind, key) as locked:
             try:
                 if (artefact := self._get_locked(kind, key, locked)) is not None:
@@ -149,7 +149,7 @@ class Store:
                 raise
 
     def discard(self, kind: str, key: str) -> None:
-        """Remove an artefact; raises UserError where others may be using it and there are no locks to tell."""
+        """Remove an artefact. Raises UserError if others may be using it and the file system has no locks."""
         path = self.root / kind / key
         with self._locked(kind, key) as locked:
             if not locked:
@@ -157,7 +157,7 @@ class Store:
             _remove(path)
 
     def scratch(self) -> Path:
-        """Return a new empty folder for work in progress; its owner removes it or hands it to `add`."""
+        """Return a new empty folder for work in progress. Its owner removes it or passes it to `add`."""
         base = self.root / "scratch"
         for dead in (*stale(base), *abandoned(base)):
             shutil.rmtree(dead, ignore_errors=True)
@@ -167,7 +167,7 @@ class Store:
         return folder
 
     def recall(self, key: str) -> dict[str, Any] | None:
-        """Return a small remembered fact, or None; unreadable ones count as forgotten."""
+        """Return a small remembered fact, or None if it is missing or unreadable."""
         note = self._note(key) if self.usable(key) else None
         if note is None:
             return None
@@ -178,18 +178,18 @@ class Store:
         return value
 
     def remember(self, key: str, value: dict[str, Any]) -> None:
-        """Keep a small fact that can be found out again, such as the fingerprint of a file."""
+        """Save a small fact that can be computed again, such as the fingerprint of a file."""
         note = self._note(key)
         if note is None or note["value"] != value or not {*current_datasets()} <= {*note["datasets"]}:
             self._write_note(key, value, note["datasets"] if note else ())
         self.note_made([key])
 
     def forget(self, key: str) -> None:
-        """Drop a remembered fact that turned out not to hold."""
+        """Remove a remembered fact that is no longer true."""
         (self.root / "notes" / f"{key}.json").unlink(missing_ok=True)
 
     def notes_about(self, dataset: str) -> list[str]:
-        """Return the keys of what is remembered about a dataset."""
+        """Return the keys of the remembered facts about a dataset."""
         keys = sorted(path.stem for path in (self.root / "notes").glob("*.json"))
         return [key for key in keys if (note := self._note(key)) is not None and dataset in note["datasets"]]
 
@@ -219,7 +219,7 @@ class Store:
         return artefact
 
     def _sweep(self, folder: Path) -> None:
-        """Remove what killed processes left of one kind: once, since a corpus may have thousands of shards."""
+        """Remove the leftovers of killed processes of one kind, once, because a corpus may have thousands of shards."""
         if folder not in self._swept:
             self._swept.add(folder)
             with contextlib.suppress(OSError):  # made by an earlier version, which let others read it
@@ -229,7 +229,7 @@ class Store:
                 shutil.rmtree(dead, ignore_errors=True)
 
     def _get_locked(self, kind: str, key: str, locked: bool) -> Artefact | None:
-        """Do what `get` does, for the holder of the lock."""
+        """Return the artefact as `get` does, for the holder of the lock."""
         try:
             return self._look(kind, key)
         except DamagedError as damage:
@@ -241,7 +241,7 @@ class Store:
             return None
 
     def _cleared(self, kind: str, key: str, locked: bool) -> Path:
-        """Return the final path, rid of work beside it: with the lock held, whoever left it was killed."""
+        """Return the final path after removing work beside it. With the lock held, such work is of a killed process."""
         path = self.root / kind / key
         private_folder(path.parent)
         for work in path.parent.glob(f"{key}.*") if locked else stale_work(path.parent, key):
@@ -249,7 +249,7 @@ class Store:
         return path
 
     def _put(self, folder: Path, path: Path, meta: dict[str, Any], locked: bool) -> Artefact:
-        """Move a finished folder to its final path; what is there already stays if it is the same."""
+        """Move a finished folder to its final path. An existing equal artefact is kept."""
         _seal(folder, meta)
         add_labels(folder, meta)
         try:
@@ -262,10 +262,10 @@ class Store:
             _remove(folder)
             return _open(path)
         if folder.exists() and _is_sound_copy(path, folder):
-            _remove(folder)  # another process may be about to open what is there
+            _remove(folder)  # another process may be about to open the existing folder
         elif folder.exists():
             if not locked:
-                raise UserError(_not_alone(path, "came out otherwise than before"))
+                raise UserError(_not_alone(path, "differs from the earlier one"))
             _remove(path)
             folder.replace(path)
         sync(path.parent)
@@ -280,7 +280,7 @@ class Store:
 def _not_alone(path: Path, fault: str) -> str:
     return (
         f"{path} {fault}, but its file system has no locks, so other runs may be using it: "
-        "when none is, remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
+        "end them, remove that folder and run again, or set R2MED_HOME to a folder on a local disk"
     )
 
 
@@ -311,7 +311,7 @@ def _seal(folder: Path, meta: dict[str, Any]) -> None:
     with ThreadPoolExecutor() as threads:  # disks flush while cores hash
         flushed = threads.map(sync, paths)
         hashes = list(threads.map(sha256, paths))
-        list(flushed)  # raises what it raised
+        list(flushed)  # raises the errors of the threads
     files = {path.name: {"size": path.stat().st_size, "sha256": sha} for path, sha in zip(paths, hashes, strict=True)}
     for path in paths:
         path.chmod(0o600)
@@ -338,7 +338,7 @@ def _open(path: Path) -> Artefact:
         trusted = None
     seen = _check_files(path, manifest["files"], trusted if isinstance(trusted, dict) else {})
     if seen != trusted:
-        with contextlib.suppress(OSError):  # a read-only store is fine: it is only hashed again next time
+        with contextlib.suppress(OSError):  # a read-only store is allowed: files are only hashed again next time
             _stamp(path, seen)
     return Artefact(path, manifest["meta"])
 
@@ -364,7 +364,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> dict[str, list[int]]:
-    """Raise DamagedError on the first wrong file; return the signatures they had before they were read."""
+    """Return the signatures of the files before they were read. Raises DamagedError for the first wrong file."""
     seen = {}
     for name, expected in files.items():
         try:
@@ -379,7 +379,7 @@ def _check_files(path: Path, files: dict[str, Any], trusted: dict[str, Any]) -> 
 
 
 def _remove(path: Path) -> None:
-    """Delete a folder that nobody may find half-deleted under its name."""
+    """Delete a folder so that no process finds it half-deleted under its name."""
     doomed = path.with_name(f"{path.name}.{process_name()}")
     with contextlib.suppress(OSError):
         path.replace(doomed)

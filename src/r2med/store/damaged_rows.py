@@ -1,4 +1,4 @@
-"""Read the rows of a damaged SQLite file, one after the other, as far as SQLite itself can read them."""
+"""Read the rows of a damaged SQLite file one by one, as far as SQLite itself can read them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 _MAX_UNREADABLE = 50_000
-"""Row numbers in sequence without a readable row after which the end of the table is assumed."""
+"""Number of consecutive unreadable row numbers after which the end of the table is assumed."""
 
 
 def readable_rows(path: Path, table: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table that SQLite can read. Whether a row is sound is for its checksum to say.
+    """Yield the rows of a table that SQLite can read. The caller checks the checksum of each row.
 
-    Rows on a damaged page are passed over. A file whose first page is damaged has no readable rows.
+    Rows on a damaged page are skipped. A file whose first page is damaged has no readable rows.
     """
-    # By row number, so that the index of the keys is not needed.
+    # Read by row number, so that the index of the keys is not needed.
     statement = f"SELECT rowid, * FROM {table} WHERE rowid > ? ORDER BY rowid"
     with contextlib.closing(_opened(path)) as sql:
-        sql.execute("PRAGMA writable_schema=ON")  # else SQLite refuses the whole of a file that was cut off
+        sql.execute("PRAGMA writable_schema=ON")  # otherwise SQLite refuses a truncated file completely
         last = unreadable = 0
         while unreadable < _MAX_UNREADABLE:
             try:
@@ -35,6 +35,6 @@ def readable_rows(path: Path, table: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Open a file so that not a byte of it changes: a log with newer rows is read, and stays as it is."""
+    """Open a file without changing a byte of it. A log with newer rows is read and stays unchanged."""
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)

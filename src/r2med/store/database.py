@@ -1,7 +1,7 @@
-"""A SQLite file that several threads and processes read and write at once, and that damage does not take away.
+"""A SQLite file that several threads and processes read and write at once, and that is repaired after damage.
 
-A file that SQLite calls damaged is moved aside as NAME.damaged, its readable rows go into a new file, and the work goes
-on. What is in such a file was paid for, so nothing of it is ever deleted here.
+A file that SQLite reports as damaged is moved aside as NAME.damaged, its readable rows are copied into a new file, and
+work continues. The content of such a file was paid for, so nothing of it is ever deleted here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger("r2med")
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 Rescue = Callable[[sqlite3.Connection, Path], int]
-"""Copies what can be read of a damaged file into a new one, and returns the number of rows."""
+"""Copies the readable rows of a damaged file into a new one and returns their number."""
 
 KEYS_AT_ONCE = 500  # older builds of SQLite allow 999 variables in one statement
 _ATTEMPTS = 3
@@ -35,13 +35,13 @@ _BESIDE = ("-wal", "-shm")  # the files that SQLite keeps beside a database
 
 
 class Database:
-    """An open file in WAL mode, to be closed. Any thread may use it."""
+    """An open SQLite file in WAL mode. Any thread may use it, and the owner must close it."""
 
     def __init__(self, path: Path, noun: str, tables: Sequence[str], rescue: Rescue, *, private: bool = True) -> None:
         """Open or create the file.
 
-        `noun` is what messages call it, `tables` the statements that create what is missing. Only its owner can read a
-        private file.
+        `noun` is the name of the file's content in messages. `tables` are the statements that create missing tables.
+        Only the owner can read a private file.
         """
         self.path = path
         self._private = private
@@ -61,7 +61,7 @@ class Database:
                 self._salvage(error)
 
     def close(self) -> None:
-        """Flush what is not on the disk yet, and close the file."""
+        """Flush all data to the disk and close the file."""
         with self._lock, self.as_user_error(), self._alone():
             try:
                 if self._unflushed:
@@ -70,15 +70,15 @@ class Database:
                 self._sql.close()
 
     def read(self, work: Work[T]) -> T:
-        """Return what `work(connection)` returns; it may be called again if the file was damaged and salvaged."""
+        """Return the result of `work(connection)`. It may be called again if the file was damaged and salvaged."""
         with self._lock, self.as_user_error():
             return self._repaired(lambda: work(self._sql))
 
     def write(self, work: Work[T], durable: bool = True) -> T:
-        """Do all that `work(connection)` does or nothing; no other process writes meanwhile.
+        """Run `work(connection)` as one transaction and return its result. No other process writes meanwhile.
 
-        When this returns, no kill can undo it; if `durable`, no power failure either. `work` may be called again if the
-        file was damaged and salvaged.
+        When this returns, a kill cannot undo it. If `durable`, a power failure cannot undo it either. `work` may be
+        called again if the file was damaged and salvaged.
         """
         with self._lock, self.as_user_error():
             for _ in range(_ATTEMPTS):
@@ -90,7 +90,7 @@ class Database:
             raise sqlite3.DatabaseError("it is replaced all the time")
 
     def scrub(self) -> None:
-        """Rewrite the file without what was removed from it, and empty its log, so that no byte of it is left."""
+        """Rewrite the file without removed rows and empty its log, so that no byte of the removed rows is left."""
 
         def rewrite(sql: sqlite3.Connection) -> bool:
             sql.execute("VACUUM")
@@ -98,11 +98,11 @@ class Database:
             return bool(busy)
 
         if self.read(rewrite):
-            log.warning("%s is in use: what was removed is in its log until the other process ends", self.path)
+            log.warning("%s is in use: removed rows stay in its log until the other process ends", self.path)
 
     @contextlib.contextmanager
     def as_user_error(self) -> Iterator[None]:
-        """Turn whatever SQLite or the disk says into a UserError that says what to do."""
+        """Turn errors of SQLite and of the disk into a UserError that says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -124,7 +124,7 @@ class Database:
         return result
 
     def _repaired(self, work: Callable[[], T]) -> T:
-        """Return what the work returns, after salvaging the file if SQLite calls it damaged."""
+        """Return the result of `work`, after salvaging the file if SQLite reports it as damaged."""
         try:
             return work()
         except sqlite3.DatabaseError as error:
@@ -148,9 +148,9 @@ class Database:
         sql = sqlite3.connect(path, timeout=120, isolation_level=None, check_same_thread=False)
         try:
             sql.execute("PRAGMA journal_mode=WAL")
-            # What is kept cost money: unlike NORMAL, FULL keeps the last of it even when the power fails.
+            # The rows cost money: unlike NORMAL, FULL keeps the newest ones even after a power failure.
             sql.execute("PRAGMA synchronous=FULL")
-            sql.execute("PRAGMA secure_delete=ON")  # a patient's text that is removed does not stay in free pages
+            sql.execute("PRAGMA secure_delete=ON")  # removed text of a patient must not stay in free pages
             for table in self._tables:
                 sql.execute(table)
         except BaseException:
@@ -159,24 +159,24 @@ class Database:
         return sql
 
     def _salvage(self, error: sqlite3.DatabaseError) -> None:
-        """Replace a damaged file by a new one with the rows that can be read; raise any other error again."""
+        """Replace a damaged file by a new one with the readable rows. Any other error is raised again."""
         if _code(error) not in _DAMAGED:
             raise error
         with contextlib.suppress(sqlite3.Error, AttributeError):  # never opened, perhaps
             self._sql.close()
         with self._alone():
-            if self._is_current():  # else another process has salvaged it already
+            if self._is_current():  # otherwise another process has salvaged it already
                 self.path.replace(self._aside())
         self._open()
 
     def _finish_salvage(self) -> None:
-        """Copy the readable rows of a file that was moved aside, also by a process that was killed meanwhile."""
+        """Copy the readable rows of a file that was moved aside by this process or by one that was killed meanwhile."""
         aside = self._aside()
         if not aside.exists():
             return
         damaged = _free_name(self.path.with_name(f"{self.path.name}.damaged"))
         if not self.path.exists():
-            for suffix in _BESIDE:  # the log has the newest rows in it
+            for suffix in _BESIDE:  # the log holds the newest rows
                 with contextlib.suppress(FileNotFoundError):
                     _beside(self.path, suffix).replace(_beside(aside, suffix))
             fresh = self.path.with_name(f"{self.path.name}.new")
@@ -189,7 +189,7 @@ class Database:
                 sql.execute("COMMIT")
             fresh.replace(self.path)
             log.warning(
-                "%s: this %s was damaged: %s rows could be read and are kept, what is missing is made again; "
+                "%s: this %s was damaged: %s readable rows are kept, and missing ones are made again; "
                 "the damaged file is %s (sqlite3's command .recover may read more of it)",
                 self.path, self._noun, f"{rows:,}", damaged,
             )  # fmt: skip
@@ -208,7 +208,7 @@ class Database:
             return False
 
     def _alone(self) -> contextlib.AbstractContextManager[bool]:
-        # SQLite waits for others, but not when the first to open turns WAL on or the last to close clears it up.
+        # SQLite does not wait for others while the first process turns WAL on or the last one clears it up.
         return exclusive(self.path.with_suffix(".lock"))
 
     def _explained(self, error: sqlite3.Error | OSError) -> str:
@@ -231,7 +231,7 @@ class Database:
 
 
 def chunks(keys: Sequence[bytes]) -> Iterator[tuple[str, Sequence[bytes]]]:
-    """Yield the keys in parts that fit one statement, each with its question marks."""
+    """Yield (question marks, keys) for parts of the keys that fit into one statement."""
     for start in range(0, len(keys), KEYS_AT_ONCE):
         part = keys[start : start + KEYS_AT_ONCE]
         yield ",".join("?" * len(part)), part
@@ -246,7 +246,7 @@ def _code(error: Exception) -> int:
 def _is_full(error: sqlite3.Error | OSError, folder: Path) -> bool:
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    if _code(error) != sqlite3.SQLITE_IOERR:  # also said when the memory it shares with others finds no room
+    if _code(error) != sqlite3.SQLITE_IOERR:  # SQLite reports this also if there is no space for its shared memory
         return _code(error) == sqlite3.SQLITE_FULL
     with contextlib.suppress(OSError):
         return shutil.disk_usage(folder).free < 1 << 20

@@ -1,4 +1,4 @@
-"""Labels of what is kept: which datasets it was made of, so that all of it can be found and removed again."""
+"""Labels that name the datasets of stored data, so that all data of a dataset can be found and removed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from r2med.store.files import digest, write_atomically
 
-LABEL = "dataset-"
-"""How files beside the manifest begin that hold the name of a dataset which uses an artefact."""
+LABEL_PREFIX = "dataset-"
+"""Prefix of the files beside the manifest that name the datasets which use an artefact."""
 
 _about: ContextVar[dict[str, str]] = ContextVar("r2med_about", default={})  # noqa: B039 - it is never changed
 _datasets: ContextVar[tuple[str, ...]] = ContextVar("r2med_datasets", default=())
@@ -19,9 +19,9 @@ _datasets: ContextVar[tuple[str, ...]] = ContextVar("r2med_datasets", default=()
 
 @contextlib.contextmanager
 def about(*, alone: bool = False, **labels: str) -> Iterator[None]:
-    """Label what is made or used inside, as `dataset="MedQA-Diag", model="bge"`: keys do not tell what they are of.
+    """Label all data made or used inside the block, as `dataset="MedQA-Diag", model="bge"`. Keys do not show this.
 
-    Datasets add up: what is made inside two of these blocks is of both. With `alone` only the inner one counts.
+    Datasets add up: data made inside two of these blocks belongs to both. With `alone` only the inner one counts.
     """
     before = () if alone else _datasets.get()
     token = _about.set({**_about.get(), **labels})
@@ -34,24 +34,24 @@ def about(*, alone: bool = False, **labels: str) -> Iterator[None]:
 
 
 def current_labels() -> dict[str, str]:
-    """Return the labels of what is made now; of several datasets, the innermost."""
+    """Return the labels for data made now. Of several datasets it has the innermost."""
     return _about.get()
 
 
 def current_datasets() -> tuple[str, ...]:
-    """Return the names of all datasets that what is made now belongs to."""
+    """Return the names of all datasets that data made now belongs to."""
     return _datasets.get()
 
 
 def add_labels(folder: Path, meta: dict[str, Any]) -> None:
-    """Note the datasets that an artefact serves now, beside the one that it was made for: one file for each."""
+    """Record the datasets that use an artefact now, in addition to the first one, in one file each."""
     for name in current_datasets():
-        label = folder / f"{LABEL}{digest(name)}"
+        label = folder / f"{LABEL_PREFIX}{digest(name)}"
         if meta.get("about", {}).get("dataset") != name and not label.exists():
             write_atomically(label, name.encode(), private=True)
 
 
 def artefact_datasets(folder: Path, meta: dict[str, Any]) -> list[str]:
-    """Return the names of all datasets that an artefact was made for or served."""
-    names = {label.read_bytes().decode() for label in folder.glob(f"{LABEL}{'[0-9a-f]' * 32}")}
+    """Return the names of all datasets that an artefact was made for or used by."""
+    names = {label.read_bytes().decode() for label in folder.glob(f"{LABEL_PREFIX}{'[0-9a-f]' * 32}")}
     return sorted({*names, *filter(None, [meta.get("about", {}).get("dataset")])})

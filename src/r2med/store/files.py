@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: temp file, fsync, rename; and their checksums."""
+"""Write files completely or not at all (temporary file, fsync, rename), map them, lock them and hash them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from r2med.store.owners import process_name, stale
 
 OTHER_FILES = 1024
-"""Files that a process has open besides those that it maps, at most."""
+"""Maximum number of files that a process has open besides mapped ones."""
 
 
 def sha256(path: Path) -> str:
@@ -27,7 +27,7 @@ def sha256(path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or folder to the disk, so that a rename after it never outlives its content."""
+    """Flush a file or folder to the disk, so that a later rename cannot reach the disk before the content."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -36,13 +36,13 @@ def sync(path: Path) -> None:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder and its missing parents such that only their owner can look into them."""
+    """Make a folder and its missing parents, readable only by their owner."""
     for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], *, private: bool = False) -> None:
-    """Write a whole file, at once or in parts, under its final name or leave what was there; parents are made.
+    """Write a whole file, or leave the old one unchanged if this fails. Missing parent folders are made.
 
     Only its owner can read a private file.
     """
@@ -66,14 +66,14 @@ def _opener(mode: int) -> Callable[[str, int], int]:
 
 
 def tidy(path: Path) -> None:
-    """Remove what processes that were killed while they wrote this file left beside it."""
+    """Remove the temporary files of processes that were killed while they wrote this file."""
     for dead in stale(path.parent, _hidden(path)):
-        with contextlib.suppress(OSError):  # a folder that may only be read
+        with contextlib.suppress(OSError):  # a read-only folder
             dead.unlink()
 
 
 def _hidden(path: Path) -> str:
-    # No file system takes names of more than 255 bytes, and the process's name is still to come.
+    # File names have at most 255 bytes, and the name of the process is added later.
     short = path.name if len(os.fsencode(path.name)) <= 180 else hashlib.sha256(os.fsencode(path.name)).hexdigest()
     return f".{short}."
 
@@ -88,7 +88,7 @@ def write_array(path: Path, array: npt.NDArray[Any]) -> None:
 def array_file(
     path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> Iterator[Callable[[npt.NDArray[Any]], None]]:
-    """Yield a function that appends to the array of an .npy file, which has that shape when all its parts are there."""
+    """Yield a function that appends parts to the array of an .npy file. All parts together must have this shape."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
@@ -101,7 +101,7 @@ def array_file(
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:
-    """Open an .npy file memory-mapped and read-only; pickled content is refused."""
+    """Open an .npy file memory-mapped and read-only. Pickled content is refused."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError:  # an array without elements cannot be mapped, only read
@@ -110,14 +110,14 @@ def map_array(path: Path) -> npt.NDArray[Any]:
 
 
 def let_go(mapped: mmap.mmap | npt.NDArray[Any]) -> None:
-    """Take the pages of a mapped file out of this process's memory; whoever reads them again gets them again."""
+    """Release the memory pages of a mapped file. They are loaded again when they are read again."""
     pages = getattr(mapped, "_mmap", mapped)
     if isinstance(pages, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
 
 
 def allow_open_files(count: int) -> None:
-    """Raise the limit of open files of this process by so many, as far as it may: each mapped file counts as open."""
+    """Raise the limit of open files by `count` if the system allows it. Each mapped file counts as open."""
     try:
         import resource
     except ImportError:  # Windows, which has no such limit
@@ -130,10 +130,10 @@ def allow_open_files(count: int) -> None:
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[bool]:
-    """Hold a lock between threads and processes, and yield whether it is one.
+    """Hold a lock between threads and processes, and yield True if the lock works.
 
-    Where the platform or a network file system has no locks, False is yielded at once: whoever needs the lock in order
-    not to harm others has to go another way. The file is there only while somebody holds the lock or waits for it.
+    If the platform or a network file system has no locks, False is yielded at once, and the caller must find another
+    safe way. The lock file exists only while a process holds the lock or waits for it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, held = _locked(path)
@@ -142,7 +142,7 @@ def exclusive(path: Path) -> Iterator[bool]:
     finally:
         with contextlib.suppress(OSError):
             path.unlink()
-        os.close(handle)  # lets the lock go
+        os.close(handle)  # releases the lock
 
 
 def _locked(path: Path) -> tuple[int, bool]:
@@ -156,7 +156,7 @@ def _locked(path: Path) -> tuple[int, bool]:
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # its last holder removed the file while we waited: the lock is another file now
+        os.close(handle)  # the last holder removed the file while we waited, and the lock is another file now
 
 
 def _flock(handle: int) -> bool:
@@ -179,6 +179,6 @@ def _is_same_file(handle: int, path: Path) -> bool:
 
 
 def digest(value: Any) -> str:
-    """Return 32 hex digits for a JSON-like value; equal values give equal keys, whatever the order of dict keys."""
+    """Return 32 hex digits for a JSON-like value. Equal values give equal digits, whatever the order of dict keys."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:32]

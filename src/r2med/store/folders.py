@@ -1,4 +1,4 @@
-"""Folders that are either the old one or the new one, whole."""
+"""Replace a folder as a whole: readers see the old one or the new one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from r2med.store.owners import process_name, stale
 
 @contextlib.contextmanager
 def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
-    """Yield a new, empty folder that takes the place of `folder` when the work is done; if it fails nothing changes.
+    """Yield a new, empty folder that replaces `folder` at the end of the block. If the block fails, nothing changes.
 
-    Raises UserError if the folder holds anything but what was written so before, which the file `mark` in it tells.
+    Raises UserError if the folder exists and was not written in this way. The file `mark` identifies such a folder.
     """
     folder = folder.resolve()
     if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):

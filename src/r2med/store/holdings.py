@@ -1,4 +1,4 @@
-"""What a store holds, by what it is about: a dataset, a model, an LLM; and clearing some of it."""
+"""List and clear the contents of a store, grouped by dataset, model or LLM."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from r2med.store.rows import Rows
 from r2med.store.verify import size_of
 
 TABLES = {"journal": "journal", "api": "embeddings", "scores": "scores"}
-"""Folder of the store -> the table of rows in each SQLite file in it."""
+"""Folder of the store -> name of the table in each of its SQLite files."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """All artefacts of one kind about the same things."""
+    """All artefacts of one kind with the same datasets and model."""
 
     kind: str
     datasets: tuple[str, ...]
@@ -31,16 +31,16 @@ class Holding:
 
     @property
     def dataset(self) -> str:
-        """The names of the datasets, for people."""
+        """The names of the datasets, for display."""
         return ", ".join(self.datasets)
 
     def is_about(self, dataset: str = "", model: str = "") -> bool:
-        """Return True if it is about what is named; an empty name says nothing."""
+        """Return True if the holding has this dataset and this model. An empty name matches all."""
         return (not dataset or dataset in self.datasets) and model in ("", self.model)
 
 
 def holdings(store: Store) -> list[Holding]:
-    """Return what the store holds, sorted by kind; caches of scores and embeddings are about a model."""
+    """Return the contents of a store, sorted by kind. Caches of scores and embeddings belong to a model."""
     groups: dict[tuple[str, tuple[str, ...], str], list[Path]] = {}
     for kind, datasets, model, path in sorted(_entries(store)):
         groups.setdefault((kind, datasets, model), []).append(path)
@@ -52,7 +52,7 @@ def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
         path = manifest.parent
         if "~" in path.name:  # work in progress
             continue
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # damaged: `verify` tells
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # `verify` reports it
             meta = json.loads(manifest.read_bytes())["meta"]
             model = meta.get("about", {}).get("model", "")
             yield path.parent.name, tuple(artefact_datasets(path, meta)), model, path
@@ -62,7 +62,7 @@ def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
 
 
 def same_corpus(store: Store, dataset: str) -> list[str]:
-    """Return a dataset's name, and those of datasets with the very same documents: what is made of them is shared."""
+    """Return the names of all datasets with the same documents as this one, which share their artefacts."""
     names = {dataset}
     for kind, datasets, _, _ in _entries(store):
         names |= {*datasets} if kind == "corpus" and dataset in datasets else set()
@@ -70,7 +70,7 @@ def same_corpus(store: Store, dataset: str) -> list[str]:
 
 
 def clear(store: Store, holding: Holding) -> None:
-    """Remove all artefacts of a holding; they are made again when they are needed."""
+    """Remove all artefacts of a holding. They are made again when they are needed."""
     for path in holding.paths:
         if path.is_dir():
             store.discard(path.parent.name, path.name)
@@ -106,14 +106,14 @@ def clear_texts(store: Store, datasets: Sequence[str]) -> None:
 
 
 def unfinished(store: Store) -> list[Path]:
-    """Return the work in progress in a store: of living processes, and what dead ones left of any machine."""
+    """Return the work in progress in a store, of running and of dead processes on any machine."""
     return sorted(path for path in store.root.glob("*/*") if is_owner(_owner(path)))
 
 
 def clear_unfinished(store: Store) -> list[str]:
-    """Remove work in progress, unless its process lives on this machine; return what still lives, for messages.
+    """Remove work in progress, unless its process runs on this machine. Return the running processes, for messages.
 
-    Processes of other machines and containers cannot be seen: they are taken for dead.
+    Processes of other machines and containers cannot be seen, so they are treated as dead.
     """
     living = []
     for path in unfinished(store):

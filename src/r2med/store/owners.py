@@ -1,4 +1,4 @@
-"""Whose work in progress: temporary names carry machine and process, so that what the dead left can be removed."""
+"""Names of temporary files that hold machine and process, so that leftovers of dead processes can be removed."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from functools import cache
 from pathlib import Path
 
 ABANDONED_SECONDS = 86_400.0
-"""Seconds after which untouched work in progress of other machines counts as given up."""
+"""Seconds after which untouched work in progress of other machines is treated as abandoned."""
 
 
 def process_name() -> str:
-    """Return a new name that tells which process of which machine it belongs to."""
+    """Return a new name that identifies this machine and this process."""
     return f"{_machine()}~{os.getpid()}~{uuid.uuid4().hex[:8]}"
 
 
 def stale(folder: Path, prefix: str = "") -> Iterator[Path]:
-    """Yield what is named `prefix` + `process_name()` of a process that is gone."""
+    """Yield the paths named `prefix` + `process_name()` of dead processes."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         if path.name.startswith(prefix) and is_dead(path.name.removeprefix(prefix)):
             yield path
 
 
 def stale_work(folder: Path, name: str = "") -> Iterator[Path]:
-    """Yield what is called NAME.`process_name()` of a process that is gone; without a name, of any."""
+    """Yield the paths named NAME.`process_name()` of dead processes; without a name, those of any name."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         stem, _, owner = path.name.partition(".")
         if stem == (name or stem) and is_dead(owner):
@@ -37,7 +37,7 @@ def stale_work(folder: Path, name: str = "") -> Iterator[Path]:
 
 
 def abandoned(folder: Path) -> Iterator[Path]:
-    """Yield work in progress of other machines or containers that was not touched for a day."""
+    """Yield work in progress of other machines or containers that has not been changed for a day."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         owner = path.name.rpartition(".")[2]
         if is_owner(owner) and _process_here(owner) is None and _idle_seconds(path) > ABANDONED_SECONDS:
@@ -45,32 +45,32 @@ def abandoned(folder: Path) -> Iterator[Path]:
 
 
 def is_dead(owner: str) -> bool:
-    """Return True if the process that `process_name()` named is known to be gone; of other machines nothing is."""
+    """Return True if the process of this name is known to be dead. Nothing is known about other machines."""
     process = _process_here(owner)
     return process is not None and not _alive(process)
 
 
 def is_owner(name: str) -> bool:
-    """Return True if this is a name that `process_name()` gives."""
+    """Return True if this is a name made by `process_name()`."""
     return re.fullmatch("[^~]+~[0-9]{1,9}~[0-9a-f]{8}", name) is not None
 
 
 def lives_here(owner: str) -> bool:
-    """Return True if the process that `process_name()` named is alive on this machine."""
+    """Return True if the process of this name runs on this machine."""
     process = _process_here(owner)
     return process is not None and _alive(process)
 
 
 def place_of(owner: str) -> str:
-    """Return the process and the host that `process_name()` named, for messages."""
+    """Return the process and the host of this name, for messages."""
     machine, _, process = owner.rpartition("~")[0].rpartition("~")
     return f"process {process} on {machine.rpartition('-')[0]}"
 
 
 def _process_here(owner: str) -> int | None:
-    """Return the id of the process that `process_name()` named if it is or was of this machine.
+    """Return the id of the process of this name if it belongs to this machine, otherwise None.
 
-    The hash alone decides: the host's name may have changed since.
+    Only the hash is compared, because the host name may have changed.
     """
     machine, _, process = owner.rpartition("~")[0].rpartition("~")
     known = re.fullmatch("[A-Za-z0-9_-]+", machine) is not None
@@ -91,8 +91,8 @@ def _idle_seconds(path: Path) -> float:
 def _machine() -> str:
     """Return a name for all processes that see each other's process ids.
 
-    The host's name is not enough: two containers may share it, and each would take the other's work for that of the
-    dead. The kernel's boot and the namespace of process ids tell them apart.
+    The host name is not enough: two containers may share it, and each would treat the other's work as that of a dead
+    process. The boot id of the kernel and the namespace of process ids distinguish them.
     """
     host = re.sub(r"[^A-Za-z0-9-]", "_", platform.node())[:32]
     try:
@@ -104,12 +104,12 @@ def _machine() -> str:
 
 
 def _alive(process: int) -> bool:
-    if os.name == "nt":  # pragma: no cover - signal 0 would be a Ctrl-C there, so nobody is taken for dead
+    if os.name == "nt":  # pragma: no cover - signal 0 would be a Ctrl-C there, so no process is treated as dead
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it lives, but is somebody else's
+    except OSError:  # it runs, but belongs to another user
         return True
     return True

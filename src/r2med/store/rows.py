@@ -1,8 +1,7 @@
-"""One table of checksummed rows, key → bytes, in SQLite: what all caches of paid or computed answers are kept in.
+"""A SQLite table of rows, key → bytes, with checksums. All caches of paid or computed answers use it.
 
-A row that rotted or was swapped counts as absent and is made again. How a value becomes bytes is for each cache to say.
-A second table has the names of the datasets that each row was made for or read for, so that all rows of a dataset can
-be removed.
+A damaged or swapped row is treated as missing and made again. Each cache decides how a value becomes bytes. A second
+table has the names of the datasets that each row was made or read for, so that all rows of a dataset can be removed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from r2med.store.dataset_labels import current_datasets
 
 
 class Rows:
-    """An open table of rows; use it in a `with`. Any thread may use it, several processes may share the file."""
+    """An open table of rows, used in a `with` block. Any thread may use it, and processes may share the file."""
 
     def __init__(
         self,
@@ -31,14 +30,14 @@ class Rows:
         *,
         private: bool = True,
     ) -> None:
-        """Open or create the file; rows that are put or found get the labels that are current now.
+        """Open or create the file. Rows that are put or found get the labels that are current now.
 
-        `noun` is what messages call it. `other_tables` are statements that create tables of passing things, such as
-        leases, in the same file: `database` gives access to them, and salvaging does not keep their rows. Only its
-        owner can read a private file.
+        `noun` is the name of the content in messages. `other_tables` are statements that create tables of temporary
+        data, such as leases, in the same file. `database` gives access to them, and salvaging does not keep their
+        rows. Only the owner can read a private file.
         """
         self._table = table
-        # Rows are put by threads of backends, too, which do not know what their caller is at.
+        # Threads of backends put rows too, and they do not know the labels of their caller.
         self._datasets = [name.encode() for name in current_datasets()]
         create = (
             f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB NOT NULL, checksum BLOB NOT NULL)",
@@ -54,7 +53,7 @@ class Rows:
         self.database.close()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the values of the keys that are there and sound."""
+        """Return the values of the keys that have an undamaged row."""
 
         def select(sql: sqlite3.Connection) -> dict[bytes, bytes]:
             values = {}
@@ -76,12 +75,12 @@ class Rows:
         return self.database.read(lambda sql: [key for (key,) in sql.execute(statement, (dataset.encode(),))])
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield every row that is sound."""
+        """Yield every undamaged row."""
         rows = self.database.read(lambda sql: sql.execute(f"SELECT key, value, checksum FROM {self._table}").fetchall())
         return ((key, value) for key, value, checksum in rows if _is_sound(key, value, checksum))
 
     def remove(self, keys: Sequence[bytes]) -> None:
-        """Remove some rows, all or none; no byte of them stays in the file."""
+        """Remove rows, all or none. No byte of them stays in the file."""
 
         def delete(sql: sqlite3.Connection) -> None:
             for table in (self._table, f"{self._table}_labels"):
@@ -91,9 +90,9 @@ class Rows:
         self.database.scrub()
 
     def put(self, rows: Mapping[bytes, bytes], durable: bool = True) -> None:
-        """Keep some rows, all or none; they are on the disk when this returns.
+        """Save rows, all or none. They are on the disk when this returns.
 
-        If not `durable`, they are only with the system: a kill cannot take them, a power failure may.
+        If not `durable`, they are only in the memory of the system: they survive a kill, but not a power failure.
         """
         self.database.write(lambda sql: self._insert(sql, rows.items()), durable)
 
@@ -104,7 +103,7 @@ class Rows:
         self._label(sql, [(key, name) for key, _ in rows for name in self._datasets])
 
     def _unlabelled(self, keys: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the pairs of key and dataset's name, of those that are current, that are not noted yet."""
+        """Return the (key, dataset name) pairs of the current datasets that are not recorded yet."""
         wanted = {(key, name) for key in keys for name in self._datasets}
 
         def select(sql: sqlite3.Connection) -> set[tuple[bytes, bytes]]:
@@ -131,7 +130,7 @@ class Rows:
 
 
 def count_rows(path: Path) -> tuple[int, int]:
-    """Return how many rows of a file are sound and how many are damaged; raises sqlite3.Error if it cannot be read."""
+    """Return the numbers of sound and of damaged rows of a file. Raises sqlite3.Error if it cannot be read."""
     counts = [0, 0]
     with contextlib.closing(sqlite3.connect(path, timeout=120)) as sql:
         for (table,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
@@ -151,7 +150,7 @@ def _label_checksum(key: bytes, dataset: bytes) -> bytes:
 
 
 def _is_sound(key: object, value: object, checksum: object) -> bool:
-    # SQLite's columns hold values of any type: rot may have changed that too.
+    # SQLite's columns hold values of any type, so damage may have changed the type too.
     return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value) == checksum
 
 

@@ -1,4 +1,4 @@
-"""Check all that a store keeps, byte by byte: rot that leaves a file's times untouched is seen in no other way."""
+"""Check all contents of a store byte by byte. Damage that leaves the times of a file unchanged is found only so."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from r2med.store.rows import count_rows
 
 @dataclass(frozen=True)
 class Verified:
-    """One artefact or database of a store, and what is wrong with it; no fault is an empty string."""
+    """One artefact or database of a store, and its fault, which is an empty string if there is none."""
 
     kind: str
     path: Path
@@ -25,8 +25,8 @@ class Verified:
 def verify_store(store: Store, mend: bool = False) -> Iterator[Verified]:
     """Yield every artefact and database with its fault.
 
-    With `mend`, damaged artefacts are removed; whoever needs them makes them again. Damaged rows of a database need no
-    mending: they count as absent.
+    With `mend`, damaged artefacts are removed, and made again when they are needed. Damaged rows of a database need no
+    mending, because they are treated as missing.
     """
     for manifest in sorted(store.root.glob(f"*/*/{MANIFEST}")):
         path = manifest.parent
@@ -58,7 +58,7 @@ def _database_fault(path: Path) -> str:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, or of the files in a folder."""
+    """Return the size in bytes of a file, or of all files in a folder."""
     size = 0
     for file in path.iterdir() if path.is_dir() else [path]:
         with contextlib.suppress(OSError):
