@@ -1,1 +1,1 @@
-"""Values and tables that everything else uses: errors, cost, the grammar of specs, stages, cards, plugins."""
+"""Basic values that all other rooms use: errors, cost, the grammar of specs, stages, cards, plugins."""

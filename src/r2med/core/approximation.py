@@ -1,4 +1,4 @@
-"""What an approximate search lost against an exact one."""
+"""The loss of an approximate search compared with an exact one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ class Approximation:
     """An approximate search, and its recall against exact search."""
 
     name: str
-    """The retriever, as one types it."""
+    """The name of the retriever, as typed."""
     index: str
     parameters: dict[str, int]
     recall: dict[str, float]
-    """Cutoff -> the share of the exact top documents that it has, as {"recall@10": 0.99}: a mean over queries."""
+    """Cutoff -> the share of the exact top documents that it finds, as {"recall@10": 0.99}, as a mean over queries."""
     sample: int
-    """Queries that were searched both ways."""
+    """Number of queries that were searched in both ways."""
     seconds: float
-    """What measuring took."""
+    """Seconds that the measurement took."""

@@ -1,4 +1,4 @@
-"""Cards: TOML files that declare a model, an LLM, a method, a dataset; one catalogue reads all kinds of them."""
+"""Cards: TOML files that declare a model, an LLM, a method or a dataset. One catalogue reads all kinds of cards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNITS = {"M": 1e6, "B": 1e9, "T": 1e12}
 
 
 def parameter_count(stated: str) -> float | None:
-    """Return how many parameters a card's `parameters` or a model's name states: 220 million for "2 × 110M".
+    """Return the number of parameters in a card's `parameters` or in a model name: 220 million for "2 × 110M".
 
     None if it states no size.
     """
@@ -33,9 +33,9 @@ def parameter_count(stated: str) -> float | None:
 
 
 class Catalogue(Mapping[str, CardType], Generic[CardType]):
-    """Every card of one kind by name, from this package, plugins and R2MED_PLUGINS; read when first used.
+    """All cards of one kind by name, from this package, plugins and R2MED_PLUGINS. They are read when first used.
 
-    A card may have `[variants.NAME]` tables, each of which changes some of its fields: they are found as CARD:NAME.
+    A card may have `[variants.NAME]` tables, which change some of its fields. The name of a variant is CARD:NAME.
     """
 
     def __init__(self, kind: str, card: type[CardType], noun: str, more: str = "") -> None:
@@ -62,7 +62,7 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
 
     @property
     def _cards(self) -> Mapping[str, CardType]:
-        # By what the environment says now: a process may change it, as tests and notebooks do.
+        # Uses the current environment, because a process may change it, as tests and notebooks do.
         return self._read(os.environ.get("R2MED_PLUGINS", ""))
 
     def _read_all(self, plugin_folders: str) -> Mapping[str, CardType]:
@@ -96,7 +96,7 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 
 
 def read_toml(file: Traversable | Path) -> dict[str, Any]:
-    """Return what a TOML file says. Raises UserError if it is not TOML."""
+    """Return the content of a TOML file. Raises UserError if it is not TOML."""
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except RecursionError:
@@ -106,7 +106,7 @@ def read_toml(file: Traversable | Path) -> dict[str, Any]:
 
 
 def validated(card: type[CardType], content: Mapping[str, Any], file: Traversable | Path) -> CardType:
-    """Return the card that the content makes. Raises UserError that names the file and the field."""
+    """Return the card of this content. Raises UserError with the file and the field if the content is wrong."""
     from pydantic import ValidationError
 
     try:
@@ -129,11 +129,11 @@ _TYPES = (
     ("dict", "a table"),
     ("model", "a table"),
 )
-"""How pydantic's kinds of errors begin, and what a TOML file should have there."""
+"""Prefix of pydantic's error type -> the value that a TOML file should have there."""
 
 
 def _plain_fault(fault: Mapping[str, Any]) -> str:
-    """Return what is wrong with a field in the words of a card, not in those of the library that checks it."""
+    """Return the fault of a field in the terms of a TOML card instead of those of pydantic."""
     kind, message = str(fault["type"]), str(fault["msg"])
     if kind in _FAULTS:
         return _FAULTS[kind]

@@ -1,4 +1,4 @@
-"""What work took: seconds, calls, tokens, texts, dollars. The same whether the work was done now or read back."""
+"""The cost of work: seconds, calls, tokens, texts, dollars. It is the same for new and for cached work."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cost:
-    """The price of one piece of work; prices add up."""
+    """The cost of one piece of work. Costs can be added."""
 
     seconds: float = 0.0
-    """The work's own time, one piece after the other, as if nothing had been kept."""
+    """Seconds of the work itself, one piece after the other, as if nothing had been cached."""
     encoder_seconds: float = 0.0
-    """The part of it that embedding models and cross-encoders took."""
+    """The part of `seconds` that embedding models and cross-encoders took."""
     calls: int = 0
-    """Calls of LLMs."""
+    """Number of LLM calls."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     texts: int = 0
-    """Texts, or pairs of texts, that encoders read."""
+    """Number of texts, or pairs of texts, that encoders read."""
     tokens: int = 0
     """Their tokens."""
     cut: int = 0
-    """Texts and prompts that were cut to fit a model."""
+    """Number of texts and prompts that were cut to fit a model."""
     dollars: float = 0.0
-    """Where a price is known; see `unpriced`."""
+    """Dollars of the calls whose price is known; see `unpriced`."""
     unpriced: int = 0
-    """Calls whose price is not known: with any of them, `dollars` is not the whole bill."""
+    """Number of calls whose price is not known. If there are any, `dollars` is not the whole cost."""
     latencies: tuple[float, ...] = ()
-    """Seconds of each call of an LLM. A record keeps two of their quantiles only."""
+    """Seconds of each LLM call. A record keeps only two of their quantiles."""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(getattr(self, name) + getattr(other, name) for name in _NAMES))
@@ -40,7 +40,7 @@ class Cost:
 
     @property
     def llm_tokens(self) -> int:
-        """Tokens that LLMs read and wrote."""
+        """Number of tokens that LLMs read and wrote."""
         return self.prompt_tokens + self.completion_tokens
 
     def latency(self, share: float) -> float:
@@ -49,13 +49,13 @@ class Cost:
         return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what is not 0, fit for JSON."""
+        """Return the values that are not 0, ready for JSON."""
         values = {name: getattr(self, name) for name in _NAMES}
         return {name: list(value) if name == "latencies" else value for name, value in values.items() if value}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Cost:
-        """Return what `as_dict` wrote."""
+        """Return the cost that `as_dict` wrote."""
         return cls(**{**values, "latencies": tuple(values.get("latencies", ()))})
 
 

@@ -1,4 +1,4 @@
-"""Errors of a user's making: one line that says what, where, what would be right and how to mend it."""
+"""Errors that users can fix: one line that says what is wrong, where, what would be right and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something the user can put right. Its text is one line, shown without a traceback; the exit code is 2."""
+    """An error that the user can fix. Its text is one line, shown without a traceback. The exit code is 2."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -27,7 +27,7 @@ def install_extra(extra: str) -> str:
 
 
 def refuse_table(value: object, what: str, shape: str) -> None:
-    """Raise UserError for a DataFrame: which of its columns is meant is for its owner to say."""
+    """Raise UserError if a value is a DataFrame, because only its owner knows which columns are meant."""
     if hasattr(value, "columns"):
         raise UserError(
             f"{what} is a {type(value).__name__}, and must be {shape}; of a table with qid, docno and score: "
@@ -37,15 +37,15 @@ def refuse_table(value: object, what: str, shape: str) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` for the closest known name, or nothing when none is close."""
+    """Return `` (did you mean X?)`` for the closest known name; empty if no name is close."""
     by_lower = {k.lower(): k for k in known}
-    cutoff = 0.5 if len(name) < 3 else 0.65  # half of two letters is one; half of `tfidf` is nothing like it
+    cutoff = 0.5 if len(name) < 3 else 0.65  # of two letters one may differ, but half of a longer name is too much
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""
 
 
 def unknown(noun: str, name: str, known: Iterable[str], more: str = "") -> UserError:
-    """Return the error for a name that does not exist: the nearest one, then `more` or all there are."""
+    """Return the error for an unknown name, with the nearest known name and then `more` or all names."""
     names = list(known)
     return UserError(f"no {noun} {name!r}{nearest(name, names)}: {more or ', '.join(names) or 'there are none'}")
 
@@ -54,7 +54,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def checked_name(name: str, what: str) -> str:
-    """Return `name` if it may become part of a file name; a path in it must never reach the file system."""
+    """Return `name` if it can be part of a file name. A path in it must never reach the file system."""
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} is not a {what} name: letters, digits, '.', '_', '+' and '-' only")
     return name

@@ -1,4 +1,4 @@
-"""Names that are imported when they are first used, so that starting up costs nothing."""
+"""Import names when they are first used, so that starting is fast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def lazily(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__` that finds each name in the module it lives in."""
+    """Return a `__getattr__` for a package that imports each name from its module."""
 
     def getattr_(name: str) -> Any:
         if name not in places:

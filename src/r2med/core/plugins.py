@@ -1,7 +1,7 @@
-"""Where cards and other data files are found: this package, installed plugins, and a folder of the user's own.
+"""Find cards and other data files in this package, in installed plugins, and in folders of the user.
 
-A plugin is a package that names itself in the entry-point group `r2med.plugins`; its folders `datasets/`,
-`models/`, … are read like ours. `R2MED_PLUGINS` names such folders without a package.
+A plugin is a package with an entry point in the group `r2med.plugins`. Its folders `datasets/`, `models/`, … are read
+like those of this package. `R2MED_PLUGINS` names such folders without a package.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ BUILT_IN = {
     "suites": "system/suite_files",
     "systems": "system/preset_files",
 }
-"""Where each kind of file lies inside this package."""
+"""Kind of file -> its folder inside this package."""
 
 
 def folders(kind: str) -> Iterator[Traversable]:
-    """Yield every folder that may hold files of a kind: ours, then those of installed plugins, then the user's."""
+    """Yield every folder with files of a kind: of this package, then of installed plugins, then of the user."""
     yield resources.files("r2med").joinpath(BUILT_IN[kind])
     for package in _installed():
         yield package.joinpath(kind)
@@ -51,9 +51,9 @@ def _own_folders(kind: str) -> Iterator[Path]:
 
 @cache
 def _installed() -> tuple[Traversable, ...]:
-    """Return the folders of installed plugins, looked for once: that reads a file of every package there is.
+    """Return the folders of installed plugins. They are searched once, because this reads a file of every package.
 
-    A package that cannot be imported is named in a warning and left out: no other command depends on it.
+    A package that cannot be imported is left out with a warning, so that other commands still work.
     """
     found = []
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
@@ -68,7 +68,7 @@ def _installed() -> tuple[Traversable, ...]:
 def files(kind: str, suffix: str) -> dict[str, Traversable]:
     """Return name (without suffix) -> file for a kind.
 
-    A folder of the user's own may replace a file, with a notice; an installed plugin may not.
+    A user's folder may replace a file, with a notice. An installed plugin may not.
     """
     found: dict[str, Traversable] = {}
     own = [str(folder) for folder in _own_folders(kind)]
@@ -89,7 +89,7 @@ def files(kind: str, suffix: str) -> dict[str, Traversable]:
 
 
 def leave_out(file: Traversable, kind: str, error: UserError) -> None:
-    """Report a card of an installed plugin that cannot be used. Raises the error if the card is ours or the user's."""
+    """Warn about an unusable card of an installed plugin. Raises the error if the card is not from a plugin."""
     folders_to_mend = [next(folders(kind)), *_own_folders(kind)]
     if any(str(file).startswith(f"{folder}{os.sep}") for folder in folders_to_mend):
         raise error
@@ -98,5 +98,5 @@ def leave_out(file: Traversable, kind: str, error: UserError) -> None:
 
 @cache
 def _warn(message: str) -> None:
-    """Write a warning, once in a process."""
+    """Write a warning once per process."""
     log.warning("%s", message)

@@ -1,4 +1,4 @@
-"""The grammar of system names: what is typed becomes calls, and calls print as they are typed.
+"""The grammar of system names: typed text is parsed into calls, and calls print as they are typed.
 
 system = stage ("→" stage)*        "->" is read as "→"
 stage  = call ("+" call)*          several calls are fused
@@ -19,39 +19,39 @@ from r2med.core.errors import UserError
 ARROW = " → "
 
 DEEPEST = 20
-"""Parentheses within parentheses; nobody means more, and each costs a level of recursion."""
+"""Maximum depth of nested parentheses. Real systems need fewer, and each level is a level of recursion."""
 
 PATHS = ("path:", "run:")
-"""How names begin that are paths."""
+"""Prefixes of names that are paths."""
 
 _EXAMPLE = "bm25 → bge-reranker@100, or in quotes 'bm25 -> bge-reranker@100', since a shell writes a file for a bare >"
 
 _AWKWARD = re.compile(r"[\s()+,=@%]|→|->")
-"""What means something in the grammar, so that a path with it in a name would not parse back."""
+"""Characters with a meaning in the grammar. A name with such a path would not parse back."""
 
 _INSTEAD = r"-|=|>|=>|\|"
-"""What people write in the place of an arrow, and what a shell leaves of one: it takes the > of `->` for its own."""
+"""Signs that people write instead of an arrow, and the rest of `->` after a shell has used its > as a redirect."""
 _BEGINS = re.compile(rf"→|->|({_INSTEAD})$")
 _ENDS = re.compile(rf"(→|->|(^|\s)({_INSTEAD}))\s*$")
 
 
 def encoded(path: str) -> str:
-    """Return a path as a name may hold it: what the grammar would take for its own is percent-encoded."""
+    """Return a path that can be part of a name. Characters of the grammar are percent-encoded."""
     return _AWKWARD.sub(lambda sign: quote(sign[0], safe=""), path)
 
 
 def decoded(path: str) -> str:
-    """Return the path of a name; one that is there as it was typed is meant as it was typed."""
+    """Return the path of a name. A path that exists exactly as typed is not decoded."""
     return path if typed_path(path).exists() else unquote(path)
 
 
 def typed_path(text: str) -> Path:
-    """Return the path that was typed, with `~` filled in. Raises UserError if there can be no such path."""
+    """Return a typed path with `~` expanded. Raises UserError if no such path can exist."""
     if "\0" in text:
         raise UserError(f"{text[:200]!r}: a path cannot have a null character")
     try:
         path = Path(text).expanduser()
-        path.exists()  # a name of more bytes than any file system takes is found out here and not later
+        path.exists()  # a name that is too long for the file system fails here and not later
     except RuntimeError:
         raise UserError(f"{text[:200]}: there is no user whose home folder that is") from None
     except OSError as error:
@@ -61,13 +61,13 @@ def typed_path(text: str) -> Path:
 
 @dataclass(frozen=True)
 class Call:
-    """A name with its arguments: those without a key first, in order."""
+    """A name with its arguments. Arguments without a key come first, in order."""
 
     name: str
     arguments: tuple[str, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     depth: int | None = None
-    """How many of the candidates a reranker looks at; only rerankers have one."""
+    """Number of candidates that a reranker reads. Only rerankers have a depth."""
 
     def __str__(self) -> str:
         inside = [*self.arguments, *(f"{key}={value}" for key, value in self.settings)]
@@ -76,7 +76,7 @@ class Call:
 
 
 def joined_words(words: Iterable[str]) -> list[str]:
-    """Return the systems that words mean: those with an arrow between them, as a shell gives them, are one system."""
+    """Return the systems that words of a shell mean. Words with an arrow between them are one system."""
     joined: list[str] = []
     for word in words:
         if joined and (_BEGINS.match(word) or _ENDS.search(joined[-1])):
@@ -87,7 +87,7 @@ def joined_words(words: Iterable[str]) -> list[str]:
 
 
 Calls = tuple[tuple[Call, ...], ...]
-"""A system as its stages, each of which is one call or several that are fused."""
+"""The stages of a system. Each stage is one call, or several calls that are fused."""
 
 
 def parse(spec: str) -> Calls:
@@ -101,7 +101,7 @@ def parse_stage(text: str) -> tuple[Call, ...]:
 
 
 def printed_system(calls: Calls) -> str:
-    """Return the calls of a system as one types them."""
+    """Return the calls of a system as typed text."""
     return ARROW.join("+".join(map(str, stage)) for stage in calls)
 
 
@@ -134,20 +134,20 @@ def _call(text: str, spec: str) -> Call:
 
 
 def _depth(text: str) -> tuple[str, int | None]:
-    # Digits only, and at the very end: a revision after a model's name, as in hf:org/model@main, is no depth.
+    # Only digits at the very end: a revision after a model name, as in hf:org/model@main, is not a depth.
     match = re.fullmatch(r"(.+?)\s*@\s*(\d{1,9})", text, re.DOTALL)
     return (match[1], int(match[2])) if match else (text, None)
 
 
 def _key_value(argument: str) -> tuple[str, str, str]:
-    # Only an "=" before the first parenthesis makes a setting: fuse(bm25(k1=1)+bge) has none.
+    # Only an "=" before the first parenthesis makes a setting, so fuse(bm25(k1=1)+bge) has no setting.
     head = argument.partition("(")[0]
     key, equals, _ = head.partition("=")
     return key.strip(), equals, argument[len(key) + 1 :].strip() if equals else ""
 
 
 def split(text: str, mark: str, spec: str) -> list[str]:
-    """Split at a mark outside of parentheses."""
+    """Split a text at each mark outside parentheses."""
     parts, depth, start = [], 0, 0
     for index, character in enumerate(text):
         depth += (character == "(") - (character == ")")

@@ -21,7 +21,7 @@ PACKAGES = (
 
 @cache
 def source_digest() -> str:
-    """Return a hash of every file of code and data that a number may depend on, so that a record can tell two apart."""
+    """Return a hash of all files of code and data that can affect a score, to distinguish versions in records."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*")):
