@@ -1,1 +1,1 @@
-"""What LLMs are asked: template files, and filling them so that they fit."""
+"""Prompts for LLMs: template files, and filling them so that they fit the context."""

@@ -1,4 +1,4 @@
-"""Prompts that fit the LLM: what may be shortened is cut, and the query never."""
+"""Fit prompts to the context of an LLM. Other parts are cut, but never the query."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fit(
 
 @dataclass(frozen=True)
 class Fitted:
-    """A prompt, and whether something had to be left out of it."""
+    """A prompt, and True if something had to be left out of it."""
 
     messages: tuple[Message, ...]
     cut: bool = False
@@ -45,7 +45,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Fitter:
-    """Fills templates within the context of one LLM. All it is given are strings: no field of a query but its text."""
+    """Fills templates within the context of one LLM. It gets only strings, so no field of a query except its text."""
 
     card: LLMCard
     system: str
@@ -57,7 +57,7 @@ class Fitter:
 
     @property
     def room(self) -> int:
-        """Tokens that a prompt may have, when the longest answer is to fit after it."""
+        """Maximum number of tokens of a prompt that leaves room for the longest answer."""
         return self.card.context_length - self.card.max_tokens
 
     def fit(self, render: Callable[[int], str], least: int, most: int, smallest: str) -> Fitted | Failure:
@@ -80,7 +80,7 @@ class Fitter:
     def fill(
         self, template: Template, query: str, examples: str = "", passages: Sequence[str] = (), draft: str = ""
     ) -> Fitted | Failure:
-        """Return a template filled in; passages are cut first, the worst of them before the others, then the draft."""
+        """Return a filled template. The worst passages are cut first, then the other passages, then the draft."""
         numbered = "\n\n".join(f"[{number}] {passage}" for number, passage in enumerate(passages, 1)) or NO_PASSAGES
         shown = numbered if template.names("passages") else ""
         of_draft = approximate_tokens(draft)
@@ -93,13 +93,13 @@ class Fitter:
 
 
 def first_words(text: str, words: int) -> str:
-    """Return the start of a text; white space is left as it is."""
+    """Return the start of a text with its white space unchanged."""
     parts = text.split(maxsplit=min(words, len(text)))
     return text if len(parts) <= words else text[: len(text) - len(parts[-1])].rstrip()
 
 
 def _start_of(text: str, tokens: int) -> str:
-    """Return as much of the start of a text as so many tokens hold, up to a word's end; the best passages are first."""
+    """Return the start of a text that has at most this many tokens, up to the end of a word."""
     if approximate_tokens(text) <= tokens:
         return text
     start = text.encode()[: max(tokens, 0) * 4].decode(errors="ignore")

@@ -21,7 +21,7 @@ PROMPTS_MEANING = "a set of prompt templates, by its name (r2med list prompts) o
 
 
 def prompt_sets() -> Mapping[str, Traversable]:
-    """Return the sets that have a name: the folders in `prompts/` of this package and of plugins."""
+    """Return the named sets: the folders in `prompts/` of this package and of plugins."""
     inside = (entry for folder in plugins.folders("prompts") if folder.is_dir() for entry in folder.iterdir())
     return {entry.name: entry for entry in inside if entry.is_dir() and not entry.name.startswith((".", "_"))}
 
@@ -63,7 +63,7 @@ def named_templates(name: str) -> dict[str, Template]:
 
 
 def methods() -> dict[str, list[str]]:
-    """Return what there are built-in templates for, each with the kinds of task that have one of their own."""
+    """Return the names with built-in templates, each with the kinds of task that have their own template."""
     kinds: dict[str, list[str]] = {}
     for name in sorted(open_templates().files):
         method, _, kind = name.partition(".")
@@ -72,7 +72,7 @@ def methods() -> dict[str, list[str]]:
 
 
 def fixed_templates() -> dict[str, Traversable]:
-    """Return the templates of `build` and `analyse` by name. They are shown; no set replaces them."""
+    """Return the templates of `build` and `analyse` by name. They can be shown, but no set replaces them."""
     package = resources.files("r2med")
     return {
         f"{command}/{file.name.removesuffix(SUFFIX)}": file
@@ -83,7 +83,7 @@ def fixed_templates() -> dict[str, Traversable]:
 
 
 def write_set(method: str, folder: Path) -> list[Path]:
-    """Write the built-in templates of a method into a folder, to be changed there. Raises UserError if one is there."""
+    """Write the built-in templates of a method into a folder for editing. Raises UserError if a file exists already."""
     if method not in (known := methods()):
         raise unknown("method with templates", method, known)
     texts = {folder / f"{name}{SUFFIX}": template.text for name, template in named_templates(method).items()}

@@ -1,4 +1,4 @@
-"""Prompts from template files: found by name, checked before anything is asked, filled without surprises."""
+"""Prompt templates: found by name, checked before an LLM is called, and filled in."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DOUBLED = re.compile(r'\{\{\s*(?:[A-Za-z_]\w*\s*\}\}|")')
 _DECORATED = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:[.\[!:][^{}\n]*)?\}")
 
 _CLOSE = 0.75
-"""How alike two kinds are of which one is the other misspelt: exma and exam are, news and case are not."""
+"""Similarity above which one kind is a misspelling of another: exma and exam are similar, news and case are not."""
 
 
 def declared_fields(method: str) -> tuple[str, ...] | None:
@@ -45,33 +45,33 @@ def declared_fields(method: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class Template:
-    """A text with fields."""
+    """A text with fields in braces."""
 
     file: str
     text: str
 
     def names(self, field: str) -> bool:
-        """Return whether the template has a field."""
+        """Return True if the template has this field."""
         return field in FIELD.findall(self.text)
 
     def render(self, values: Mapping[str, str]) -> str:
-        """Fill the fields in one pass: a query may contain braces, so what was filled in is not read again."""
+        """Fill all fields in one pass. A query may contain braces, so inserted text is not read again."""
         return FIELD.sub(lambda field: values[field[1]], self.text)
 
 
 @dataclass(frozen=True)
 class Templates:
-    """The template files of one user: those of a set go before those of plugins and ours."""
+    """The template files for one stage. Files of a set have priority over those of plugins and of this package."""
 
     files: Mapping[str, Traversable]
     own: Collection[str] = ()
-    """The names of those that are of the set."""
+    """The names of the templates that come from the set."""
     texts: dict[str, str] = field(default_factory=dict)
-    """What was read so far: its hash is what a record holds."""
+    """The templates read so far. A record holds their hash."""
 
     @property
     def hash(self) -> str:
-        """The hash of all that was read."""
+        """The hash of all templates read so far."""
         return digest(self.texts)
 
     def read(self, name: str) -> tuple[str, str]:
@@ -83,12 +83,12 @@ class Templates:
         return str(self.files[name]), self.texts[name]
 
     def name_of(self, method: str, kind: str = "") -> str:
-        """Return the name of a method's template: METHOD.KIND, or METHOD for all kinds that have none of their own."""
+        """Return the name of a method's template: METHOD.KIND, or METHOD for all kinds without their own template."""
         for_all = not kind or (method in self.files and f"{method}.{kind}" not in self.files)
         return method if for_all else f"{method}.{kind}"
 
     def template(self, method: str, kind: str = "", fields: Sequence[str] | None = None) -> Template:
-        """Return the template of a method. Raises UserError if it has other fields than these or the declared."""
+        """Return the template of a method. Raises UserError if its fields differ from these or the declared ones."""
         template = Template(*self.read(self.name_of(method, kind)))
         allowed = (declared_fields(method) or ()) if fields is None else fields
         _check_fields(template.file, template.text, method, allowed)
@@ -96,7 +96,7 @@ class Templates:
 
 
 def kind_of(dataset: Dataset) -> str:
-    """Return a dataset's kind as templates are named: post, exam, case or similar-case."""
+    """Return the kind of a dataset as in template names: post, exam, case or similar-case."""
     return _kind_in(dataset.card.kind if dataset.card else "")
 
 
@@ -145,7 +145,7 @@ class Prompted(Opened[StageType]):
     llm: ChatModel
     card: LLMCard
     prompts: Traversable | None
-    """A set of templates; those it does not have are ours."""
+    """The set of templates. Missing templates are those of this package."""
 
     def settings(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings that a score of any such stage depends on; the templates' hash is to be added."""
@@ -169,18 +169,18 @@ class Prompted(Opened[StageType]):
 
     @property
     def template_names(self) -> list[str]:
-        """The templates that it uses, without a kind."""
+        """The names of the templates that the stage uses, without a kind."""
         return ["system", self.stage.name]
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; templates by their hash."""
+        """Return every setting that a score depends on. Templates are given by their hash."""
         raise NotImplementedError(f"{type(self).__name__} has no describe()")
 
 
 def read_template(file: Traversable) -> str:
     """Return the text of a template. Raises UserError if it cannot be read."""
     try:
-        # Some editors put a mark before the first letter, which the model would be shown.
+        # Some editors put a byte order mark before the first letter, which the model would see.
         return file.read_text(encoding="utf-8-sig").strip()
     except UnicodeDecodeError:
         raise UserError(f"{file}: a template must be UTF-8 text") from None
@@ -189,7 +189,7 @@ def read_template(file: Traversable) -> str:
 
 
 def _own_files(folder: Traversable, ours: Collection[str]) -> dict[str, Traversable]:
-    """Return the templates of a folder by name; `ours` are the names of those that there are already."""
+    """Return the templates of a folder by name. `ours` are the names of the existing templates."""
     if not folder.is_dir():
         raise UserError(f"prompts={folder}: there is no such folder")
     files = {file.name: file for file in folder.iterdir() if not file.name.startswith(".")}
@@ -222,7 +222,7 @@ def _check_names(own: Mapping[str, Traversable], ours: Collection[str], kinds: C
 
 
 def _check_fields(file: str, text: str, method: str, allowed: Sequence[str]) -> None:
-    """Raise UserError for a field that a template of this method does not have, or that would not be filled in."""
+    """Raise UserError if a template of this method has an unknown field or one that would not be filled in."""
     known = f"fields of a {method} template: {', '.join(f'{{{name}}}' for name in allowed) or 'none'}"
     if doubled := _DOUBLED.search(text):
         raise UserError(f"{file}: {doubled[0]} doubles its braces: write each once; {known}")

@@ -1,4 +1,4 @@
-"""What a reader of scores is told of approximate searches: their recall against exact search, in one line each."""
+"""Lines for readers of scores about approximate searches: their recall against exact search."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from r2med.records.record import Record, declared_stages
 
 
 def approximate_searches(records: Iterable[Record]) -> list[str]:
-    """Return a line for each retriever that searched by an approximate index: its lowest recall over the datasets."""
+    """Return a line for each retriever with an approximate index: its lowest recall over the datasets."""
     measured: dict[tuple[str, ...], list[Approximation]] = {}
     others: dict[str, None] = {}
     for record in records:
         for each in (search for stage in record.stages for search in stage.approximate):
-            # Systems may share a retriever, and an agent looks at fewer documents than a search returns.
+            # Systems may share a retriever, and an agent reads fewer documents than a search returns.
             if each not in (same := measured.setdefault((each.name, *each.recall), [])):
                 same.append(each)
-        # A record of before it was measured, or an agent that did not search.
+        # A record made before recall was measured, or an agent that did not search.
         searches = any("index" in stage for stage in declared_stages(record.settings.get("expand")))
         if searches and not record.stages[0].approximate:
             others[record.stages[0].name] = None

@@ -28,33 +28,33 @@ log = logging.getLogger("r2med")
 Floats = npt.NDArray[np.float64]
 
 MAX_FAILURES = 0.1
-"""The share of queries without generated text, or of failed calls, above which a score says little of its system."""
+"""Share of queries without generated text, or of failed calls, above which a score says little about its system."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A record and its path; an entry of somebody else's has no files beside it."""
+    """A record and its path. An entry of another person has no files beside it."""
 
     record: Record
     path: Path
     is_entry: bool = False
-    """True if the path is that of an entry: files beside it do not belong to the record."""
+    """True if the path is that of an entry. Files beside an entry do not belong to the record."""
 
     @property
     def run_file(self) -> Path | None:
-        """The ranking, if it is there as the record has it."""
+        """The ranking, if the file exists and matches the record."""
         run = self.record.run
         file = self.path.parent / run.file if run and not self.is_entry else None
         return file if file is not None and file.is_file() else None
 
     def traces(self) -> dict[str, Any]:
-        """Return what a search agent did: query -> trace. Raises UserError if the file is missing."""
+        """Return the traces of a search agent: query -> trace. Raises UserError if the file is missing."""
         content = self._beside(self.record.traces)
         traces: dict[str, Any] = json.loads(content) if content else {}
         return traces
 
     def generated(self) -> dict[str, list[str]]:
-        """Return what an expansion wrote: query -> texts. Raises UserError if the file is missing."""
+        """Return the texts of an expansion: query -> texts. Raises UserError if the file is missing."""
         lines = self._beside(self.record.generated).splitlines()
         return {row["id"]: row["texts"] for row in map(json.loads, lines)}
 
@@ -69,7 +69,7 @@ class Kept:
 
     @property
     def how_to_make_it_again(self) -> str:
-        """The end of a message: what makes the record and the files beside it again."""
+        """The end of a message: the command that makes the record and its files again."""
         name = self.record.dataset.name
         data = name if name in cards() or name in groups()["demo"] else "FOLDER"
         return f"make it again with r2med run {shlex.quote(self.record.system)} --data {data}"
@@ -83,12 +83,12 @@ class Collection:
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
-        """The names of the systems, in the order in which they were read."""
+        """The names of the systems, in the order of reading."""
         return tuple(dict.fromkeys(system for system, _ in self.cells))
 
     @cached_property
     def datasets(self) -> tuple[str, ...]:
-        """The names of the datasets, in the benchmark's order; others after them."""
+        """The names of the datasets, in the benchmark's order, then all others."""
         order = {name: number for number, name in enumerate(cards())}
         names = dict.fromkeys(dataset for _, dataset in self.cells)
         return tuple(sorted(names, key=lambda name: (order.get(name.rpartition("/")[2], len(order)), name)))
@@ -105,12 +105,12 @@ class Collection:
         return {name: kept.record for name in self.datasets if (kept := self.cell(system, name))}
 
     def complete(self) -> Collection:
-        """Return the systems that have a record on every dataset: only their averages can be compared."""
+        """Return the systems that have a record on every dataset. Only their averages can be compared."""
         whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
         return Collection({key: kept for key, kept in self.cells.items() if key[0] in whole})
 
     def values(self, measure: Measure | str = HEADLINE_MEASURE) -> dict[str, tuple[tuple[str, ...], Floats]]:
-        """Return dataset -> (query ids, a line of values for each system; NaN where it has no record)."""
+        """Return dataset -> (query ids, one row of values per system; NaN if it has no record)."""
         name = str(measure)
         values = {}
         for dataset in self.datasets:
@@ -273,7 +273,7 @@ def record_files(folder: Path) -> list[Path]:
 
 
 def _may_be_record(path: Path) -> bool:
-    """Tell whether a file has a record's name: other files that lie in a folder of results do not."""
+    """Return True if a file name is that of a record. Other files in a folder of results are ignored."""
     stem, _, key = path.stem.rpartition("-")
     return bool(stem) and len(key) == 10 and all(character in "0123456789abcdef" for character in key)
 

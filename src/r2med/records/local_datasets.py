@@ -1,4 +1,4 @@
-"""Datasets of records that are on this machine: found by name, or in the folders that the user gives."""
+"""Find the datasets of records on this machine, by name or in folders that the user gives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("r2med")
 
 
 def typed_places(data: Sequence[str]) -> dict[str, str]:
-    """Return the folders of datasets as they were typed, by the datasets' names."""
+    """Return name -> folder for the dataset folders that the user typed."""
     return {name_of(word): word for entry in data for word in dataset_words(entry)}
 
 
@@ -46,7 +46,7 @@ def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dat
 
 
 def _plain(name: str) -> str:
-    """Return the name of a record's dataset. Raises UserError for a path, or a download, that an entry names so."""
+    """Return the dataset name of a record. Raises UserError if an entry uses a path or a download as the name."""
     path = Path(name)
     if name.startswith((PREFIX, "~")) or path.is_absolute() or ".." in path.parts:
         raise UserError("this is no name of a dataset: give its folder by --data")
@@ -54,7 +54,7 @@ def _plain(name: str) -> str:
 
 
 def _local(word: str) -> Dataset:
-    """Return a dataset of this machine: making a board fetches nothing."""
+    """Return a dataset of this machine. Nothing is downloaded, because making a board must not fetch data."""
     card = cards().get(word)
     if card and card.hub and not card.folder and not is_fetched(card.hub, default_store()):
         raise UserError(f"it was not fetched, or lies elsewhere: r2med data fetch {word}, or --data DIR/{word}")

@@ -23,7 +23,7 @@ class _Part(BaseModel):
 
 
 class DatasetFacts(_Part):
-    """Which data."""
+    """The dataset of an evaluation."""
 
     name: str
     fingerprint: str
@@ -35,11 +35,11 @@ class DatasetFacts(_Part):
     scenario: str = ""
     source: str = ""
     judges: tuple[str, ...] = ()
-    """The families of the LLMs that judged its documents."""
+    """The families of the LLMs that judged the documents."""
 
 
 class QueryFacts(_Part):
-    """What queries are grouped by when scores are looked into."""
+    """The facts about a query by which scores can be grouped."""
 
     words: int
     positives: int
@@ -54,44 +54,44 @@ class FileFacts(_Part):
 
 
 class RunFacts(FileFacts):
-    """Where the ranking is."""
+    """The file of the ranking."""
 
     depth: int
 
 
 class StageFacts(_Part):
-    """What one stage took and how it went: the same whether it was asked now or read back."""
+    """The cost and the failures of one stage, the same for new and for cached work."""
 
     stage: Literal["expand", "retrieve", "rerank"]
     name: str
     cost: Cost
-    """For all queries, one after the other, as if nothing had been kept."""
+    """Seconds for all queries, one after the other, as if nothing had been cached."""
     prepared: Cost = NOTHING
-    """What preparing the corpus took, once."""
+    """Seconds for preparing the corpus once."""
     latency_p50: float = 0.0
     latency_p95: float = 0.0
-    """Seconds of a call of an LLM, or of a search with one query."""
+    """Seconds of one LLM call, or of a search with one query."""
     failures: int = 0
-    """Queries without generated text, or calls of a reranker that brought no order."""
+    """Number of queries without generated text, or of reranker calls without an order."""
     failure_kinds: dict[str, int] = {}
     failed: dict[str, str] = {}
-    """Query -> how many of its calls failed, by kind, in words; empty in records of before it was kept."""
+    """Query -> number of its failed calls by kind, in words; empty in older records."""
     repairs: dict[str, int] = {}
     details: dict[str, float] = {}
-    """What else is worth knowing, such as a search agent's turns."""
+    """Further facts, such as the number of turns of a search agent."""
     approximate: tuple[Approximation, ...] = ()
-    """Searches by an approximate index, and what share of the exact top documents they have."""
+    """Searches with an approximate index, and their recall against exact search."""
     gold: dict[str, dict[str, int]] = {}
-    """After this stage: query -> relevant document -> its rank, from 1; those beyond the depth are not there."""
+    """Ranks after this stage: query -> relevant document -> rank, from 1. Documents beyond the depth are left out."""
 
     def latency(self, share: float, queries: int) -> float:
-        """Return the seconds that this share of queries spends in the stage at most: calls of one query add up."""
+        """Return the seconds that this share of queries needs at most in the stage. Calls of one query add up."""
         known = {0.5: self.latency_p50, 0.95: self.latency_p95}[share]
         return known * max(1.0, self.cost.calls / queries) if known else self.cost.seconds / queries
 
 
 class Record(_Part):
-    """One system on one dataset. Values of measures lie between 0 and 1."""
+    """One system on one dataset. Values of measures are between 0 and 1."""
 
     format: int = FORMAT
     key: str
@@ -101,20 +101,20 @@ class Record(_Part):
     mean: dict[str, float]
     per_query: dict[str, dict[str, float]]
     queries: dict[str, QueryFacts] = {}
-    """Of every judged query."""
+    """The facts of every judged query."""
     run: RunFacts | None = None
     traces: FileFacts | None = None
-    """The conversations of a search agent."""
+    """The file with the conversations of a search agent."""
     generated: FileFacts | None = None
-    """What an expansion wrote: query -> its texts."""
+    """The file with the texts of an expansion: query -> texts."""
     stages: tuple[StageFacts, ...]
     seeds: dict[str, int] = {}
     versions: dict[str, str]
     source: str
-    """A digest of the code that made it."""
+    """A digest of the code that made the record."""
     created: str
     offline: bool = False
-    """Whether every address but this machine's own was refused while it was made: no text left this machine."""
+    """True if other machines could not be reached while the record was made, so no text left this machine."""
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.mean[name]:.4f}" for name in ("nDCG@10",) if name in self.mean)
@@ -122,27 +122,27 @@ class Record(_Part):
 
     @property
     def failures(self) -> int:
-        """Queries that got no generated text and were searched as they are."""
+        """Number of queries that got no generated text and were searched unchanged."""
         return sum(stage.failures for stage in self.stages if stage.stage == "expand")
 
     @property
     def unordered(self) -> int:
-        """Calls of rerankers that failed: such a record is made again, since they may work the next time."""
+        """Number of failed reranker calls. Such a record is made again, because the calls may succeed next time."""
         return sum(stage.failures for stage in self.stages if stage.stage == "rerank")
 
     @property
     def cost_is_known(self) -> bool:
-        """False if the system searched with recorded texts: nothing says what writing them took."""
+        """False if the system searched with recorded texts, whose cost is not known."""
         return not any(stage.get("source") == "recorded" for stage in declared_stages(self.settings))
 
     @property
     def unranked(self) -> int:
-        """Passages that rerankers were shown and did not rank."""
+        """Number of passages that rerankers read and did not rank."""
         return sum(stage.repairs.get("missing", 0) for stage in self.stages if stage.stage == "rerank")
 
     @property
     def cost(self) -> Cost:
-        """What all stages took, preparing the corpus included; recorded texts count as one call without a price."""
+        """The cost of all stages, including the corpus. Recorded texts count as one call without a price."""
         return total(stage.cost + stage.prepared for stage in self.stages) + Cost(unpriced=int(not self.cost_is_known))
 
     @property
@@ -165,18 +165,18 @@ class Record(_Part):
 
     @property
     def gold(self) -> dict[str, dict[str, int]]:
-        """Query -> relevant document -> its rank in the final ranking."""
+        """Query -> relevant document -> rank in the final ranking."""
         return self.stages[-1].gold
 
     def write(self, path: Path) -> None:
-        """Write the record under its final name, whole or not at all."""
+        """Write the record to its file, completely or not at all."""
         body = self.model_dump(mode="json")
         content = json.dumps({**body, "checksum": digest(body)}, indent=1, ensure_ascii=False)
         write_atomically(path, content.encode() + b"\n")
 
     @classmethod
     def read(cls, path: Path) -> Record:
-        """Read a record. Raises UserError if it was altered, was cut off, or has another format."""
+        """Read a record. Raises UserError if it was changed or truncated, or has another format."""
         try:
             body = json.loads(path.read_bytes())
             checksum, written = body.pop("checksum"), body["format"]
@@ -195,7 +195,7 @@ class Record(_Part):
         if not untouched:
             raise UserError(f"{path} was altered after it was written: run it again")
         for facts in filter(None, (record.run, record.traces, record.generated)):
-            # Otherwise a stranger's record could have a board show any file.
+            # Otherwise the record of another person could make a board show any file.
             if not facts.file or Path(facts.file).name != facts.file:
                 raise UserError(f"{path} names {facts.file[:200]}, which is not a file beside it: run it again")
         return record
@@ -205,7 +205,7 @@ class Record(_Part):
         return not self.unsound_file(folder)
 
     def unsound_file(self, folder: Path) -> str:
-        """Return the name of the first file beside the record that is missing or was changed; empty if none is."""
+        """Return the name of the first file beside the record that is missing or changed; empty if there is none."""
         for facts in filter(None, (self.run, self.traces, self.generated)):
             try:
                 sound = sha256(folder / facts.file) == facts.sha256
@@ -217,7 +217,7 @@ class Record(_Part):
 
 
 def declared_stages(settings: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every stage in the settings of a system, those within others too."""
+    """Yield every stage in the settings of a system, including nested ones."""
     if isinstance(settings, Mapping):
         if "stage" in settings:
             yield settings

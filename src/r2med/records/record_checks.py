@@ -1,4 +1,4 @@
-"""What a record must hold to be shown: a checksum says that nobody changed a file, not that r2med wrote it."""
+"""Check the content of a record before it is shown. A checksum does not prove that r2med wrote the file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from r2med.records.record import Record, StageFacts
 
 LARGEST = 1e15
-"""The largest number of a record: beyond it sums lose digits, and nobody has that many documents or tokens."""
+"""The largest number in a record. Beyond it sums lose digits, and no corpus has that many documents or tokens."""
 
 
 def record_faults(record: Record) -> Iterator[str]:
-    """Yield what the types allow and no table or board can show."""
+    """Yield faults that the types allow, but that no table or board can show."""
     if not record.stages or not record.per_query:
         yield "it has no stages or no scores"
     if not _are_settings(record.settings):

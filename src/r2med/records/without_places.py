@@ -1,4 +1,4 @@
-"""Texts without paths and addresses of the machine: what others may read."""
+"""Remove paths and addresses of this machine from texts that others may read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _URL = re.compile(r"https?://[^\s(),+=@→]+")
 
 
 def without_places(value: Any) -> Any:
-    """Return a value of JSON whose paths are cut to their last part, and whose addresses to a digest."""
+    """Return a JSON value with paths cut to their last part and addresses replaced by a digest."""
     if isinstance(value, dict):
         return {key: without_places(part) for key, part in value.items()}
     if isinstance(value, list):
