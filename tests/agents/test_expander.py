@@ -8,7 +8,7 @@ from r2med.agents.sources import LocalSearch
 from r2med.core.spec import encoded, parse_stage
 from r2med.core.stages import help_of, stage
 from r2med.data import Query
-from r2med.expand.expansion import Asking, Checked, Expander
+from r2med.expand.expansion import AskingStage, CheckedStage, Expander
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
 from r2med.retrieve.bm25 import BM25
@@ -213,7 +213,7 @@ def test_what_would_stop_it_is_told_before_anything_is_asked(store, tmp_path, se
 
 def test_a_sound_agent_passes_the_check():
     expander = agent("search-o1", scripted({}))
-    assert isinstance(expander, Checked)
+    assert isinstance(expander, CheckedStage)
     expander.check([dataset()])
 
 
@@ -221,7 +221,7 @@ def test_a_sound_agent_passes_the_check():
 def test_a_preview_has_the_first_request_of_every_conversation(store, method, calls):
     llm = scripted({query.text: ["no action"] * 30 for query in dataset().queries})
     expander = agent(method, llm)
-    assert isinstance(expander, Asking)
+    assert isinstance(expander, AskingStage)
     preview = expander.preview(dataset(), store)
     assert not llm.asked
     expander.expand(dataset(), store)

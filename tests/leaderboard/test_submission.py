@@ -14,8 +14,8 @@ import r2med
 from r2med import UserError
 from r2med.leaderboard.submission import Entry, read_entries, read_entry, submit
 from r2med.records.collection import checked
+from r2med.records.public_values import public_value
 from r2med.records.record import Record
-from r2med.records.without_places import without_places
 from r2med.store import Store, digest
 
 
@@ -82,11 +82,11 @@ def test_an_entry_has_no_text_of_queries_documents_or_expansions(entry: Path) ->
     ],
 )
 def test_paths_are_cut_to_their_last_part(name: str, public: str) -> None:
-    assert without_places({"model": [name]}) == {"model": [public]}
+    assert public_value({"model": [name]}) == {"model": [public]}
 
 
 def test_addresses_become_digests() -> None:
-    public = without_places("search-r1(x, remote=http://10.0.0.3:8000/retrieve) → bm25")
+    public = public_value("search-r1(x, remote=http://10.0.0.3:8000/retrieve) → bm25")
     assert public.startswith("search-r1(x, remote=address-") and "10.0" not in public
 
 

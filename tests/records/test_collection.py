@@ -13,7 +13,7 @@ from r2med.data import load
 from r2med.data.benchmark_names import source_of
 from r2med.evaluation.evaluation import evaluate
 from r2med.measure import relevant_ranks
-from r2med.records.collection import Kept, checked, collect
+from r2med.records.collection import StoredRecord, checked, collect
 from r2med.records.record import Record, StageFacts
 from r2med.retrieve import Run
 from r2med.store import digest
@@ -122,13 +122,13 @@ def test_a_record_with_too_many_failures_is_refused_with_the_count(
     dataset = kept.record.dataset.model_copy(update={"queries": 10})
     record = kept.record.model_copy(update={"stages": (expand, *kept.record.stages), "dataset": dataset})
     if not refused:
-        assert checked([Kept(record, kept.path)], limit).systems == ("bm25",)
+        assert checked([StoredRecord(record, kept.path)], limit).systems == ("bm25",)
         return
     with pytest.raises(UserError, match=r"hyde\(x\) failed for 3 of 10 \(30%\).*--max-failures 0.30"):
-        checked([Kept(record, kept.path)], limit)
+        checked([StoredRecord(record, kept.path)], limit)
 
 
-def failed(kept: Kept, failures: int, queries: int) -> Record:
+def failed(kept: StoredRecord, failures: int, queries: int) -> Record:
     """Return a record whose expansion failed for some of its queries."""
     expand = StageFacts(stage="expand", name="hyde(x)", cost=kept.record.stages[0].cost, failures=failures)
     dataset = kept.record.dataset.model_copy(update={"queries": queries})
@@ -149,7 +149,7 @@ def test_a_failed_try_beside_a_sound_record_is_left_out(results: Path, caplog: p
 @pytest.mark.parametrize(("failures", "queries"), [(1, 3), (94, 101), (1, 7), (2, 3)])
 def test_the_share_of_failures_that_is_suggested_is_enough(results: Path, failures: int, queries: int) -> None:
     kept = next(iter(collect([], results)))
-    record = Kept(failed(kept, failures, queries), kept.path)
+    record = StoredRecord(failed(kept, failures, queries), kept.path)
     with pytest.raises(UserError, match="--max-failures") as error:
         checked([record])
     assert checked([record], float(str(error.value).rpartition(" ")[2])).systems == ("bm25",)
@@ -159,7 +159,7 @@ def test_a_record_without_a_measure_is_named(results: Path) -> None:
     kept = next(iter(collect([], results)))
     record = kept.record.model_copy(update={"per_query": {q: {"R@10": 1.0} for q in kept.record.per_query}})
     with pytest.raises(UserError, match=rf"{kept.path}: bm25 on one: no measure 'nDCG@10'"):
-        checked([Kept(record, kept.path)]).values()
+        checked([StoredRecord(record, kept.path)]).values()
 
 
 def test_other_data_under_a_name_of_the_benchmark_are_the_users_own(

@@ -12,7 +12,7 @@ import pytest
 from r2med.core.cost import NOTHING
 from r2med.data import load
 from r2med.evaluation.evaluation import evaluate
-from r2med.records.collection import Collection, collect
+from r2med.records.collection import RecordCollection, collect
 from r2med.records.record import FileFacts, StageFacts
 from r2med.site import board as make_board
 from r2med.store import Store
@@ -55,7 +55,7 @@ def _write_agent(folder: Path, record: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def collection(records: Path) -> Collection:
+def collection(records: Path) -> RecordCollection:
     return collect([records], max_failures=1)
 
 
@@ -88,7 +88,7 @@ def settled(page: Any, query: str) -> None:
 
 
 def test_a_query_shows_its_text_its_ranking_and_where_the_relevant_documents_are(
-    open_page: Open, collection: Collection
+    open_page: Open, collection: RecordCollection
 ) -> None:
     dataset = load(DEMO)
     page = opened(open_page, data=DEMO, q="3", a=PLAIN)
@@ -127,7 +127,7 @@ def test_marked_words_are_those_of_the_analyser(open_page: Open) -> None:
     assert {kind for _, marked in cards for _, kind in marked} == {"query", "generated", "both"}
 
 
-def test_two_systems_are_compared_in_a_sentence_and_with_arrows(open_page: Open, collection: Collection) -> None:
+def test_two_systems_are_compared_in_a_sentence_and_with_arrows(open_page: Open, collection: RecordCollection) -> None:
     page = opened(open_page, data=DEMO, q="0", a=PLAIN)
     page.keyboard.press("c")
     page.wait_for_selector(".pair")
@@ -149,7 +149,7 @@ def test_two_systems_are_compared_in_a_sentence_and_with_arrows(open_page: Open,
     assert shared.inner_text(".summary") == sentence
 
 
-def test_entrances_lead_to_the_queries_they_promise(open_page: Open, collection: Collection) -> None:
+def test_entrances_lead_to_the_queries_they_promise(open_page: Open, collection: RecordCollection) -> None:
     before, after = (collection.cell(system, DEMO).record for system in (PLAIN, EXPANDED))  # type: ignore[union-attr]
 
     def finds(record: Any) -> set[str]:

@@ -16,7 +16,7 @@ from r2med.core.errors import UserError
 from r2med.leaderboard.published import published
 from r2med.leaderboard.submission import submit
 from r2med.pages.latex import LATEX_SIGNS
-from r2med.records.collection import Collection
+from r2med.records.collection import RecordCollection
 from r2med.site import board as make_board
 from r2med.site.leaderboard import site_value
 from r2med.site.site import data_script, write_site
@@ -198,6 +198,6 @@ def test_entries_of_others_are_shown_alone_or_beside_our_own_records(records: Pa
 
 
 def test_the_board_escapes_latex_by_the_list_of_the_report() -> None:
-    assert site_value(Collection({}))["latex"] == LATEX_SIGNS
+    assert site_value(RecordCollection({}))["latex"] == LATEX_SIGNS
     export = (Path(r2med.site.__file__).parent / "assets" / "export.js").read_text()
     assert "view.latex[sign]" in export and "textbackslash" not in export

@@ -10,7 +10,7 @@ import numpy as np
 from r2med.core.cost import Cost
 from r2med.data.benchmark_names import source_of
 from r2med.evaluation.evaluation import slug
-from r2med.records.collection import Collection, Kept, checked
+from r2med.records.collection import RecordCollection, StoredRecord, checked
 from r2med.records.record import DatasetFacts, QueryFacts, Record, StageFacts
 
 BODY_SYSTEMS = ("Cardiovascular", "Digestive", "Nervous")
@@ -76,6 +76,6 @@ def write_records(made: Sequence[Record], out: Path) -> Path:
     return out
 
 
-def collection(made: Sequence[Record]) -> Collection:
+def collection(made: Sequence[Record]) -> RecordCollection:
     """Return records as if they had been read."""
-    return checked([Kept(each, Path(f"{number}.json")) for number, each in enumerate(made)])
+    return checked([StoredRecord(each, Path(f"{number}.json")) for number, each in enumerate(made)])

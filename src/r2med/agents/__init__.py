@@ -1,1 +1,1 @@
-"""Search agents: LLMs that search between their thoughts, and end with a text that is searched like any expansion."""
+"""Search agents: LLMs that search while they think. Their last text is searched like that of any expansion."""

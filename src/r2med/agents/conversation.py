@@ -13,12 +13,12 @@ from r2med.llm.chat import Failure, Message, RawAnswer
 from r2med.prompts.fitting import first_words
 
 WORDS = 512
-"""Words that are shown of a document, as the benchmark has it for LameR: some are fifty pages long."""
+"""Number of words that are shown of a document, as in the benchmark's LameR. Some documents have fifty pages."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A document as an agent sees it; `contents` is title, line break, text."""
+    """A document as an agent sees it. `contents` is title, line break, text."""
 
     id: str
     contents: str
@@ -27,58 +27,58 @@ class Hit:
 
 @dataclass(frozen=True)
 class AwaitModel:
-    """Wait for the model to go on with the transcript."""
+    """State: the model must continue the transcript."""
 
 
 @dataclass(frozen=True)
 class AwaitReading:
-    """Wait for the model to read documents, in a call apart from the transcript."""
+    """State: the model must read documents in a separate call."""
 
     prompt: str
 
 
 @dataclass(frozen=True)
 class AwaitSearch:
-    """Wait for documents."""
+    """State: the conversation needs documents."""
 
     query: str
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Over: the text that is to be searched."""
+    """State: the conversation has ended with the text to search."""
 
     text: str
     cut: bool = False
-    """Whether it reached the limit of tokens, and is kept up to its last whole sentence."""
+    """True if the text reached the token limit and is kept up to its last whole sentence."""
 
 
 State = AwaitModel | AwaitReading | AwaitSearch | Answered | Failure
-"""What a conversation waits for, or how it ended; a failure is the end without a text."""
+"""The state of a conversation, or its end. A failure is an end without a text."""
 
 
 @dataclass(frozen=True)
-class Turn:
-    """One turn of the model's, with all that followed from it."""
+class AgentTurn:
+    """One turn of the model, with its consequences."""
 
     text: str
     query: str = ""
     documents: tuple[Hit, ...] | None = None
-    """What was found; None where nothing was searched."""
+    """The search results; None if nothing was searched."""
     information: str = ""
-    """What the model was shown of it."""
+    """The part of the results that the model was shown."""
     analysis: str = ""
-    """What it wrote when it read the documents, thoughts and all."""
+    """The text that the model wrote about the documents, including its thoughts."""
     notice: str = ""
-    """What it was told instead of results."""
+    """The message that the model got instead of results."""
     cut: bool = False
-    """Whether some of the documents did not fit and were not read."""
+    """True if some documents did not fit and were not read."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
 
-    def plus(self, completion: RawAnswer) -> Turn:
-        """Return the turn with what another call took added."""
+    def plus(self, completion: RawAnswer) -> AgentTurn:
+        """Return the turn with the cost of another call added."""
         return replace(
             self,
             prompt_tokens=self.prompt_tokens + completion.prompt_tokens,
@@ -89,33 +89,33 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A transcript, what the model wrote and what it was told, and what it waits for."""
+    """A transcript of the model's texts and the messages to it, with the state of the conversation."""
 
     parts: tuple[Message, ...]
     state: State = field(default_factory=AwaitModel)
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[AgentTurn, ...] = ()
     search_off: bool = False
-    """Whether the model is asked for the last time: it answers now or never."""
+    """True if the model is called for the last time and must answer now."""
     shortened: bool = False
-    """Whether the transcript was cut because it grew over the model's context."""
+    """True if the transcript was cut because it grew beyond the model's context."""
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is waited for."""
+        """True if the conversation has ended."""
         return isinstance(self.state, Answered | Failure)
 
     @property
     def searches(self) -> int:
-        """How many searches were made."""
+        """The number of searches."""
         return sum(turn.documents is not None for turn in self.turns)
 
     def with_turn(self, completion: RawAnswer, text: str, query: str = "") -> Conversation:
-        """Return the conversation after a turn of the model's; `text` is what counts of what it wrote."""
-        turn = Turn(text, query).plus(completion)
+        """Return the conversation after a turn of the model. `text` is the relevant part of the turn."""
+        turn = AgentTurn(text, query).plus(completion)
         return replace(self, parts=(*self.parts, Message("assistant", text)), turns=(*self.turns, turn))
 
     def with_message(self, text: str, **turn: Any) -> Conversation:
-        """Return the conversation after the model was told something; `turn` changes its last turn."""
+        """Return the conversation after a message to the model. `turn` replaces its last turn."""
         return replace(self.with_last_turn(**turn), parts=(*self.parts, Message("user", text)), state=AwaitModel())
 
     def with_last_turn(self, **changes: Any) -> Conversation:
@@ -146,23 +146,23 @@ class Agent(Protocol):
 
     @property
     def stop(self) -> tuple[str, ...]:
-        """Texts that end a turn."""
+        """Texts that end a turn of the model."""
 
     def start(self, question: str) -> Conversation:
-        """Return the conversation before its first turn. Of a query there is nothing here but its text."""
+        """Return the conversation before its first turn. Only the text of the query is used."""
 
     def on_completion(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
-        """Return what follows from what the model wrote, in the transcript or about documents."""
+        """Return the conversation after a text of the model, in the transcript or about documents."""
 
     def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
-        """Return what follows from the documents of a search."""
+        """Return the conversation after the documents of a search."""
 
     def on_overflow(self, conversation: Conversation) -> Conversation:
-        """Return what follows when the transcript no longer fits the model's context."""
+        """Return the conversation after the transcript has grown beyond the model's context."""
 
 
 def not_done(completion: RawAnswer) -> Failure | None:
-    """Return the failure of a turn that the model did not end itself: it was refused, or stopped by something else."""
+    """Return the failure of a turn that the model did not end itself: it was refused or stopped."""
     reason = completion.finish_reason
     if reason == "refusal":
         words = " ".join(completion.content.split())[:200]
@@ -173,7 +173,7 @@ def not_done(completion: RawAnswer) -> Failure | None:
 
 
 def no_answer(completion: RawAnswer, what: str) -> Failure:
-    """Return the failure of a conversation that ends without its answer: cut off, or done in another way."""
+    """Return the failure of a conversation that ends without an answer: cut off, or ended in another way."""
     if completion.finish_reason == "length":
         return Failure("truncated", f"{what}: it reached its limit of tokens")
     return Failure("no_marker", what)
@@ -183,7 +183,7 @@ TRACE_FORMAT = 1
 
 
 def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
-    """Return the trace of a conversation that is over; `texts`: with what was shown or read of each document."""
+    """Return the trace of a finished conversation. With `texts` it holds the text shown of each document."""
     end = conversation.state
     return {
         "format": TRACE_FORMAT,
@@ -196,7 +196,7 @@ def trace(conversation: Conversation, *, texts: bool = False) -> dict[str, Any]:
 
 
 def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
-    """Return turns, searches, tokens and seconds of conversations."""
+    """Return the numbers of turns, searches, tokens and seconds of conversations."""
     turns = [turn for conversation in conversations for turn in conversation.turns]
     return {
         "turns": len(turns),
@@ -207,7 +207,7 @@ def totals(conversations: Sequence[Conversation]) -> dict[str, float]:
     }
 
 
-def _turn(turn: Turn, texts: bool) -> dict[str, Any]:
+def _turn(turn: AgentTurn, texts: bool) -> dict[str, Any]:
     documents = None if turn.documents is None else [_document(hit, texts) for hit in turn.documents]
     return {**asdict(turn), "documents": documents}
 

@@ -1,4 +1,4 @@
-"""What an agent searches: a retriever over the dataset's corpus or another, or a server elsewhere."""
+"""Sources that an agent searches: a retriever over the dataset's corpus or another one, or a remote server."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from r2med.retrieve.run import NO_DOCUMENT, Run
 from r2med.store import Store, about, default_store
 
 Documents = tuple[Hit, ...] | Failure
-"""What one search brought, or why it brought nothing."""
+"""The documents of one search, or the reason why there are none."""
 
 
 @dataclass(frozen=True)
 class SourceResult:
-    """What a batch of searches brought, in their order, and what it took."""
+    """The results of a batch of searches, in order, and their cost."""
 
     documents: tuple[Documents, ...]
     cost: Cost = NOTHING
     prepared: Cost = NOTHING
-    """What preparing the corpus took: done once, however often it is searched."""
+    """The cost of preparing the corpus once, however often it is searched."""
 
 
 class Source(Protocol):
     """A search that is open for the queries of one dataset."""
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
-        """Return each query's documents without those it excludes, best first, or why there are none."""
+        """Return the documents of each query without excluded ones, best first, or the reason why there are none."""
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
         """Return what a retriever of ours is asked for by that."""
@@ -46,19 +46,19 @@ class LocalSearch:
 
     by: Retriever
     corpus: str = ""
-    """A dataset's name or folder; empty: the dataset that the queries are of."""
+    """The name or folder of the searched dataset; empty means the dataset of the queries."""
     store: Store | None = None
-    """Where the other dataset's corpus is kept."""
+    """The store of the other dataset's corpus."""
     keeps_texts: ClassVar[bool] = False
     """Whether a trace has to hold the texts of documents, since nobody could look them up later."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the retriever's settings and the corpus by its fingerprint."""
+        """Return the settings of the retriever, and the corpus by its fingerprint."""
         searched = self._searched(dataset, self.store)
         return {"by": self.by.describe(dataset), "corpus": searched.corpus.fingerprint}
 
     def labels(self) -> AbstractContextManager[None]:
-        """Return a block in which what is made is of the other dataset too: answers may quote its documents."""
+        """Return a block that labels data with the other dataset too, because answers may quote its documents."""
         if not self.corpus:
             return nullcontext()
         from r2med.data.loading import locate
@@ -66,7 +66,7 @@ class LocalSearch:
         return about(dataset=locate(self.corpus, self.store or default_store())[0])
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
-        """Return the search for one dataset's queries."""
+        """Return the search for the queries of one dataset."""
         return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
 
     def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
@@ -80,7 +80,7 @@ class LocalSearch:
 
 @dataclass(frozen=True)
 class _OpenRetriever:
-    """A retriever, through the store: a run that is started again gets the same documents."""
+    """A retriever with cached results, so that a restarted run gets the same documents."""
 
     retriever: Retriever
     dataset: Dataset

@@ -14,7 +14,7 @@ from r2med.comparison.comparison import MEASURE
 from r2med.core.errors import UserError
 from r2med.data import Dataset, load
 from r2med.measure.significance import Values
-from r2med.records.collection import MAX_FAILURES, Collection, collect
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
 from r2med.records.local_datasets import local_datasets
 from r2med.runtime.runtime import Runtime
 
@@ -56,7 +56,7 @@ class Material:
         return Questions(self.runtime, self.rehearsal)
 
     @cached_property
-    def collection(self) -> Collection:
+    def collection(self) -> RecordCollection:
         """The records, on the datasets that were named."""
         read = collect(self.systems, self.results, self.max_failures)
         wanted = {Path(word).name for word in self.data} | set(self.data)
@@ -67,7 +67,7 @@ class Material:
             raise UserError(
                 f"there are no records on {', '.join(self.data)}: make some with r2med run bm25 --data NAME"
             )
-        return Collection(cells)
+        return RecordCollection(cells)
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:

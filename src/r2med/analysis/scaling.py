@@ -19,7 +19,7 @@ from r2med.measure.scores import Floats
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Curves, Section, Table
-from r2med.records.collection import Collection, Kept
+from r2med.records.collection import RecordCollection, StoredRecord
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Expanded:
     method: str
 
     @classmethod
-    def of(cls, kept: Kept) -> Expanded | None:
+    def of(cls, kept: StoredRecord) -> Expanded | None:
         """Return it; None for a system that asks no LLM for text."""
         record = kept.record
         llm = (record.settings.get("expand") or {}).get("llm")
@@ -43,13 +43,15 @@ class Expanded:
         return cls(record.system, str(llm), ARROW.join(names), record.settings["expand"]["stage"])
 
 
-def expanded_systems(collection: Collection) -> list[Expanded]:
+def expanded_systems(collection: RecordCollection) -> list[Expanded]:
     """Return the systems with an LLM's expansion, in their order."""
     known = {kept.record.system: each for kept in collection if (each := Expanded.of(kept))}
     return list(known.values())
 
 
-def gains(collection: Collection, each: Expanded, dataset: str, measure: str) -> tuple[tuple[str, ...], Floats] | None:
+def gains(
+    collection: RecordCollection, each: Expanded, dataset: str, measure: str
+) -> tuple[tuple[str, ...], Floats] | None:
     """Return queries, and the points that the expansion adds for each; None where one of the two was not run."""
     cells = collection.cell(each.system, dataset), collection.cell(each.plain, dataset)
     if cells[0] is None or cells[1] is None:
@@ -143,19 +145,19 @@ def _mean(parts: Sequence[Floats], top: float | None) -> Estimate | None:
     return over_datasets({str(number): part[None] for number, part in enumerate(parts)}, top)[0] if parts else None
 
 
-def _tokens(written: Sequence[Kept]) -> float | None:
+def _tokens(written: Sequence[StoredRecord]) -> float | None:
     """Return the tokens that an LLM wrote for a query; None where its texts were read from files."""
     spent = total(stage.cost for kept in written for stage in kept.record.stages if stage.stage == "expand")
     queries = sum(kept.record.dataset.queries for kept in written)
     return spent.completion_tokens / queries if spent.calls and queries else None
 
 
-def _words(written: Sequence[Kept]) -> float | None:
+def _words(written: Sequence[StoredRecord]) -> float | None:
     counts = [count for kept in written for count in text_words(kept).values()]
     return float(np.mean(counts)) if counts else None
 
 
-def text_words(kept: Kept) -> Mapping[str, int]:
+def text_words(kept: StoredRecord) -> Mapping[str, int]:
     """Return how many words were generated for each query."""
     return {query: sum(len(text.split()) for text in texts) for query, texts in kept.generated().items()}
 

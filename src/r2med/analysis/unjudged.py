@@ -16,7 +16,7 @@ from r2med.measure.significance import Values
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Table
-from r2med.records.collection import Kept
+from r2med.records.collection import StoredRecord
 from r2med.retrieve.written_run import WrittenRun
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
@@ -30,7 +30,7 @@ Lists = Mapping[str, list[str]]
 Grades = Mapping[str, Mapping[str, int]]
 
 
-def ranked_lists(kept: Kept, dataset: Dataset, depth: int = DEPTH) -> Lists | None:
+def ranked_lists(kept: StoredRecord, dataset: Dataset, depth: int = DEPTH) -> Lists | None:
     """Return the first documents of every judged query, best first; None where the run is not there."""
     if kept.run_file is None:
         return None

@@ -12,9 +12,9 @@ from r2med.core.errors import UserError, unknown
 from r2med.data.dataset_cards import groups
 from r2med.encoders.weights import IN_FOLDER
 from r2med.evaluation.evaluation import slug
-from r2med.records.collection import MAX_FAILURES, Kept, collect
+from r2med.records.collection import MAX_FAILURES, StoredRecord, collect
+from r2med.records.public_values import public_value
 from r2med.records.record import Record
-from r2med.records.without_places import without_places
 from r2med.store.files import write_atomically
 
 VERSION = "2.26.24"
@@ -62,7 +62,7 @@ def export_results(
     return [out / folder / f"{task}.json" for folder, task, *_ in contents]
 
 
-def _task(kept: Kept) -> str:
+def _task(kept: StoredRecord) -> str:
     """Return MTEB's task of a record. Raises UserError if there is none."""
     known, name = tasks(), kept.record.dataset.name
     if name not in known:
@@ -86,7 +86,7 @@ def _model(record: Record) -> tuple[str, str]:
     if alone and "/" in str(document.get("model", "")):
         commit = "" if retrieve.get("weights") == IN_FOLDER else str(document.get("revision") or "")
         return document["model"], commit or UNKNOWN_REVISION
-    return f"r2med/{slug(without_places(record.system))}", record.versions.get("r2med", UNKNOWN_REVISION)
+    return f"r2med/{slug(public_value(record.system))}", record.versions.get("r2med", UNKNOWN_REVISION)
 
 
 def _folder(record: Record) -> Path:
@@ -153,7 +153,7 @@ def _settings(task: str, record: Record) -> dict[str, Any]:
         "task": task,
         "splits": ["test"],
         "version": {"mteb": None, **record.versions},
-        "encode_kwargs": {"system": without_places(record.system)},
+        "encode_kwargs": {"system": public_value(record.system)},
         "subsets": ["default"],
     }
 

@@ -61,7 +61,7 @@ def generate(
     from r2med.cli.plan import show_stages
     from r2med.core.stages import stage
     from r2med.data import load
-    from r2med.expand.expansion import Asking, check
+    from r2med.expand.expansion import AskingStage, check
     from r2med.llm.llm_cards import resolve_llm
 
     store = runtime.store
@@ -72,7 +72,7 @@ def generate(
     _check_names(datasets)
     check([expander], datasets)
     if dry_run:
-        show_stages({str(call): expander} if isinstance(expander, Asking) else {}, datasets, runtime)
+        show_stages({str(call): expander} if isinstance(expander, AskingStage) else {}, datasets, runtime)
         return
     flags.check_writable(out)
     if not _write_all(call, expander, datasets, out, overwrite, store):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from r2med.core.stage_plan import StagePlan
     from r2med.data import Dataset
     from r2med.evaluation.batch import Plan
-    from r2med.expand.expansion import Asking
+    from r2med.expand.expansion import AskingStage
     from r2med.llm.chat import ChatRequest
     from r2med.llm.costs import Preview
     from r2med.runtime.runtime import Runtime
@@ -55,7 +55,7 @@ def _told(stage: StagePlan) -> str:
     return "; ".join(parts)
 
 
-def show_stages(stages: Mapping[str, Asking], datasets: Sequence[Dataset], runtime: Runtime) -> None:
+def show_stages(stages: Mapping[str, AskingStage], datasets: Sequence[Dataset], runtime: Runtime) -> None:
     """Print calls, tokens, time and cost of each stage, and the first prompts."""
     if not stages:
         print("no LLM would be asked")

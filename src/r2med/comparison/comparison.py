@@ -21,7 +21,7 @@ from r2med.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values
 from r2med.measure.slices import Slice, SliceFacts, slices
 from r2med.pages.estimate import Estimate
 from r2med.records.approximate_searches import approximate_searches
-from r2med.records.collection import MAX_FAILURES, Collection, collect
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
 from r2med.records.record import QueryFacts
 
 MEASURE = str(HEADLINE_MEASURE)
@@ -39,12 +39,12 @@ class Standing:
     datasets: Mapping[str, Estimate]
 
 
-def intervals(collection: Collection, measure: str = MEASURE) -> dict[str, Standing]:
+def intervals(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Standing]:
     """Return the figures of each system with their intervals."""
     return {standing.system: standing for standing in _standings(collection.systems, points(collection, measure))}
 
 
-def points(collection: Collection, measure: str = MEASURE) -> dict[str, Floats]:
+def points(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Floats]:
     """Return dataset -> systems × queries in points; NaN where a system was not run."""
     return {dataset: 100 * rows for dataset, (_, rows) in collection.values(measure).items()}
 
@@ -64,7 +64,7 @@ def with_intervals(values: Values, top: float | None = 100.0) -> list[Estimate |
 
 
 def slice_figures(
-    collection: Collection, kind: str, measure: str = MEASURE
+    collection: RecordCollection, kind: str, measure: str = MEASURE
 ) -> Iterator[tuple[Slice, list[Estimate | None]]]:
     """Yield each slice of a kind with the figure of every system; None for one that lacks some of the queries."""
     known = collection.values(measure)
@@ -233,7 +233,7 @@ def compare(
 
 
 def comparison(
-    collection: Collection,
+    collection: RecordCollection,
     measure: str = MEASURE,
     baseline: str = "",
     slice_by: Sequence[str] = (),
@@ -300,7 +300,7 @@ def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
 
 
 def _shared(
-    collection: Collection, measure: str, data: Sequence[str]
+    collection: RecordCollection, measure: str, data: Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
     """Return the queries and the values of the datasets that all systems have, and a line for each other one."""
     queries, values, notices = {}, {}, []
@@ -367,7 +367,7 @@ def _slice_pairs(
     return [replace(each, p_adjusted=p) for each, p in zip(tested, adjusted, strict=True)]
 
 
-def slice_facts(collection: Collection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
+def slice_facts(collection: RecordCollection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
     """Return what the slices of some queries of each dataset depend on."""
     facts = {}
     for dataset, ids in queries.items():

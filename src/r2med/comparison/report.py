@@ -22,7 +22,7 @@ from r2med.measure.slices import UNKNOWN_LABEL
 from r2med.pages.csv_text import table_csv
 from r2med.pages.latex import table_latex
 from r2med.pages.markdown import table_markdown
-from r2med.records.collection import MAX_FAILURES, Collection, collect
+from r2med.records.collection import MAX_FAILURES, RecordCollection, collect
 from r2med.records.record import Record
 from r2med.store.files import write_atomically
 
@@ -120,7 +120,7 @@ def _score_figures(compared: Comparison) -> dict[str, Callable[[], Figure]]:
     }
 
 
-def _cost_figures(collection: Collection, compared: Comparison) -> dict[str, Callable[[], Figure]]:
+def _cost_figures(collection: RecordCollection, compared: Comparison) -> dict[str, Callable[[], Figure]]:
     """Return quality against seconds, and against dollars where a price is known for any system that has one."""
     seconds, dollars = {}, {}
     for standing in compared.ranked[:SHOWN]:
@@ -142,10 +142,10 @@ def _cost_figures(collection: Collection, compared: Comparison) -> dict[str, Cal
 
 
 def _pair_figures(
-    collection: Collection, before: str, after: str, whole: Comparison, resamples: int
+    collection: RecordCollection, before: str, after: str, whole: Comparison, resamples: int
 ) -> dict[str, Callable[[], Figure]]:
     """Return where gold documents move between two systems, and what each body system gains."""
-    pair = Collection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
+    pair = RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
     compared = comparison(pair, whole.measure, before, ["body-system"], resamples, data=whole.datasets)
     figures: dict[str, Callable[[], Figure]] = {}
     bands = rank_bands(pair)
@@ -164,7 +164,7 @@ def _pair_figures(
     return figures
 
 
-def rank_bands(collection: Collection) -> list[int]:
+def rank_bands(collection: RecordCollection) -> list[int]:
     """Return where bands of ranks end; the last ends with the depth of the rankings."""
     depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
     return [*(end for end in BANDS if end < depth), depth]

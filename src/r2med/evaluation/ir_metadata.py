@@ -17,7 +17,7 @@ from r2med.core.stages import Stage
 from r2med.core.version import installed_versions, source_digest
 from r2med.data.dataset import Dataset
 from r2med.measure import HEADLINE_MEASURE
-from r2med.records.without_places import without_places
+from r2med.records.public_values import public_value
 from r2med.retrieve.fusion import Fusion
 from r2med.store.files import write_atomically
 from r2med.system import System
@@ -40,7 +40,7 @@ def write_metadata(
     run: Path, tag: str, command: Sequence[str], components: Iterable[Mapping[str, Any]], dataset: Dataset
 ) -> None:
     """Write the metadata of a run that a command made out of what some components ranked, beside it."""
-    lines = _yaml(without_places(_facts(tag, command, components, dataset)))
+    lines = _yaml(public_value(_facts(tag, command, components, dataset)))
     write_atomically(metadata_path(run), "".join(f"{line}\n" for line in lines).encode())
 
 

@@ -16,7 +16,7 @@ from r2med.measure.measures import HEADLINE_MEASURE, group_means, recorded_measu
 from r2med.pages.cells import Column, Value
 from r2med.pages.page import Table
 from r2med.records.approximate_searches import approximate_searches
-from r2med.records.collection import Kept, checked
+from r2med.records.collection import StoredRecord, checked
 from r2med.records.record import Record
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Results:
 
     def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
         """Return which differences between the systems are real; without a baseline every pair is compared."""
-        kept = (Kept(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
+        kept = (StoredRecord(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
         return comparison(checked(kept), recorded_measure(measure), baseline)
 
     def sorted(self, by: str = "score", measure: str = MEASURE) -> Results:

@@ -9,7 +9,7 @@ from pathlib import Path
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
 from r2med.evaluation.ir_metadata import read_header
-from r2med.records.collection import MAX_FAILURES, Kept, collect
+from r2med.records.collection import MAX_FAILURES, StoredRecord, collect
 from r2med.store.files import write_atomically
 
 
@@ -34,11 +34,11 @@ def export_runs(
     return files
 
 
-def _place(kept: Kept, out: Path) -> Path:
+def _place(kept: StoredRecord, out: Path) -> Path:
     return out.joinpath(*map(slug, kept.record.dataset.name.split("/")), f"{kept.path.stem}.trec")
 
 
-def _lines(kept: Kept, header: bool) -> Iterator[bytes]:
+def _lines(kept: StoredRecord, header: bool) -> Iterator[bytes]:
     """Yield the lines of a run; comments are the metadata that runs of version 0.2 begin with."""
     assert kept.run_file is not None
     beside = read_header(kept.run_file) if header else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from r2med.core.errors import UserError, nearest, unknown
 from r2med.data import Dataset, load
 from r2med.data.dataset import Query
-from r2med.records.collection import Kept, collect
+from r2med.records.collection import StoredRecord, collect
 from r2med.records.record import Record
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.runtime.runtime import Runtime, running
@@ -62,7 +62,7 @@ def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Se
         if number or stage.stage != "expand"
     }
     return Story(
-        record, query, tuple(Kept(record, path).generated().get(query_id, ())), _gold(dataset, query_id), ranks
+        record, query, tuple(StoredRecord(record, path).generated().get(query_id, ())), _gold(dataset, query_id), ranks
     )
 
 

@@ -1,4 +1,4 @@
-"""Expansion: what is added to queries before they are searched."""
+"""Expansion: methods that add text to queries before they are searched."""
 
 from r2med.expand.expansion import Expander, Expansion
 

@@ -1,4 +1,4 @@
-"""What an expander is, and what it returns: the queries of a dataset as they will be searched."""
+"""The interface of expanders, and their result: the queries of a dataset as they will be searched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JoiningChoice = Literal["", "published"]
 
 @dataclass(frozen=True)
 class Joining:
-    """How generated texts join a query."""
+    """How generated texts are joined with a query."""
 
     copies: int = 0
     """How often the query stands before the texts where words are matched."""
@@ -31,7 +31,7 @@ class Joining:
     """True if the copies of the query follow each other without a space, as in the benchmark's rows of query2doc."""
 
     def choose(self, query: QueryChoice, joining: JoiningChoice = "") -> Joining:
-        """Return the same with the query's own words kept, or dropped, in a search by words."""
+        """Return the same joining with the query's own words kept, or dropped, in a search by words."""
         copies = {"": self.copies, "keep": max(self.copies, 1), "drop": 0}[query]
         return Joining(copies, self.dense_form, joining == "published")
 
@@ -41,7 +41,7 @@ class Joining:
         return declared if self.glued else {name: value for name, value in declared.items() if name != "glued"}
 
     def join(self, query: Query, texts: Iterable[str]) -> SearchQuery:
-        """Return a query with its texts; without any it is searched as it is."""
+        """Return a query with its texts. Without texts the query is unchanged."""
         written = tuple(filter(None, texts))
         return (
             SearchQuery(query, written, self.copies, self.dense_form, glued=self.glued)
@@ -52,72 +52,72 @@ class Joining:
 
 @dataclass(frozen=True)
 class Expansion:
-    """Every query of a dataset with what was added to it. A query that got nothing is a failure and stays itself."""
+    """All queries of a dataset with their added texts. A query without added text is a failure and stays unchanged."""
 
     queries: tuple[SearchQuery, ...]
     failures: int = 0
-    """Queries that got nothing."""
+    """Queries without added text."""
     fingerprint: str = ""
     cost: Cost = NOTHING
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
     """Why, by kind; with several samples or rounds a query may have some that failed and still have text."""
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Query id -> how many of its answers failed, by kind, in words."""
+    """Query id -> number of failed answers by kind, in words."""
     cut_texts: int = 0
-    """Texts that reached their limit of tokens and are kept up to their last whole sentence."""
+    """Number of texts that reached the token limit and are kept up to their last whole sentence."""
     counts: Mapping[str, float] = field(default_factory=dict)
-    """What else a record should tell: the turns and searches of an agent."""
+    """Further facts for a record, such as turns and searches of an agent."""
     notices: tuple[str, ...] = ()
     searches: tuple[Search, ...] = field(default=(), compare=False)
-    """What was searched for on the way, by an agent or between rounds."""
+    """Texts that were searched for on the way, by an agent or between rounds."""
     traces: Mapping[str, Any] = field(default_factory=dict)
-    """What a search agent did, turn by turn: query id -> a trace fit for JSON. Kept beside the record."""
+    """The actions of a search agent, turn by turn: query id -> a trace for JSON. It is saved beside the record."""
 
     @classmethod
     def of(cls, queries: Iterable[SearchQuery], **more: Any) -> Expansion:
-        """Return the expansion with its failures counted and its fingerprint taken."""
+        """Return the expansion with counted failures and its fingerprint."""
         all_queries = tuple(queries)
         failures = sum(not query.expanded for query in all_queries)
         return cls(all_queries, failures, digest([query.key for query in all_queries]), **more)
 
 
 def told_cut(cut: int, texts: int) -> str:
-    """Return what to tell of texts that reached their limit of tokens."""
+    """Return a notice about texts that reached the token limit."""
     return f"{cut} of {texts} texts reached their limit of tokens and are kept up to their last whole sentence"
 
 
 class Expander(Protocol):
-    """Anything that adds to queries before they are searched."""
+    """The interface of stages that add text to queries before they are searched."""
 
     @property
     def name(self) -> str:
-        """What one types to get it; settings at their defaults are left out."""
+        """The name of the stage, as typed. Settings with default values are left out."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; nothing is asked. Generated texts are told by their fingerprint."""
+        """Return every setting that a score depends on; no LLM is called. Texts are given by a fingerprint."""
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Return every query of the dataset, in its order."""
+        """Return every query of the dataset, in order."""
 
 
 @runtime_checkable
-class Checked(Protocol):
-    """A stage that can tell beforehand what would stop it: templates, files of recorded texts."""
+class CheckedStage(Protocol):
+    """A stage that can check in advance for faults, such as missing templates or files of recorded texts."""
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets; nothing is asked."""
+        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
 
 
 @runtime_checkable
-class Asking(Protocol):
-    """A stage that asks an LLM."""
+class AskingStage(Protocol):
+    """A stage that calls an LLM."""
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
-        """Return what it would ask about one dataset; nothing is asked."""
+        """Return the calls for one dataset without making them."""
 
 
 def check(stages: Iterable[object], datasets: Sequence[Dataset]) -> None:
-    """Raise UserError for what would stop a stage on one of the datasets: before the first call, not after many."""
+    """Raise UserError for a fault that would stop a stage on one of the datasets, before the first call."""
     for stage in stages:
-        if isinstance(stage, Checked):
+        if isinstance(stage, CheckedStage):
             stage.check(datasets)

@@ -35,10 +35,10 @@ COMMON = 0.1
 
 
 class Feedback(Stage, kind="expand"):
-    """What both methods declare, and how they turn documents into weighted terms."""
+    """The settings of both methods, and the conversion of documents into weighted terms."""
 
     word: ClassVar[re.Pattern[str]]
-    """Terms of documents that may be learnt."""
+    """Terms of documents that can be added to a query."""
 
     documents: int = Field(10, ge=1, le=1000, description="documents of the first search that are learnt from")
     terms: int = Field(10, ge=1, le=10_000, description="terms that are learnt")
@@ -104,7 +104,7 @@ class Rocchio(Feedback):
         return self
 
     def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
-        """Return the sum of both vectors, each of length 1."""
+        """Return the sum of both vectors, each normalised to length 1."""
         mean: Counter[str] = Counter()
         for document in documents:
             for term, weight in _scaled(document, _length).items():
@@ -115,17 +115,17 @@ class Rocchio(Feedback):
 
 @dataclass(frozen=True)
 class FeedbackExpander(Opened[Feedback]):
-    """One method over one BM25."""
+    """One feedback method over one BM25."""
 
     by: BM25Retriever
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on."""
+        """Return every setting that a score depends on."""
         words = {"common": COMMON, "word": self.stage.word.pattern}
         return {**self.stage.settings(), "source": "feedback", **words, "by": self.by.describe(dataset)}
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Return the queries as weighted terms; one that finds nothing has nothing to learn from and stays itself."""
+        """Return the queries as weighted terms. A query without results stays unchanged."""
         plain = [SearchQuery(query) for query in dataset.queries]
         searched = cached_search(self.by, dataset, plain, self.stage.documents, store)
         run = searched.run
@@ -170,7 +170,7 @@ def _all_bm25(retriever: Stage) -> Iterator[BM25]:
 
 
 def _top(weights: Weights, size: int) -> Weights:
-    """Return the heaviest terms, ties in the order of the alphabet."""
+    """Return the terms with the largest weights. Ties are in alphabetical order."""
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:size])
 
 
@@ -179,12 +179,12 @@ def _length(values: Sequence[float]) -> float:
 
 
 def _scaled(weights: Weights, norm: Callable[[Sequence[float]], float]) -> Weights:
-    """Return weights that the norm makes 1 of."""
+    """Return weights divided by their norm."""
     size = norm(list(weights.values()))
     return {term: weight / size for term, weight in weights.items()} if size > 0 else {}
 
 
 def _added(query: Weights, alpha: float, documents: Weights, beta: float) -> Weights:
-    """Return the weighted sum of two sets of terms, in the order of the alphabet."""
+    """Return the weighted sum of two sets of terms, in alphabetical order."""
     terms = sorted({*query, *documents})
     return {term: alpha * query.get(term, 0.0) + beta * documents.get(term, 0.0) for term in terms}

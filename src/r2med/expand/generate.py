@@ -1,4 +1,4 @@
-"""Expansion by an LLM: what differs between methods is in their cards; samples and rounds of refinement are alike."""
+"""Expansion by an LLM. Methods differ in their cards, but share the code for samples and rounds of refinement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from r2med.store import Store
 
 
 class Generated(Stage, kind="expand", needs="llm"):
-    """Let an LLM write what a relevant document could say, and search with that."""
+    """Let an LLM write what a relevant document could say, and search with that text."""
 
     llm: str = argument("the LLM that writes, or whose recorded texts are read")
     samples: int = Field(
@@ -66,12 +66,12 @@ class Generated(Stage, kind="expand", needs="llm"):
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
-        """Return the defaults that the card of a method has."""
+        """Return the default settings from the card of a method."""
         return METHODS.card(name).defaults.model_dump()
 
     @classmethod
     def summary(cls, name: str) -> str:
-        """Return what the card says of a method."""
+        """Return the description of a method from its card."""
         return METHODS.card(name).summary
 
     @property
@@ -88,7 +88,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
 
     def open(self, runtime: Runtime) -> Expander:
-        """Return what reads recorded texts, or asks the LLM; nothing is asked yet."""
+        """Return the reader of recorded texts, or the expander that calls the LLM. No LLM is called yet."""
         joining = self.card.joining.choose(self.query, self.joining)
         if recorded := open_recorded(
             self, self.llm, joining, runtime.setup, asked=self.card.asked, cleaning=self.cleaning
@@ -111,7 +111,7 @@ class Prompts:
 
 
 def open_prompts(method: MethodCard, kind: str, folder: Traversable | None = None, *, refine: bool = False) -> Prompts:
-    """Return what is needed to ask; files of a set go before those of plugins and ours."""
+    """Return the templates and sampling for LLM calls. Files of a set have priority over built-in ones."""
     templates = open_templates(folder, [kind])
     system = templates.template("system")
     ask = templates.template(method.prompt, kind, method.fields)
@@ -122,31 +122,31 @@ def open_prompts(method: MethodCard, kind: str, folder: Traversable | None = Non
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Prompts before they are asked, sample after sample, each with the queries in their order."""
+    """Prompts before they are sent, sample by sample, each with the queries in order."""
 
     prompts: tuple[Fitted | Failure, ...]
-    """A failure where even the bare query does not fit."""
+    """The prompt of each query, or a failure if even the bare query does not fit."""
     requests: tuple[ChatRequest, ...]
-    """Without those that do not fit."""
+    """The prompts that fit."""
     cost: Cost
-    """What searching for the passages in them took."""
+    """The cost of searching for the passages in the prompts."""
     searches: tuple[Search, ...] = ()
-    """What was searched for to refine drafts."""
+    """The texts that were searched for to refine drafts."""
 
     @property
     def cut(self) -> int:
-        """Prompts that something was left out of."""
+        """Number of prompts with parts left out."""
         return sum(isinstance(prompt, Fitted) and prompt.cut for prompt in self.prompts)
 
 
 @dataclass(frozen=True)
 class Asked(Prompted[Generated]):
-    """One method with one LLM."""
+    """One expansion method with one LLM."""
 
     by: Retriever
-    """What searches between rounds."""
+    """The retriever that searches between rounds."""
     first: Retriever = field(default_factory=BM25)
-    """What finds the passages that a method shows before the first round."""
+    """The retriever of the passages that a method shows before the first round."""
 
     @property
     def method(self) -> MethodCard:
@@ -154,7 +154,7 @@ class Asked(Prompted[Generated]):
         return self.stage.card
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; templates by their hash."""
+        """Return every setting that a score depends on. Templates are given by their hash."""
         method = self.method.model_dump(mode="json", exclude={"summary", "defaults"})
         by = {"by": self.by.describe(dataset)} if self.stage.rounds else {}
         candidates = {"candidates": self.first.describe(dataset)} if "passages" in self.method.fields else {}
@@ -168,19 +168,19 @@ class Asked(Prompted[Generated]):
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets: templates, or no room for a prompt."""
+        """Raise UserError for a fault on one of these datasets: wrong templates, or no room for a prompt."""
         super().check(datasets)
         Fitter(self.card, system="")
 
     @property
     def template_names(self) -> list[str]:
-        """The templates that it uses, without a kind."""
+        """The names of the templates that it uses, without a kind."""
         examples = ["examples"] if "examples" in self.method.fields else []
         refine = [self.method.refine] if self.stage.rounds else []
         return ["system", self.method.prompt, *examples, *refine]
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
-        """Return what would be asked before any round of refinement; passages are searched for, nothing is asked."""
+        """Return the calls before any round of refinement. Passages are searched for, but no LLM is called."""
         prepared = self._drafts(dataset, store)
         rounds = self.stage.rounds
         return Preview.of(
@@ -194,7 +194,7 @@ class Asked(Prompted[Generated]):
         )
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Ask for every query; one without any text is searched as it is."""
+        """Call the LLM for every query. A query without any text is searched unchanged."""
         if not dataset.queries:
             return Expansion.of(())
         prepared = [self._drafts(dataset, store)]
@@ -206,7 +206,7 @@ class Asked(Prompted[Generated]):
             prepared.append(self._refinement(dataset, texts, store))
             refined = self._ask(prepared[-1])
             answered += [(query, new) for query, new, draft in zip(asked, refined, texts, strict=True) if draft]
-            # A draft whose refinement failed is still an answer to the question.
+            # A draft whose refinement failed is still an answer to the query.
             kept = [new if _text(new) else old for new, old in zip(refined, kept, strict=True)]
             texts = [_text(answer) for answer in kept]
         answers = [answer for _, answer in answered]
@@ -229,7 +229,7 @@ class Asked(Prompted[Generated]):
         return open_prompts(self.method, kind_of(dataset), self.prompts, refine=self.stage.rounds > 0)
 
     def _drafts(self, dataset: Dataset, store: Store) -> _Prepared:
-        """Return the first prompt of every query, as often as there are samples."""
+        """Return the first prompt of every query, once per sample."""
         prompts = self._prompts(dataset)
         fitter = Fitter(self.card, prompts.system)
         candidates: list[list[str]] = [[] for _ in dataset.queries]
@@ -237,7 +237,7 @@ class Asked(Prompted[Generated]):
         if prompts.ask.names("passages"):
             plain = [SearchQuery(query) for query in dataset.queries]
             candidates, cost = self._passages(self.first, dataset, plain, store)
-        # From here on a query is its text: nothing else of it can get into a prompt.
+        # From here on only the text of a query is used, so that nothing else of it can get into a prompt.
         fitted = [
             fitter.fill(prompts.ask, query.text, prompts.examples, passages)
             for query, passages in zip(dataset.queries, candidates, strict=True)
@@ -245,7 +245,7 @@ class Asked(Prompted[Generated]):
         return self._prepared([fitted] * self.stage.samples, cost)
 
     def _refinement(self, dataset: Dataset, drafts: Sequence[str], store: Store) -> _Prepared:
-        """Return the prompts that show each draft with what it finds; where there is none, nothing is refined."""
+        """Return the prompts that show each draft with its search results. Queries without a draft are not refined."""
         prompts = self._prompts(dataset)
         assert prompts.refine is not None
         fitter = Fitter(self.card, prompts.system)
@@ -269,7 +269,7 @@ class Asked(Prompted[Generated]):
     def _passages(
         self, retriever: Retriever, dataset: Dataset, queries: Sequence[SearchQuery], store: Store
     ) -> tuple[list[list[str]], Cost]:
-        """Return the starts of the best documents of each query, best first, and what the search took."""
+        """Return the starts of the best documents of each query, best first, and the cost of the search."""
         shown = self.method.passages
         searched = cached_search(retriever, dataset, queries, shown.depth, store)
         texts = [dataset.corpus.texts(rows[rows != NO_DOCUMENT]) for rows in searched.run.rows]
@@ -312,7 +312,7 @@ NO_DRAFT = Failure("empty", "there is no draft to refine", attempts=0)
 
 
 def _checked(answer: Generation | Failure) -> Generation | Failure:
-    """Return the answer; one that says nothing is a failure."""
+    """Return the answer. An answer without content is a failure."""
     if isinstance(answer, Failure) or answer.text.strip():
         return answer
     return Failure.of(answer, "empty", "an empty answer")

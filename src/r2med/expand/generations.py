@@ -1,4 +1,4 @@
-"""Files of generated texts, as the benchmark lays them out: METHOD/LLM/query_with_hydoc.jsonl, or a hub config."""
+"""Files of generated texts in the benchmark's layout: METHOD/LLM/query_with_hydoc.jsonl, or a hub config."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INCOMPLETE = re.compile(r"\d+ of \d+ files for config")
 
 
 class NotWrittenError(UserError):
-    """A file was left as it was, because what there was to write is less."""
+    """A file was not replaced, because the new texts are fewer."""
 
 
 # An LLM's name as a folder can have it: endpoints name models with slashes and colons. A slash is written "--", as the
@@ -38,14 +38,14 @@ _WRITTEN = re.compile(r"--|\+\+|(?:\+[0-9A-F]{2})+")
 
 
 def folder_name(llm: str) -> str:
-    """Return the name of the folder of an LLM's texts."""
+    """Return the folder name for the texts of an LLM."""
     if not llm.strip() or not llm.isprintable():
         raise UserError(f"{llm!r} is no name of a model")
     return _SPECIAL.sub(_written, llm)
 
 
 def llm_name(folder: str) -> str:
-    """Return whose texts a folder holds: the inverse of `folder_name`; any other folder's name is as it is."""
+    """Return the LLM of a folder, as the inverse of `folder_name`. Other folder names are returned unchanged."""
     return _WRITTEN.sub(_read_back, folder)
 
 
@@ -64,7 +64,7 @@ def _read_back(match: re.Match[str]) -> str:
 
 
 def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
-    """Return the files of one LLM's texts by one method, or none; roots are looked through in their order."""
+    """Return the files with texts of one LLM by one method; empty if there are none. Roots are searched in order."""
     for root, config, split in product(roots, _spellings(folder_name(method)), _folders(llm)):
         file = root / config / split / FILE
         if file.is_file():
@@ -75,19 +75,19 @@ def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
 
 
 def other_llms(roots: list[Path], method: str, llm: str) -> str:
-    """Return how an error ends that says that there are no texts of an LLM: the nearest, and all there are."""
+    """Return the end of an error about missing texts of an LLM: the nearest name, and all existing ones."""
     known = sorted({each for root in roots for each in _llms(root, method)})
     return f"{nearest(llm, known)}: it has {', '.join(known) or f'none of this method, as {method}/LLM/{FILE}'}"
 
 
 def _folders(llm: str) -> list[str]:
-    """Return the folders that may hold an LLM's texts; a folder's own name may be typed as well."""
+    """Return the folders that may hold the texts of an LLM. The name of a folder may be typed as well."""
     written = [folder_name(name) for name in _spellings(llm)]
     return list(dict.fromkeys([*written, llm] if _PLAIN.fullmatch(llm) else written))
 
 
 def _spellings(name: str) -> list[str]:
-    """Return a name as typed, with hyphens only, and with underscores only, as the hub's splits have to be named."""
+    """Return a name as typed, with hyphens only, and with underscores only, as in the splits of the hub."""
     return list(dict.fromkeys([name, name.replace("_", "-"), name.replace("-", "_")]))
 
 
@@ -138,7 +138,7 @@ def write_generations(
 
 
 def _count_texts(file: Path, dataset: Dataset) -> tuple[int, int]:
-    """Return how many texts a file has for the queries of a dataset, and for others; what cannot be read is none."""
+    """Return the numbers of texts in a file for queries of a dataset and for others; 0 if it is unreadable."""
     asked = {query.id: query.text for query in dataset.queries}
     count = {True: 0, False: 0}
     for _, row in read_jsonl(file, {"id": str}, Problems()) if file.is_file() else ():

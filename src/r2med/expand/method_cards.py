@@ -1,4 +1,4 @@
-"""Method cards: one TOML file each, for expansions that differ in data only. A new one is a card and a prompt."""
+"""Method cards: one TOML file each, for expansions that differ in data only. A new method is a card and a prompt."""
 
 from __future__ import annotations
 
@@ -14,68 +14,68 @@ MAX_SAMPLES = 1000
 MAX_ROUNDS = 100
 
 
-class _Part(BaseModel):
+class _MethodPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Passages(_Part):
-    """What an LLM is shown of a search: BM25's for the query, or what its draft found."""
+class Passages(_MethodPart):
+    """The search results that an LLM is shown: those of BM25 for the query, or those of its draft."""
 
     depth: Annotated[int, Field(ge=1, le=1000)] = 10
-    """How many passages."""
+    """Number of passages."""
     words: Annotated[int, Field(ge=1, le=100_000)] = 512
-    """Words of each passage."""
+    """Number of words of each passage."""
 
 
-class MethodSampling(_Part):
-    """How texts are drawn, where a method asks for something else than the LLM's card says."""
+class MethodSampling(_MethodPart):
+    """Sampling settings of a method that differ from those of the LLM's card."""
 
     temperature: Annotated[float, Field(ge=0, le=10)] | None = None
-    """How freely tokens are drawn."""
+    """Sampling temperature."""
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Draw from the likeliest tokens that make up this share."""
+    """Nucleus sampling (top-p): the share of probability that tokens are drawn from."""
     max_tokens: Annotated[int, Field(ge=1)] | None = None
-    """Tokens of a text at most."""
+    """Maximum number of tokens of a text."""
 
 
-class MethodDefaults(_Part):
-    """What the settings of a method are unless they are given."""
+class MethodDefaults(_MethodPart):
+    """The default settings of a method."""
 
     samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 1
-    """Texts for each query."""
+    """Number of texts for each query."""
     rounds: Annotated[int, Field(ge=0, le=MAX_ROUNDS)] = 0
-    """Rounds of refinement."""
+    """Number of rounds of refinement."""
     query: QueryChoice = ""
-    """Whether the query's own words are searched by BM25 too; empty: as `copies` says."""
+    """True if BM25 also searches the query's own words; empty means as `copies` says."""
 
 
-class MethodCard(_Part):
-    """How an LLM is asked for texts, and how they are searched."""
+class MethodCard(_MethodPart):
+    """How an LLM is called for texts, and how the texts are searched."""
 
     name: str
-    """What one types; by default the name of the file."""
+    """The name of the method, as typed. The default is the name of the card file."""
     variant: str = ""
-    """What stands after the colon: NAME:VARIANT."""
+    """The part after the colon in NAME:VARIANT."""
     summary: str
-    """What it does, in one sentence."""
+    """A description of the method in one sentence."""
     template: str = ""
-    """The prompt files are TEMPLATE.KIND.txt, or TEMPLATE.txt for all kinds of task; empty: named as the card."""
+    """The prompt files are TEMPLATE.KIND.txt, or TEMPLATE.txt for all kinds of task. The default is the card's name."""
     fields: tuple[Literal["query", "examples", "passages"], ...] = ("query",)
-    """What the template may name: the query, worked examples (examples.KIND.txt), BM25's passages."""
+    """The fields of the template: the query, worked examples (examples.KIND.txt), passages of BM25."""
     refine: str = "refine"
-    """The template of a round of refinement; it may name {query}, {passages} and {draft}."""
+    """The template of a round of refinement. Its fields are {query}, {passages} and {draft}."""
     asked: bool = True
-    """Whether an LLM can be asked; else there are recorded texts only."""
+    """True if an LLM can be called. Otherwise there are only recorded texts."""
     copies: Annotated[int, Field(ge=0, le=100)] = 0
-    """How often the query stands before the text where words are matched."""
+    """Number of copies of the query before the text in a search by words."""
     dense: str = ""
-    """What a dense model searches: empty for the mean of the vectors of query and text, else one string."""
+    """The input of a dense model: empty for the mean of the vectors of query and text, otherwise one string."""
     passages: Passages = Passages()
-    """How much of what a search finds is shown."""
+    """How many search results are shown, and how much of each."""
     sampling: MethodSampling = MethodSampling()
-    """How texts are drawn."""
+    """The sampling settings of the method."""
     defaults: MethodDefaults = MethodDefaults()
-    """The settings, unless they are given."""
+    """The default settings of the method."""
 
     @field_validator("dense")
     @classmethod
@@ -86,16 +86,16 @@ class MethodCard(_Part):
 
     @property
     def prompt(self) -> str:
-        """The name of its template."""
+        """The name of the template."""
         return self.template or self.name
 
     @property
     def joining(self) -> Joining:
-        """How texts join the query."""
+        """How texts are joined with the query."""
         return Joining(self.copies, self.dense)
 
     def llm_card(self, card: LLMCard) -> LLMCard:
-        """Return an LLM's card with the sampling that this method asks for."""
+        """Return an LLM's card with the sampling settings of this method."""
         changes: dict[str, Any] = self.sampling.model_dump(exclude_none=True)
         if "max_tokens" in changes:
             changes["max_tokens"] = min(changes["max_tokens"], card.max_tokens)

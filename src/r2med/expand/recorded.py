@@ -1,4 +1,4 @@
-"""Recorded texts: what an LLM wrote before, read from files without one."""
+"""Recorded texts: texts that an LLM wrote earlier, read from files without calling an LLM."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from r2med.runtime.setup import Setup
 from r2med.store import Store
 
 AUTHOR = "author"
-"""Whoever wrote a dataset's hand-written texts: no LLM, whatever endpoint is named beside it."""
+"""The author of hand-written texts of a dataset. It is not an LLM, whatever endpoint is named beside it."""
 
 RECORDED = "reads recorded texts"
-"""What a plan says of a stage that asks nobody."""
+"""The text in a plan for a stage that calls no LLM."""
 
 Texts = Mapping[str, tuple[str, ...]]
 
@@ -63,7 +63,7 @@ def open_recorded(
 
 
 def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True) -> StagePlan:
-    """Return whether recorded texts would be read or an LLM asked, by the rule of `open_recorded`."""
+    """Return True if recorded texts would be read and no LLM called, by the rule of `open_recorded`."""
     if setup.recorded or llm == AUTHOR or not asked:
         return StagePlan(str(stage), RECORDED, seconds=0.0)
     return StagePlan(str(stage), "asks an LLM, see below", seconds=0.0, missing=missing_key(llm, setup))
@@ -76,18 +76,18 @@ class Recorded(Opened[Stage]):
     llm: str
     joining: Joining
     folder: Path | None = None
-    """Where the files are; None: beside the dataset. A folder of several datasets has one of their names in it."""
+    """The folder of the files; None means beside the dataset. A folder for several datasets has one for each."""
     otherwise: str = field(default="", compare=False)
-    """What a user may do where there are no texts, if anything."""
+    """Advice for the user if there are no texts; may be empty."""
     style: AnswerStyle = "plain"
-    """How answers are marked in texts that were never cleaned."""
+    """How answers are marked in texts that were not cleaned."""
     cleaning: Cleaning = "strict"
 
     def __post_init__(self) -> None:
         folder_name(self.llm)  # raises for what is no name of an LLM
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what a score depends on; the texts themselves are told by their fingerprint."""
+        """Return the settings that a score depends on. The texts themselves are given by their fingerprint."""
         return {
             "stage": self.stage.name,
             "llm": self.llm,
@@ -102,13 +102,13 @@ class Recorded(Opened[Stage]):
             self._texts(dataset)
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Return the dataset's queries with their recorded texts."""
+        """Return the queries of the dataset with their recorded texts."""
         texts, failed, notices = self._texts(dataset)
         queries = [self.joining.join(query, texts[query.id]) for query in dataset.queries]
         return Expansion.of(queries, failure_kinds=_counted(failed), failed=failed, notices=tuple(notices))
 
     def _texts(self, dataset: Dataset) -> tuple[Texts, dict[str, str], list[str]]:
-        """Return the answers of each query, why others have none, and what a user should know of the files."""
+        """Return the answers of each query, the reasons for missing ones, and notices about the files."""
         files = self._files(dataset)
         rows, notices = _read(files, dataset)
         texts, failed = self._cleaned(rows, [query.id for query in dataset.queries])
@@ -118,7 +118,7 @@ class Recorded(Opened[Stage]):
         return texts, failed, notices
 
     def _cleaned(self, rows: Texts, ids: list[str]) -> tuple[Texts, dict[str, str]]:
-        """Return the answers, and why queries have none, in the words of the chat layer's failures."""
+        """Return the answers, and the reasons for missing ones, in the terms of LLM failures."""
         written = {(name, index): text for name, parts in rows.items() for index, text in enumerate(parts)}
         answers = dict(zip(written, recorded_answers(list(written.values()), self.style, self.cleaning), strict=True))
         texts, failed = {}, {}
@@ -145,12 +145,12 @@ def _counted(failed: Mapping[str, str]) -> dict[str, int]:
 
 
 def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
-    """Return the texts by query id as they stand in the files. Raises UserError if they are of other queries."""
+    """Return the texts by query id as they are in the files. Raises UserError if they belong to other queries."""
     asked = {query.id: " ".join(query.text.split()) for query in dataset.queries}
     problems = Problems()
     texts: dict[str, tuple[str, ...]] = {}
     unknown: list[str] = []
-    # A row without text is a query whose generation failed: no fault of the file's.
+    # A row without text is a query whose generation failed, which is not a fault of the file.
     required: Fields = {"id": str, "hy_doc": (str, list, type(None))}
     for path, line, row in read_rows(files, required, {"text": str}, problems):
         name, parts = row["id"], _parts(row["hy_doc"])

@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from r2med.core.errors import UserError
 from r2med.evaluation.evaluation import slug
 from r2med.measure import DEFAULT_MEASURES, HEADLINE_MEASURE
-from r2med.records.collection import MAX_FAILURES, Kept, checked, collect, honestly_named
+from r2med.records.collection import MAX_FAILURES, StoredRecord, checked, collect, honestly_named
+from r2med.records.public_values import public_value
 from r2med.records.record import FORMAT as RECORD_FORMAT
 from r2med.records.record import Record
 from r2med.records.record_checks import LARGEST, record_faults
-from r2med.records.without_places import without_places
 from r2med.store import digest
 from r2med.store.files import write_atomically
 
@@ -109,7 +109,9 @@ def read_entry(path: Path) -> Entry:
     return entry
 
 
-def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float = MAX_FAILURES) -> list[Kept]:
+def read_entries(
+    folder: Path, beside: Sequence[StoredRecord] = (), max_failures: float = MAX_FAILURES
+) -> list[StoredRecord]:
     """Return the records of every entry in a folder; an entry that is bad or does not fit the others is left out.
 
     Every entry that is left out is reported by name. Those that come first, and the records of `beside`, take
@@ -118,11 +120,13 @@ def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float 
     files = sorted(folder.rglob("*.json"))
     if not files:
         raise UserError(f"there are no entries in {folder}: make one with r2med submit RECORDS -o {folder}/NAME.json")
-    kept: list[Kept] = []
+    kept: list[StoredRecord] = []
     faults: list[str] = []
     for file in files:
         try:
-            new = [Kept(honestly_named(record, file), file, is_entry=True) for record in read_entry(file).records]
+            new = [
+                StoredRecord(honestly_named(record, file), file, is_entry=True) for record in read_entry(file).records
+            ]
             checked([*beside, *kept, *new], max_failures)
         except UserError as error:
             faults.append(f"entry {file} is left out: {error}")
@@ -137,9 +141,9 @@ def read_entries(folder: Path, beside: Sequence[Kept] = (), max_failures: float 
 def _public(record: Record) -> Record:
     """Return a record without paths and addresses of the machine, and without the files that are not submitted."""
     body = record.model_dump(mode="json", exclude={"traces", "generated"})
-    body |= without_places({"system": body["system"], "settings": body["settings"]})
+    body |= public_value({"system": body["system"], "settings": body["settings"]})
     for stage in body["stages"]:
-        stage |= without_places({"name": stage["name"], "approximate": stage["approximate"]})
+        stage |= public_value({"name": stage["name"], "approximate": stage["approximate"]})
     body["run"]["file"] = f"{slug(body['system'])[:100]}-{record.key[:10]}.trec.gz"
     return Record(**body)
 

@@ -32,7 +32,7 @@ MAX_FAILURES = 0.1
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRecord:
     """A record and its path. An entry of another person has no files beside it."""
 
     record: Record
@@ -76,10 +76,10 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Collection:
+class RecordCollection:
     """At most one record for each system and dataset."""
 
-    cells: Mapping[tuple[str, str], Kept]
+    cells: Mapping[tuple[str, str], StoredRecord]
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -93,10 +93,10 @@ class Collection:
         names = dict.fromkeys(dataset for _, dataset in self.cells)
         return tuple(sorted(names, key=lambda name: (order.get(name.rpartition("/")[2], len(order)), name)))
 
-    def __iter__(self) -> Iterator[Kept]:
+    def __iter__(self) -> Iterator[StoredRecord]:
         return iter(self.cells.values())
 
-    def cell(self, system: str, dataset: str) -> Kept | None:
+    def cell(self, system: str, dataset: str) -> StoredRecord | None:
         """Return the record of a system on a dataset, if there is one."""
         return self.cells.get((system, dataset))
 
@@ -104,10 +104,10 @@ class Collection:
         """Return a system's records: dataset -> record."""
         return {name: kept.record for name in self.datasets if (kept := self.cell(system, name))}
 
-    def complete(self) -> Collection:
+    def complete(self) -> RecordCollection:
         """Return the systems that have a record on every dataset. Only their averages can be compared."""
         whole = {name for name in self.systems if len(self.records(name)) == len(self.datasets)}
-        return Collection({key: kept for key, kept in self.cells.items() if key[0] in whole})
+        return RecordCollection({key: kept for key, kept in self.cells.items() if key[0] in whole})
 
     def values(self, measure: Measure | str = HEADLINE_MEASURE) -> dict[str, tuple[tuple[str, ...], Floats]]:
         """Return dataset -> (query ids, one row of values per system; NaN if it has no record)."""
@@ -123,7 +123,7 @@ class Collection:
         return values
 
 
-def _line(kept: Kept, queries: Sequence[str], measure: str) -> list[float]:
+def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[float]:
     try:
         return [kept.record.per_query[query][measure] for query in queries]
     except KeyError:
@@ -136,7 +136,7 @@ def _line(kept: Kept, queries: Sequence[str], measure: str) -> list[float]:
 
 def collect(
     sources: Sequence[str | Path] = (), results: Path | str = "results", max_failures: float = MAX_FAILURES
-) -> Collection:
+) -> RecordCollection:
     """Read records: files, folders, or names of systems in `results`; without any source all of `results`.
 
     If a dataset changed and a system was run on it again, only its newest record is read. Raises UserError if records
@@ -144,8 +144,8 @@ def collect(
     than `max_failures`.
     """
     folder = Path(results)
-    kept: dict[Path, Kept] = {}
-    everything: list[Kept] | None = None
+    kept: dict[Path, StoredRecord] = {}
+    everything: list[StoredRecord] | None = None
     for source in sources or [folder]:
         if Path(source).exists():
             read = _read_all(Path(source))
@@ -158,10 +158,10 @@ def collect(
     return checked(_without_outdated(_without_failed_tries(list(kept.values()), max_failures)), max_failures)
 
 
-def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Collection:
+def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES) -> RecordCollection:
     """Return records as a collection. Raises UserError if they cannot be compared with each other."""
-    cells: dict[tuple[str, str], Kept] = {}
-    first: dict[str, Kept] = {}
+    cells: dict[tuple[str, str], StoredRecord] = {}
+    first: dict[str, StoredRecord] = {}
     for kept in records:
         record = kept.record
         if fault := _failed(kept.record, max_failures):
@@ -184,13 +184,13 @@ def checked(records: Iterable[Kept], max_failures: float = MAX_FAILURES) -> Coll
                 f"{kept.path} scores other queries of {record.dataset.name} than {other.path}: run it again"
             )
         cells[key] = kept
-    return Collection(cells)
+    return RecordCollection(cells)
 
 
-def _without_failed_tries(records: Sequence[Kept], limit: float) -> list[Kept]:
+def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list[StoredRecord]:
     """Return the records without those that failed too often and have a sound record of the same system beside them."""
 
-    def cell(kept: Kept) -> tuple[str, str]:
+    def cell(kept: StoredRecord) -> tuple[str, str]:
         return kept.record.system, kept.record.dataset.fingerprint
 
     sound = {cell(kept): kept for kept in records if not _failed(kept.record, limit)}
@@ -200,16 +200,16 @@ def _without_failed_tries(records: Sequence[Kept], limit: float) -> list[Kept]:
     return [kept for kept in records if kept not in left_out]
 
 
-def _without_outdated(records: Sequence[Kept]) -> list[Kept]:
+def _without_outdated(records: Sequence[StoredRecord]) -> list[StoredRecord]:
     """Return the records without those of earlier data that have a newer record of the same system beside them.
 
     `r2med data import --update` changes a dataset under its name, and what was run on it before stays in its folder.
     """
 
-    def cell(kept: Kept) -> tuple[Path, str, str]:
+    def cell(kept: StoredRecord) -> tuple[Path, str, str]:
         return kept.path.parent, kept.record.system, kept.record.dataset.name
 
-    newest: dict[tuple[Path, str, str], Kept] = {}
+    newest: dict[tuple[Path, str, str], StoredRecord] = {}
     for kept in records:
         if kept.record.created >= newest.setdefault(cell(kept), kept).record.created:
             newest[cell(kept)] = kept
@@ -249,7 +249,7 @@ def _is_benchmark(record: Record) -> bool:
     return facts.source == source_of(facts.name)
 
 
-def _read_all(source: Path) -> list[Kept]:
+def _read_all(source: Path) -> list[StoredRecord]:
     files = [source] if source.is_file() else record_files(source)
     if not files:
         raise UserError(f"there are no records in {source}: make some with r2med run bm25 -o {source}")
@@ -259,7 +259,7 @@ def _read_all(source: Path) -> list[Kept]:
         if fault := next(record_faults(record), ""):
             faults.append(f"{path} is not a record that r2med wrote: {fault}")
         else:
-            kept.append(Kept(honestly_named(record, path), path))
+            kept.append(StoredRecord(honestly_named(record, path), path))
     if not kept:
         raise UserError(f"{faults[0]}: run it again")
     for line in faults:
@@ -278,7 +278,7 @@ def _may_be_record(path: Path) -> bool:
     return bool(stem) and len(key) == 10 and all(character in "0123456789abcdef" for character in key)
 
 
-def _named(name: str, everything: Sequence[Kept], folder: Path) -> list[Kept]:
+def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[StoredRecord]:
     read = [kept for kept in everything if kept.record.system == name]
     if not read:
         systems = dict.fromkeys(kept.record.system for kept in everything)

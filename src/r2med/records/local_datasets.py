@@ -13,7 +13,7 @@ from r2med.data.dataset_cards import cards
 from r2med.data.hub import is_fetched
 from r2med.data.irds import PREFIX
 from r2med.data.loading import name_of
-from r2med.records.collection import Collection
+from r2med.records.collection import RecordCollection
 from r2med.store import default_store
 
 log = logging.getLogger("r2med")
@@ -24,7 +24,7 @@ def typed_places(data: Sequence[str]) -> dict[str, str]:
     return {name_of(word): word for entry in data for word in dataset_words(entry)}
 
 
-def local_datasets(collection: Collection, data: Sequence[str]) -> dict[str, Dataset]:
+def local_datasets(collection: RecordCollection, data: Sequence[str]) -> dict[str, Dataset]:
     """Return the datasets that are on this machine and have not changed since the records were made."""
     places = typed_places(data)
     datasets, missing = {}, []

@@ -18,11 +18,11 @@ from r2med.store.files import sha256, write_atomically
 FORMAT = 2
 
 
-class _Part(BaseModel):
+class _RecordPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DatasetFacts(_Part):
+class DatasetFacts(_RecordPart):
     """The dataset of an evaluation."""
 
     name: str
@@ -38,7 +38,7 @@ class DatasetFacts(_Part):
     """The families of the LLMs that judged the documents."""
 
 
-class QueryFacts(_Part):
+class QueryFacts(_RecordPart):
     """The facts about a query by which scores can be grouped."""
 
     words: int
@@ -46,7 +46,7 @@ class QueryFacts(_Part):
     body_system: str = ""
 
 
-class FileFacts(_Part):
+class FileFacts(_RecordPart):
     """A file beside the record."""
 
     file: str
@@ -59,7 +59,7 @@ class RunFacts(FileFacts):
     depth: int
 
 
-class StageFacts(_Part):
+class StageFacts(_RecordPart):
     """The cost and the failures of one stage, the same for new and for cached work."""
 
     stage: Literal["expand", "retrieve", "rerank"]
@@ -90,7 +90,7 @@ class StageFacts(_Part):
         return known * max(1.0, self.cost.calls / queries) if known else self.cost.seconds / queries
 
 
-class Record(_Part):
+class Record(_RecordPart):
     """One system on one dataset. Values of measures are between 0 and 1."""
 
     format: int = FORMAT

@@ -15,7 +15,7 @@ from typing import Any
 from r2med.core.errors import UserError
 from r2med.data import Dataset, Query
 from r2med.engine.threads import map_threads
-from r2med.records.collection import Collection, Kept
+from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
 from r2med.retrieve.bm25.chunks import NEVER_AT_EDGE
 from r2med.retrieve.written_run import WrittenRun
@@ -56,7 +56,7 @@ class Rankings:
 
 
 def explorer_files(
-    collection: Collection, names: Sequence[str], datasets: Mapping[str, Dataset]
+    collection: RecordCollection, names: Sequence[str], datasets: Mapping[str, Dataset]
 ) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of all data files; systems and datasets go by their numbers in `collection` and `names`.
 
@@ -70,7 +70,7 @@ def explorer_files(
         yield from dataset_files(datasets[names[number]], cells[names[number]], f"explorer/{number}")
 
 
-def _cells(collection: Collection, dataset: str) -> dict[int, Kept]:
+def _cells(collection: RecordCollection, dataset: str) -> dict[int, StoredRecord]:
     cells = {
         number: kept for number, system in enumerate(collection.systems) if (kept := collection.cell(system, dataset))
     }
@@ -81,7 +81,7 @@ def _cells(collection: Collection, dataset: str) -> dict[int, Kept]:
     return {number: kept for number, kept in cells.items() if kept.run_file is not None}
 
 
-def dataset_files(dataset: Dataset, cells: Mapping[int, Kept], folder: str) -> Iterator[tuple[str, Any]]:
+def dataset_files(dataset: Dataset, cells: Mapping[int, StoredRecord], folder: str) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of the data files of a dataset; `cells` are the records with a run, by number of system."""
     judged = {q.id: {d: g for d, g in dataset.qrels.get(q.id, {}).items() if g > 0} for q in dataset.queries}
     copies = copies_of_relevant(dataset)
@@ -105,7 +105,9 @@ def dataset_files(dataset: Dataset, cells: Mapping[int, Kept], folder: str) -> I
     yield from _query_files(dataset, shown, systems, copies, folder)
 
 
-def _read(kept: Kept, queries: Sequence[str], relevant: Mapping[str, Any], copies: Mapping[str, list[str]]) -> Rankings:
+def _read(
+    kept: StoredRecord, queries: Sequence[str], relevant: Mapping[str, Any], copies: Mapping[str, list[str]]
+) -> Rankings:
     facts, file = kept.record.run, kept.run_file
     if facts is None or file is None or sha256(file) != facts.sha256:
         raise UserError(f"{file} is not the run that {kept.path.name} was made with: run the system again")
@@ -122,7 +124,7 @@ def _read(kept: Kept, queries: Sequence[str], relevant: Mapping[str, Any], copie
     )
 
 
-def _texts(kept: Kept) -> tuple[Mapping[str, list[str]], Mapping[str, Any]]:
+def _texts(kept: StoredRecord) -> tuple[Mapping[str, list[str]], Mapping[str, Any]]:
     """Return generated texts and traces; a ranking is shown without them if their file is missing."""
     try:
         return kept.generated(), kept.traces()

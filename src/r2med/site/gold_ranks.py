@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2med.data import Qrels
-from r2med.records.collection import Collection
+from r2med.records.collection import RecordCollection
 from r2med.records.record import Record
 
 Gold = list[tuple[str, int]]
 """Relevant documents with their grades."""
 
 
-def gold_value(collection: Collection, dataset: str, qrels: Qrels | None) -> dict[str, Any]:
+def gold_value(collection: RecordCollection, dataset: str, qrels: Qrels | None) -> dict[str, Any]:
     """Return the relevant documents of each query, their grades, and their rank in every system, 0 beyond its depth.
 
     Without `qrels`, where the dataset is not on this machine, relevant documents are those that any system has; the

@@ -16,7 +16,7 @@ from r2med.measure import HEADLINE_MEASURE
 from r2med.pages.estimate import Estimate
 from r2med.pages.latex import LATEX_SIGNS
 from r2med.records.approximate_searches import approximate_searches
-from r2med.records.collection import Collection, Kept
+from r2med.records.collection import RecordCollection, StoredRecord
 from r2med.records.record import Record
 from r2med.site.system_facts import judged_by_kin, parts_of_published, parts_of_record
 
@@ -24,7 +24,7 @@ DEMO = "demo"
 OWN = "own data"
 
 
-def site_value(collection: Collection, advice: bool = False, own_texts: Sequence[str] = ()) -> dict[str, Any]:
+def site_value(collection: RecordCollection, advice: bool = False, own_texts: Sequence[str] = ()) -> dict[str, Any]:
     """Return what every page needs at once; all that is larger lies in files of its own.
 
     `own_texts` names the datasets of one's own whose texts are in the board, which every page says.
@@ -57,7 +57,7 @@ def site_value(collection: Collection, advice: bool = False, own_texts: Sequence
     }
 
 
-def dataset_names(collection: Collection) -> list[str]:
+def dataset_names(collection: RecordCollection) -> list[str]:
     """Return the datasets in their order: a data file is known by a dataset's number in this list."""
     return list(dict.fromkeys([*groups()[BENCHMARK], *collection.datasets]))
 
@@ -71,7 +71,7 @@ def dataset_sets(names: Sequence[str]) -> dict[str, list[str]]:
     return sets
 
 
-def _dataset(collection: Collection, name: str) -> dict[str, Any]:
+def _dataset(collection: RecordCollection, name: str) -> dict[str, Any]:
     card = cards().get(name.removeprefix(f"{DEMO}/"))
     record = next((kept.record for kept in collection if kept.record.dataset.name == name), None)
     counts = card.counts if card else None
@@ -86,13 +86,13 @@ def _dataset(collection: Collection, name: str) -> dict[str, Any]:
     }
 
 
-def part(collection: Collection, datasets: Sequence[str]) -> Collection:
+def part(collection: RecordCollection, datasets: Sequence[str]) -> RecordCollection:
     """Return the records on some of the datasets."""
-    return Collection({key: kept for key, kept in collection.cells.items() if key[1] in datasets})
+    return RecordCollection({key: kept for key, kept in collection.cells.items() if key[1] in datasets})
 
 
 def _systems(
-    collection: Collection, names: Sequence[str], sets: Mapping[str, Sequence[str]]
+    collection: RecordCollection, names: Sequence[str], sets: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
     parts = [part(collection, members) for members in sets.values()]
     standings = [intervals(each) if each.cells else {} for each in parts]
@@ -117,7 +117,7 @@ def _systems(
         }
 
 
-def _entry(kept: Kept) -> str:
+def _entry(kept: StoredRecord) -> str:
     """Return the name of the entry that a record came in; nothing for one of our own."""
     return kept.path.stem if kept.is_entry else ""
 
@@ -142,7 +142,7 @@ def _cost(records: Sequence[Record]) -> dict[str, float | None]:
     }
 
 
-def _foot(collection: Collection, own_texts: Sequence[str]) -> str:
+def _foot(collection: RecordCollection, own_texts: Sequence[str]) -> str:
     newest = max((kept.record.created[:10] for kept in collection), default="")
     records = f"{len(collection.cells)} records, the newest of {newest}" if newest else "no records"
     foot = f"r2med {__version__} · {records} · {len(published())} published rows"

@@ -6,10 +6,10 @@ from typing import Any
 
 from r2med.leaderboard.expectations import expectations
 from r2med.leaderboard.reproduction import Reproduction, outcome
-from r2med.records.collection import Collection
+from r2med.records.collection import RecordCollection
 
 
-def reproduce_value(collection: Collection) -> list[dict[str, Any]]:
+def reproduce_value(collection: RecordCollection) -> list[dict[str, Any]]:
     """Return all that is expected of systems, in the order in which it is known, and what was observed."""
     return [_row(outcome(expected, collection.records(expected.system))) for expected in expectations()]
 

@@ -11,7 +11,7 @@ from typing import Any
 from r2med.advice.advice import Advice
 from r2med.data import Dataset
 from r2med.leaderboard.submission import read_entries
-from r2med.records.collection import MAX_FAILURES, Collection, checked, collect, record_files
+from r2med.records.collection import MAX_FAILURES, RecordCollection, checked, collect, record_files
 from r2med.records.local_datasets import local_datasets, typed_places
 from r2med.site.advice_page import advice_value, read_advice
 from r2med.site.board_folder import asset_files, updated_board
@@ -48,7 +48,7 @@ def board(
 
 
 def make_site(
-    collection: Collection,
+    collection: RecordCollection,
     folder: Path,
     data: Sequence[str] = (),
     advice: Sequence[Advice] = (),
@@ -72,7 +72,7 @@ def make_site(
 
 
 def _site_files(
-    collection: Collection,
+    collection: RecordCollection,
     datasets: Mapping[str, Dataset],
     advice: Sequence[Advice],
     texts: bool,

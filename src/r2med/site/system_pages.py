@@ -10,12 +10,14 @@ from typing import Any
 from r2med.comparison.comparison import slice_figures
 from r2med.data.dataset_cards import BENCHMARK, cards, groups
 from r2med.measure.slices import KINDS
-from r2med.records.collection import Collection
+from r2med.records.collection import RecordCollection
 from r2med.records.record import Record, StageFacts
 from r2med.site.leaderboard import DEMO, dataset_sets, part, triple
 
 
-def system_values(collection: Collection, names: Sequence[str], places: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def system_values(
+    collection: RecordCollection, names: Sequence[str], places: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     """Yield the value of each system's data file; `names` are the datasets by number.
 
     `places` are the folders of datasets of one's own, as they were typed.
@@ -95,7 +97,7 @@ def _flat(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, settings if isinstance(settings, str) else json.dumps(settings)
 
 
-def _slices(collection: Collection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
+def _slices(collection: RecordCollection) -> Iterator[tuple[str, str, int, dict[str, Any]]]:
     """Yield every slice: its kind, label, number of queries, and a figure for each system that has all of them."""
     for kind in KINDS if collection.cells else ():
         cut = list(slice_figures(collection, kind))

@@ -19,7 +19,7 @@ from r2med.core.foreign_code import described
 from r2med.core.spec import ARROW, Call, Calls, encoded, printed_system
 from r2med.core.stages import Stage
 from r2med.data.dataset import Dataset, Query
-from r2med.expand.expansion import Asking, Expander, Expansion, check
+from r2med.expand.expansion import AskingStage, Expander, Expansion, check
 from r2med.expand.recorded import Recorded
 from r2med.rerank.reranking import Reranked, Reranker
 from r2med.retrieve.candidates import Candidates
@@ -120,11 +120,11 @@ class System:
             self._described[id(dataset)] = dataset, self._descriptions(dataset)
 
     @property
-    def asking(self) -> dict[str, Asking]:
+    def asking(self) -> dict[str, AskingStage]:
         """The stages that ask an LLM, by name; each can tell beforehand what it would ask."""
         typed = (self.expander, *self.rerankers)
         opened: tuple[object, ...] = (self._expander, *self._rerankers)
-        return {str(name): stage for name, stage in zip(typed, opened, strict=True) if isinstance(stage, Asking)}
+        return {str(name): stage for name, stage in zip(typed, opened, strict=True) if isinstance(stage, AskingStage)}
 
     @_offline_if_asked
     def describe(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class System:
         cached_search(self._retriever, dataset, queries, 1, store)
         first = Run.ranked([""], [(np.zeros(1, np.int32), np.ones(1, np.float32))], dataset.corpus)
         for reranker in self._rerankers:
-            if not isinstance(reranker, Asking):
+            if not isinstance(reranker, AskingStage):
                 reranker.rerank(dataset, queries, first, store)
 
     @cached_property

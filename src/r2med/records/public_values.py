@@ -16,12 +16,12 @@ _PATHS = (
 _URL = re.compile(r"https?://[^\s(),+=@→]+")
 
 
-def without_places(value: Any) -> Any:
+def public_value(value: Any) -> Any:
     """Return a JSON value with paths cut to their last part and addresses replaced by a digest."""
     if isinstance(value, dict):
-        return {key: without_places(part) for key, part in value.items()}
+        return {key: public_value(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [without_places(part) for part in value]
+        return [public_value(part) for part in value]
     if not isinstance(value, str):
         return value
     value = _URL.sub(lambda url: f"address-{digest(url[0])[:12]}", value)
