@@ -37,7 +37,7 @@ def test_without_judgements_one_can_search_but_not_score(r2med: Command) -> None
     [
         (["notes.csv", "-o", "notes.csv"], "notes.csv exists already"),
         (["notes.csv", "-o", "mine", "--text", "nota"], "--text nota: no such column (did you mean note?)"),
-        (["nothing.csv", "-o", "mine"], "nothing.csv: there is no such file"),
+        (["nothing.csv", "-o", "mine"], "nothing.csv: the file does not exist"),
         (["notes.csv"], "Missing option '--out'"),
     ],
 )
