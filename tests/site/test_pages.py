@@ -188,6 +188,17 @@ def test_a_system_has_a_page_with_scores_slices_costs_and_its_command(open_page:
     assert "r2med run 'hyde(author) → bm25' --data demo/Biology,demo/MedQA-Diag,demo/PMC-Clinical" in text
 
 
+def test_a_system_page_without_slices_has_no_word_in_their_place(open_page: Open) -> None:
+    page = open_page(DEMO)
+    without = "async () => { const system = { ...(await board.load('system/0')), slices: [[], [], []] }; {SHOW} }"
+    show = "board.load = () => Promise.resolve(system); board.go('system', { name: 'bm25' })"
+    page.evaluate(without.replace("{SHOW}", show))
+    page.wait_for_selector("text=Run it again")
+    assert "Where it is strong and weak" not in page.inner_text("main")
+    loose = "[...document.querySelector('main > div').childNodes].filter((each) => each.nodeType === Node.TEXT_NODE)"
+    assert page.evaluate(f"{loose}.map((each) => each.textContent).join('')") == ""
+
+
 def test_an_expectation_opens_to_its_command_and_shows_what_was_observed(open_page: Open) -> None:
     page = open_page("#/reproduce")
     page.fill("input[type=search]", "bm25 2505.14558")

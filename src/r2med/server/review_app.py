@@ -126,6 +126,7 @@ _ASSETS: Mapping[str, tuple[str, str]] = {
     "review.html": ("r2med.server", "text/html; charset=utf-8"),
     "review.css": ("r2med.server", _STYLE),
     "review.js": ("r2med.server", _SCRIPT),
+    "review_sending.js": ("r2med.server", _SCRIPT),
     "base.css": ("r2med.web", _STYLE),
     "shell.js": ("r2med.web", _SCRIPT),
     "formats.js": ("r2med.web", _SCRIPT),

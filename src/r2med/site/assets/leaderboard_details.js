@@ -54,11 +54,11 @@ board.leaderboardDetails = (view) => {
     const facts = [
       ["Kind", row.kind],
       ["LLM", row.llm || "none"],
-      ["Failures", board.failures(system)],
+      ["Failures", board.failures.inWords(system)],
       ...system.settings.map(([name, value]) => [name, value]),
     ];
     return [
-      h("div", null, h("h3", null, "Settings"), list(facts)),
+      h("div", null, h("h3", null, "Settings"), board.facts(facts)),
       h(
         "div",
         { class: "details-wide" },
@@ -87,19 +87,12 @@ board.leaderboardDetails = (view) => {
       ["Reranker", row.reranker],
     ].filter(([, value]) => value);
     return [
-      h("div", null, h("h3", null, "As published"), list(facts)),
+      h("div", null, h("h3", null, "As published"), board.facts(facts)),
       row.command
         ? h("div", { class: "details-wide" }, h("h3", null, "Run it here"), board.command(row.command))
         : null,
     ];
   }
-
-  const list = (facts) =>
-    h(
-      "dl",
-      { class: "facts" },
-      facts.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
-    );
 
   return { details };
 };

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { h, named, visible } = board;
+  const { h, named, visible, facts } = board;
   const { points, count, seconds, price } = formats;
   let neighbours = []; // the addresses before and after this system's
 
@@ -12,22 +12,6 @@
 
   /* Pixels of a drawing in a cell: fewer on a phone. */
   const room = (wide) => (window.innerWidth > 736 ? wide : 112);
-
-  /* Failures by kind over some records: [[kind, how many]]. */
-  function failureKinds(records) {
-    const kinds = new Map();
-    for (const stage of records.flatMap((record) => record.stages)) {
-      const named = stage.kinds.length ? stage.kinds : stage.failures ? [["failed", stage.failures]] : [];
-      for (const [kind, times] of named)
-        kinds.set(`${stage.name}: ${kind}`, (kinds.get(`${stage.name}: ${kind}`) || 0) + times);
-    }
-    return [...kinds];
-  }
-
-  board.failures = (system) =>
-    failureKinds(system.records)
-      .map(([kind, times]) => `${kind} ${times}`)
-      .join(", ") || "none";
 
   /** @type {Page["show"]} */
   async function show(main, params, site) {
@@ -67,7 +51,7 @@
         stageTable(records, site),
         system.approximate.map((line) => h("p", null, "≈ ", named(line), ".")),
       ),
-      section("Failures", failures(records, system, site)),
+      section("Failures", board.failures.list(records, system, site)),
       section(
         "Run it again",
         board.command(data.command),
@@ -81,12 +65,6 @@
   }
 
   const section = (title, ...content) => h("section", { class: "section" }, h("h2", null, title), content);
-  const facts = (pairs) =>
-    h(
-      "dl",
-      { class: "facts" },
-      pairs.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
-    );
   const origin = (records) => [
     ["code", [...new Set(records.map((record) => record.source))].join(", ")],
     [
@@ -353,63 +331,6 @@
         ),
       ),
     );
-  }
-
-  /* The queries that something failed for, each a way into the explorer. */
-  function failedQueries(records, system, site) {
-    const failed = records.flatMap((record) =>
-      record.stages.flatMap((stage) =>
-        stage.failed.map(([query, kinds]) => [site.datasets[record.dataset].name, query, stage.name, kinds]),
-      ),
-    );
-    return failed.length
-      ? h(
-          "details",
-          null,
-          h("summary", null, "Which queries"),
-          board.region(
-            "Queries that failed",
-            h(
-              "table",
-              { class: "stages" },
-              h(
-                "tbody",
-                null,
-                failed.map(([data, query, stage, kinds]) =>
-                  h(
-                    "tr",
-                    null,
-                    h(
-                      "th",
-                      { scope: "row" },
-                      h("a", { href: board.link("explorer", { data, q: query, a: system.name }) }, named(query)),
-                    ),
-                    h("td", null, named(data)),
-                    h("td", null, named(stage)),
-                    h("td", null, visible(kinds)),
-                  ),
-                ),
-              ),
-            ),
-          ),
-        )
-      : null;
-  }
-
-  function failures(records, system, site) {
-    const kinds = failureKinds(records);
-    const repairs = records.flatMap((record) => record.stages.flatMap((stage) => stage.repairs));
-    const sums = new Map();
-    for (const [kind, times] of repairs) sums.set(kind, (sums.get(kind) || 0) + times);
-    return [
-      kinds.length
-        ? facts(kinds.map(([kind, times]) => [kind, count(times)]))
-        : h("p", null, "None: every query went through every stage."),
-      failedQueries(records, system, site),
-      sums.size
-        ? [h("h3", null, "Answers that were repaired"), facts([...sums].map(([kind, times]) => [kind, count(times)]))]
-        : null,
-    ];
   }
 
   function remember(rows, row, set) {

@@ -182,6 +182,14 @@ const board = (() => {
       h("button", { type: "button", onclick: () => copy(text) }, "Copy"),
     );
 
+  /* Facts as a list: pairs of a name and a value. */
+  const facts = (pairs) =>
+    h(
+      "dl",
+      { class: "facts" },
+      pairs.map(([name, value]) => [h("dt", null, visible(name)), h("dd", null, named(value))]),
+    );
+
   /* A table that may be wider than the screen: with a name and in reach of the keyboard, so that it can be scrolled. */
   const region = (label, table, kind = "") =>
     h("div", { class: `table-wrap ${kind}`, role: "region", tabindex: 0, "aria-label": visible(label) }, table);
@@ -337,6 +345,7 @@ const board = (() => {
     go,
     set,
     command,
+    facts,
     region,
     segmented,
     select,
