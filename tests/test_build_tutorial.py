@@ -25,5 +25,5 @@ def test_the_tutorial_ends_in_a_reviewed_benchmark(tmp_path: Path, r2med: Callab
         assert ended.returncode == 0, f"{command}\n{ended.stderr}"
     sheet = (tmp_path / "ward-built" / "ward-questions" / "README.md").read_text(encoding="utf-8")
     assert "| Queries | 3 |" in sheet
-    assert "| positive, accepted by people | 1.000 |" in sheet
+    assert "| positive, accepted by people | 100.0% |" in sheet
     assert "Krippendorff’s α" in sheet

@@ -85,7 +85,6 @@ def nodes():
         yield running
         ray.shutdown()
         running.cluster.shutdown()
-    open_engine.cache_clear()
     shutil.rmtree(folder)
 
 
