@@ -24,9 +24,9 @@ import numpy as np
 from bm25 import make_texts
 
 from r2med.construction.items import Judgement, Rejected
-from r2med.construction.pipeline import Build, Plan
-from r2med.construction.publish.output import write_output
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.pipeline import Build, BuildPlan
+from r2med.construction.publish.dataset_folder import write_output
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.duplicates import DropDuplicates
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -53,7 +53,7 @@ class MadeUpJudge(Step, kind="build"):
     writes = "judgements"
     name: str = "made-up-judge"
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Judgement]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Judgement]:
         random = np.random.default_rng(0)
         for each in streams.candidates():
             relevance, support = random.integers(0, 6, 2).tolist()
@@ -89,7 +89,7 @@ def whole(questions: int, chunks: int, folder: Path) -> None:
             rows.write(json.dumps({"id": f"q{number}", "question": text, "answer": answer, "links": link}) + "\n")
     (folder / "plan.toml").write_text(PLAN)
     began, clock = time.perf_counter(), [("", time.perf_counter())]
-    read, setup = Plan.read(folder / "plan.toml"), Runtime(store=Store(folder / "store"))
+    read, setup = BuildPlan.read(folder / "plan.toml"), Runtime(store=Store(folder / "store"))
     build = Build(replace(read, steps=(*read.steps, MadeUpJudge())), folder / "out")
     done = build.run(setup, lambda step: clock.append((step, time.perf_counter())))
     ends = [*(moment for _, moment in clock[2:]), time.perf_counter()]
@@ -120,7 +120,7 @@ def duplicates(chunks: int, folder: Path) -> None:
     before, started, cores = megabytes(), time.perf_counter(), time.process_time()
     outcomes: Counter[str] = Counter()
     streams = Streams({"chunks": (folder / "chunks.jsonl",)}, folder)
-    for item in DropDuplicates().run(streams, Work(Runtime(store=Store(folder / "store")))):
+    for item in DropDuplicates().run(streams, StepWork(Runtime(store=Store(folder / "store")))):
         outcomes[item.reason if isinstance(item, Rejected) else "kept"] += 1
     took = f"{time.perf_counter() - started:.1f} s, {time.process_time() - cores:.1f} s of cores"
     print(f"{chunks:,} chunks: {took}, {before:,} MB before, {megabytes():,} MB at most")

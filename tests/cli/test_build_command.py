@@ -81,7 +81,7 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "plan.toml").write_text("mine = 1")
     ended = r2med("build", "run", "example/plan.toml", "-o", "plans")
-    assert ended.returncode == 2 and "plans/plan.toml is another plan" in ended.stderr
+    assert ended.returncode == 2 and "plans/plan.toml is a different plan" in ended.stderr
     assert (tmp_path / "plans" / "plan.toml").read_text() == "mine = 1"
 
 
@@ -89,7 +89,7 @@ def test_a_plan_that_somebody_wrote_is_not_replaced_by_a_copy(built, r2med, tmp_
     ("words", "why"),
     [
         (("no.toml", "-o", "x"), "no plan no.toml"),
-        (("status", "nowhere"), "nowhere is no folder of a build"),
+        (("status", "nowhere"), "nowhere does not contain a build"),
         (("show", "built", "zz"), "no item 'zz' in built"),
         (("sample", "built", "--step", "99"), "no step 99: built has 14"),
         (("example", "exm", "-o", "x"), "no example 'exm' (did you mean exam?)"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from r2med.construction.pipeline import Build, Plan, drawn
+from r2med.construction.pipeline import Build, BuildPlan, drawn
 from r2med.core.errors import UserError
 from r2med.engine.reporting import listening
 from r2med.store import Store
@@ -37,7 +37,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 def again(folder: Path) -> list[bool]:
     """Build once more, and return which steps used what was there."""
-    plan = Plan.read(folder / "plan.toml")
+    plan = BuildPlan.read(folder / "plan.toml")
     return [step.reused for step in Build(plan, folder / "out").run(plan.setup(store=Store(folder / "store")))]
 
 
@@ -138,7 +138,7 @@ def test_what_the_network_refused_is_asked_for_the_next_time(tmp_path, chat_serv
     chat_server.otherwise = api.answer(json.dumps(KIND))
     chat_server.script = [api.refuse(500)]
     steps = [STEPS[0], "label-kind(tries=1)"]
-    made = Build(Plan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM})), tmp_path / "out")
+    made = Build(BuildPlan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM})), tmp_path / "out")
     settings = {"base_url": chat_server.address, "concurrency": 1, "store": Store(tmp_path / "store")}
     first = made.run(made.plan.setup("any", attempts=1, **settings))
     assert first[1].failures == {"server": 1}
@@ -152,7 +152,7 @@ def test_what_the_network_refused_is_asked_for_the_next_time(tmp_path, chat_serv
 def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(tmp_path, chat_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     chat_server.otherwise = api.answer(json.dumps(KIND))
-    made = Build(Plan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM})), tmp_path / "out")
+    made = Build(BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM})), tmp_path / "out")
     settings = {"base_url": chat_server.address, "store": Store(tmp_path / "store")}
     with pytest.raises(UserError, match="the budget of"):
         made.run(made.plan.setup("gpt4", budget=0, **settings))
@@ -161,7 +161,7 @@ def test_a_budget_that_is_used_up_stops_the_build_and_what_was_paid_for_is_kept(
 
 
 def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
-    plan = Plan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS))
+    plan = BuildPlan.read(plan_file(tmp_path, STEPS, {"e.jsonl": EXAM}, ANSWERS))
     made = Build(plan, tmp_path / "out")
     setup = plan.setup(store=Store(tmp_path / "store"))
     calls = [(step.name, work.estimate.calls, work.answered) for step, work in made.rehearse(setup)]
@@ -188,27 +188,27 @@ def test_a_rehearsal_asks_nothing_and_counts_what_every_step_would(tmp_path):
             'name = "x"\nkind = "exma"\nsteps = ["reason"]',
             r"no kind 'exma' \(did you mean exam\?\): case, exam, post, sim",
         ),
-        ('name = "steps"\nsteps = ["reason"]', "'steps' is a file or folder of every build"),
+        ('name = "steps"\nsteps = ["reason"]', "every build has a file or folder 'steps'"),
         ("steps = [", "not a TOML"),
     ],
 )
 def test_a_plan_that_cannot_be_read_is_one_line(tmp_path, text, why):
     (tmp_path / "plan.toml").write_text(text)
     with pytest.raises(UserError, match=why):
-        Plan.read(tmp_path / "plan.toml")
+        BuildPlan.read(tmp_path / "plan.toml")
 
 
 def test_two_sources_with_one_id_are_refused_unless_one_has_a_prefix(tmp_path):
     other = EXAM.replace("Case ", "Another case ")
     sources = {"e.jsonl": EXAM, "f.jsonl": other}
     with pytest.raises(
-        UserError, match=r"read-exam\(f\.jsonl\): the id 'q0' .* of e\.jsonl:1: .*f\.jsonl, prefix=b-\)"
+        UserError, match=r"read-exam\(f\.jsonl\): the id 'q0' .* from e\.jsonl:1: .*f\.jsonl, prefix=b-\)"
     ):
         built(tmp_path, ["read-exam(e.jsonl)", "read-exam(f.jsonl)"], sources)
     made = built(tmp_path, ["read-exam(e.jsonl)", "read-exam(f.jsonl, prefix=b-)"], sources)
     assert len({question.id for question in made.streams().questions()}) == 24
     books = {name: lines({"id": "1", "title": name, "text": f"Text of {name}."}) for name in ("a.jsonl", "b.jsonl")}
-    with pytest.raises(UserError, match="the id '1' belongs to another item"):
+    with pytest.raises(UserError, match="the id '1' already belongs to another item"):
         built(tmp_path / "pages", ["read-textbook(a.jsonl)", "read-textbook(b.jsonl)", "chunk"], books)
     steps = ["read-textbook(a.jsonl)", "read-textbook(b.jsonl, prefix=b-)", "chunk"]
     assert [done.kept for done in built(tmp_path / "pages", steps, books).status()] == [1, 1, 2]
@@ -240,8 +240,8 @@ def test_a_question_that_repeats_another_is_left_out_with_its_id(tmp_path):
 
 
 def test_progress_counts_all_items_of_a_step_and_goes_only_forward(tmp_path, monkeypatch):
-    monkeypatch.setattr("r2med.construction.steps.asking.AT_ONCE", 5)
-    monkeypatch.setattr("r2med.construction.steps.easy_questions.AT_ONCE", 5)
+    monkeypatch.setattr("r2med.construction.steps.asking.ITEMS_PER_BLOCK", 5)
+    monkeypatch.setattr("r2med.construction.steps.easy_questions.ITEMS_PER_BLOCK", 5)
     answers = [(["Case 3.", "EXM"], "No JSON."), (["Case 7.", "EXM"], "No JSON."), *ANSWERS, ([], {"answer": "B"})]
     for step, total in (("label-kind", 12), ("drop-easy(llms=scripted)", 12)):
         reports = []
@@ -256,7 +256,7 @@ def test_progress_counts_all_items_of_a_step_and_goes_only_forward(tmp_path, mon
 def test_ids_that_one_source_repeats_are_told(tmp_path, caplog):
     twice = lines({"id": "1", "text": "One."}, {"id": "1", "text": "Two."})
     built(tmp_path, ["read-textbook(a.jsonl)"], {"a.jsonl": twice})
-    assert "1 left out, their ids came before (repeated id)" in caplog.text
+    assert "items left out because of a repeated id: 1" in caplog.text
 
 
 @pytest.mark.parametrize("damage", [lambda text: text.replace("Case 5.", "Case V."), lambda text: text[:100], None])
@@ -270,7 +270,7 @@ def test_a_step_file_that_was_changed_is_reported_and_made_again(tmp_path, caplo
         file.unlink()
     assert again(tmp_path) == [True, False, True, True]
     (line,) = caplog.messages
-    assert line == f"{file} is not as its step wrote it: step 2, label-kind, is run again"
+    assert line == f"{file} was changed after its step wrote it: step 2, label-kind, is run again"
     assert contents(made.out) == before
 
 
@@ -280,7 +280,9 @@ def test_a_damaged_step_file_is_one_line_wherever_it_is_read(tmp_path, r2med):
     file.write_text(file.read_text()[:-20])
     shown = r2med("build", "sample", made.out)
     assert (shown.returncode, shown.stdout) == (2, "")
-    assert f"{file}, line 11, is not as its step wrote it: r2med build run PLAN.toml -o {made.out}" in shown.stderr
+    assert (
+        f"{file}, line 11, was changed after its step wrote it: r2med build run PLAN.toml -o {made.out}" in shown.stderr
+    )
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../e.jsonl", "sub/../../e.jsonl", "~/e.jsonl"])
@@ -291,7 +293,7 @@ def test_a_plan_reads_only_what_lies_beside_it(tmp_path, name):
     plan = plan_file(tmp_path / "plan", ["read-exam(e.jsonl)"])
     plan.write_text(plan.read_text().replace("answers.jsonl", name))
     with pytest.raises(UserError, match="is not beside the plan"):
-        Plan.read(plan).setup()
+        BuildPlan.read(plan).setup()
 
 
 def test_an_item_is_traced_through_the_steps(tmp_path):
@@ -314,7 +316,9 @@ def test_a_sample_is_uniform_and_in_order():
 def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server, monkeypatch, caplog):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     table = "question,answer\nMr. Jones was seen on 3 May 2021?,Flu\nA man coughs?,Flu\n"
-    made = Build(Plan.read(plan_file(tmp_path, ["read-table(t.csv)", "reason"], {"t.csv": table})), tmp_path / "out")
+    made = Build(
+        BuildPlan.read(plan_file(tmp_path, ["read-table(t.csv)", "reason"], {"t.csv": table})), tmp_path / "out"
+    )
     settings = {"store": Store(tmp_path / "store"), "attempts": 1, "deadline": 1}
     with suppress(UserError):  # nobody is at this address
         made.run(made.plan.setup("any", base_url="http://192.0.2.1/v1", **settings))
@@ -329,6 +333,6 @@ def test_personal_data_is_told_before_it_is_sent_to_others(tmp_path, chat_server
 def test_a_step_without_an_llm_says_where_to_name_one(tmp_path):
     file = plan_file(tmp_path, STEPS[:2], {"e.jsonl": EXAM})
     file.write_text(f'name = "x"\nsteps = {json.dumps(STEPS[:2])}\n')
-    plan = Plan.read(file)
+    plan = BuildPlan.read(file)
     with pytest.raises(UserError, match="label-kind asks an LLM: name one with --llm NAME"):
         Build(plan, tmp_path / "out").run(plan.setup())

@@ -6,25 +6,27 @@ from typing import ClassVar
 
 import pytest
 
-from r2med.construction.items import Candidate, Chunk, Found, Item, Question, Rejected, Stream
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.items import Candidate, Found, Item, PageChunk, Rejected, SourceQuestion, Stream
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps import asking
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.scripted_chat import Reply, ScriptedChat
 
 QUESTIONS = [
-    Question(
+    SourceQuestion(
         id="q1", text="A child with fever and a strawberry tongue?", answer="Kawasaki disease", reasoning="Fever."
     ),
-    Question(id="q2", text="A child with fever and Koplik spots?", answer="Measles", reasoning="Spots."),
-    Question(id="q3", text="Polyuria after a head injury?", answer="Diabetes insipidus", reasoning="ADH."),
+    SourceQuestion(id="q2", text="A child with fever and Koplik spots?", answer="Measles", reasoning="Spots."),
+    SourceQuestion(id="q3", text="Polyuria after a head injury?", answer="Diabetes insipidus", reasoning="ADH."),
 ]
 CHUNKS = [
-    Chunk(id="c1", text="Kawasaki disease inflames the vessels of children.", page="p1", title="Vessels"),
-    Chunk(id="c2", text="Measles begins with cough, then Koplik spots.", page="p2", url="https://example.org/measles"),
-    Chunk(id="c3", text="Diabetes insipidus follows an injury of the pituitary.", page="p3", source="book.jsonl:3"),
-    *(Chunk(id=f"c{n}", text=f"Text number {n} is about bones. " * (n - 3), page=f"p{n}") for n in range(4, 14)),
+    PageChunk(id="c1", text="Kawasaki disease inflames the vessels of children.", page="p1", title="Vessels"),
+    PageChunk(
+        id="c2", text="Measles begins with cough, then Koplik spots.", page="p2", url="https://example.org/measles"
+    ),
+    PageChunk(id="c3", text="Diabetes insipidus follows an injury of the pituitary.", page="p3", source="book.jsonl:3"),
+    *(PageChunk(id=f"c{n}", text=f"Text number {n} is about bones. " * (n - 3), page=f"p{n}") for n in range(4, 14)),
 ]
 CANDIDATES = [
     Candidate(question=f"q{n}", chunk=f"c{n}", found=(Found(member="bm25", view="answer", rank=1),)) for n in (1, 2, 3)
@@ -51,9 +53,9 @@ def asked_of(reply: Reply, monkeypatch: pytest.MonkeyPatch) -> ScriptedChat:
     return llm
 
 
-def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[Item], list[Rejected], Work]:
+def run_step(step: Step, given: Streams, folder: Path, **work) -> tuple[list[Item], list[Rejected], StepWork]:
     """Return what a step lets pass, what it leaves out, and the work."""
-    done = Work(Runtime(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
+    done = StepWork(Runtime(store=Store(folder / "store"), base_url="http://127.0.0.1:9"), **work)
     made = list(step.run(given, done))
     kept = [item for item in made if isinstance(item, Item)]
     return kept, [item for item in made if isinstance(item, Rejected)], done
@@ -64,7 +66,7 @@ class _Given(Step, kind="build"):
 
     items: ClassVar[Sequence[Item]]
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         yield from self.items
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r2med.construction.pipeline import Build, Plan
+from r2med.construction.pipeline import Build, BuildPlan
 from r2med.store import Store
 
 
@@ -33,7 +33,7 @@ def plan_file(
 
 def built(folder: Path, *given: Any, **more: Any) -> Build:
     """Write a plan and build it; see `plan_file`."""
-    plan = Plan.read(plan_file(folder, *given, **more))
+    plan = BuildPlan.read(plan_file(folder, *given, **more))
     build = Build(plan, folder / "out")
     build.run(plan.setup(store=Store(folder / "store")))
     return build

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from r2med.construction.items import Candidate, Chunk, Found, Item, Judgement, Question, Rejected, Stream
-from r2med.construction.pipeline import Build, Plan, PlanFile
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.items import Candidate, Found, Item, Judgement, PageChunk, Rejected, SourceQuestion, Stream
+from r2med.construction.pipeline import Build, BuildPlan, PlanFile
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
@@ -29,7 +29,7 @@ def given(stream: Stream, items: Sequence[Item | Rejected], prompt: str = "", **
         writes: ClassVar[Stream] = stream
         name: str = f"give-{stream}"
 
-        def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+        def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
             if prompt:
                 work.facts["prompt"] = prompt
             yield from items
@@ -53,7 +53,7 @@ def small_build(
     ]
     kinds = ("gold", "near", "far")
     chunks = [
-        Chunk(
+        PageChunk(
             id=f"{kind}-{number}",
             text=f"{TOPICS[number % len(TOPICS)] if kind != 'far' else 'Nothing of it'} {kind} {number} {hostile}",
             page=f"page-{number}",
@@ -95,13 +95,13 @@ def small_build(
     file = folder / "plan.toml"
     file.write_text("name = 'small'\n", "utf-8")
     plan = PlanFile(**{"name": "small", "steps": ("give",), "title": f"A small set {hostile}", **facts})
-    made = Build(Plan(file, plan, steps), folder / "out")
+    made = Build(BuildPlan(file, plan, steps), folder / "out")
     made.run(Runtime())
     return made
 
 
-def _question(number: int, hostile: str) -> Question:
-    return Question(
+def _question(number: int, hostile: str) -> SourceQuestion:
+    return SourceQuestion(
         id=f"q{number}",
         text=f"What is the cause of {TOPICS[number % len(TOPICS)]}, and why {'so ' * number}often? {hostile}",
         answer=f"Answer {number}",

@@ -48,11 +48,11 @@ def run(
 
     from r2med.cli.progress import steps
     from r2med.construction.benchmark import build as build_benchmark
-    from r2med.construction.pipeline import Build, Plan
+    from r2med.construction.pipeline import Build, BuildPlan
     from r2med.runtime.runtime import Runtime
     from r2med.text.terminal_text import printable
 
-    read = Plan.read(plan)
+    read = BuildPlan.read(plan)
     with Runtime(flags.make_setup(read.setup, **settings)) as runtime:
         if dry_run:
             _show_rehearsal(Build(read, out), runtime)
@@ -72,7 +72,7 @@ def status(folder: Folder, form: Format = "text", as_json: flags.AsJSON = False)
     from dataclasses import asdict
 
     from r2med.construction.pipeline import Build
-    from r2med.construction.publish.output import lacks_reviews
+    from r2med.construction.publish.dataset_folder import lacks_reviews
     from r2med.text.terminal_text import printable
 
     made = Build.open(folder)

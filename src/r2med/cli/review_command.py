@@ -30,7 +30,7 @@ def review(
 ) -> None:
     """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""
     from r2med.construction.pipeline import Build
-    from r2med.construction.publish.output import lacks_reviews
+    from r2med.construction.publish.dataset_folder import lacks_reviews
     from r2med.construction.review.review_book import ReviewBook, add_reviews, read_reviews
     from r2med.construction.review.review_desk import ReviewDesk
     from r2med.construction.review.review_files import export_reviews, import_reviews

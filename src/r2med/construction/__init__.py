@@ -1,1 +1,1 @@
-"""Build a benchmark of R2MED's kind: sources, steps, review, publication."""
+"""Build a benchmark like R2MED: sources, steps, review and publication."""

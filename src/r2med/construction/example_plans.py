@@ -1,4 +1,4 @@
-"""Example plans with their sources, written for this project: they run offline, with scripted answers."""
+"""Example plans with their sources. They were written for this project and run offline, with scripted answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXAMPLES = ("forum", "exam", "cases")
 
 
 def write_example(name: str, folder: Path | str) -> Path:
-    """Write an example into a new folder and return its plan. Raises UserError if there is no such example."""
+    """Write an example into a new folder and return its plan. Raises UserError if no example has this name."""
     if name not in EXAMPLES:
         raise unknown("example", name, EXAMPLES)
     out = Path(folder)

@@ -1,4 +1,4 @@
-"""What flows between the steps of a build: questions, pages, chunks, candidates, judgements; a JSON line each."""
+"""The items that steps of a build pass on: questions, pages, chunks, candidates and judgements, as JSON lines."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ Stream = Literal["questions", "pages", "chunks", "candidates", "judgements"]
 
 
 class Item(BaseModel):
-    """One line of a stream. Items are never changed: a step writes new ones."""
+    """One line of a stream. Items are never changed; a step writes new ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @property
     def key(self) -> str:
-        """What tells it from others of its stream."""
+        """Identifies the item in its stream."""
         raise NotImplementedError
 
 
-class Question(Item):
+class SourceQuestion(Item):
     """A question that may become a query."""
 
     id: str
     text: str
     answer: str = ""
     options: tuple[str, ...] = ()
-    """The choices of an exam question, the right one among them."""
+    """The choices of an exam question, including the right one."""
     links: tuple[str, ...] = ()
-    """Addresses of pages that its answer links to: the first positives."""
+    """Addresses of pages that its answer links to. They are the first positives."""
     positives: tuple[str, ...] = ()
-    """Ids of pages that are positives by the way the source is made, as cases of the same diagnosis."""
+    """Ids of pages that are relevant by the structure of the source, such as cases with the same diagnosis."""
     kind: str = ""
-    """What is asked for: EXM, DIA or TRT, and the kind of answer, as in DIA/disease."""
+    """What the question asks for: EXM, DIA or TRT, and the kind of answer, as in DIA/disease."""
     body_system: str = ""
     original: str = ""
-    """Its text before it was rewritten."""
+    """Text of the question before it was rewritten."""
     reasoning: str = ""
-    """The path from the question to its answer."""
+    """Path of reasoning from the question to its answer."""
     source: str = ""
-    """Where it comes from: file and line, or an address."""
+    """Origin of the question: file and line, or an address."""
     licence: str = ""
 
     @property
     def key(self) -> str:
-        """Its id."""
+        """The id of the item."""
         return self.id
 
 
 class SourcePage(Item):
-    """A text of a source, whole."""
+    """A whole text of a source."""
 
     id: str
     text: str
@@ -61,21 +61,21 @@ class SourcePage(Item):
 
     @property
     def key(self) -> str:
-        """Its id."""
+        """The id of the item."""
         return self.id
 
 
-class Chunk(Item):
-    """A part of a page: a document of the benchmark."""
+class PageChunk(Item):
+    """A part of a page. It becomes a document of the benchmark."""
 
     id: str
     text: str
     page: str
     start: int = 0
     end: int = 0
-    """Where it stands in the page's text, in characters."""
+    """Position in the text of the page, in characters."""
     copies: tuple[str, ...] = ()
-    """Ids and addresses of other pages that hold the same text, or nearly."""
+    """Ids and addresses of other pages that contain the same or nearly the same text."""
     title: str = ""
     url: str = ""
     source: str = ""
@@ -83,19 +83,19 @@ class Chunk(Item):
 
     @property
     def key(self) -> str:
-        """Its id."""
+        """The id of the item."""
         return self.id
 
 
 class Found(BaseModel):
-    """Who proposed a candidate."""
+    """One proposal of a candidate by a member of the committee."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     member: str
-    """A retriever of the committee; "source" where the source itself links to it."""
+    """A retriever of the committee, or "source" if the source itself links to the chunk."""
     view: str
-    """What it searched with: query, answer or reasoning."""
+    """The text that was searched with: query, answer or reasoning."""
     rank: int
 
 
@@ -106,61 +106,61 @@ class Candidate(Item):
     chunk: str
     found: tuple[Found, ...] = ()
     control: str = ""
-    """Why it was planted: it cannot be evidence, and shows how a judge overrates. Empty for real candidates."""
+    """Kind of a planted control, which cannot be evidence and shows how judges overrate. Empty for real candidates."""
     text: str = ""
-    """The text of a planted control that is no chunk of the corpus."""
+    """Text of a planted control that is not a chunk of the corpus."""
 
     @property
     def key(self) -> str:
-        """Question and chunk."""
+        """Ids of the question and the chunk."""
         return f"{self.question}\t{self.chunk}"
 
 
 class Judgement(Item):
-    """What a judge says of a candidate."""
+    """The scores that an LLM judge gives to a candidate. What people say is a `Review`."""
 
     question: str
     chunk: str
     judge: str
-    """An LLM; what people say is a `Review`."""
+    """Name of the LLM."""
     relevance: int
-    """How far it answers the question, 0 to 5."""
+    """How well the candidate answers the question, from 0 to 5."""
     support: int
-    """How far it supports the reasoning towards the answer, 0 to 5."""
+    """How well the candidate supports the reasoning towards the answer, from 0 to 5."""
     rationale: str = ""
     control: str = ""
 
     @property
     def key(self) -> str:
-        """Question, chunk and judge."""
+        """Ids of the question, the chunk and the judge."""
         return f"{self.question}\t{self.chunk}\t{self.judge}"
 
 
 NOT_READ = "unreadable"
-"""The reason of parts of a source that cannot be read."""
+"""Reason for rejecting a part of a source that cannot be read."""
 
 
 class Rejected(BaseModel):
-    """An item that a step left out, and why: kept beside what went on."""
+    """An item that a step left out, with the reason. It is stored beside the items that went on."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     key: str
     reason: str
-    """A label that can be counted, such as "Too Simple"."""
+    """A label to count by, such as "Too Simple"."""
     note: str = ""
     item: dict[str, object]
 
     @classmethod
     def of(cls, item: Item, reason: str, note: str = "") -> Rejected:
-        """Return an item as left out."""
+        """Return an item as rejected for this reason."""
         return cls(key=item.key, reason=reason, note=note, item=item.model_dump(mode="json", exclude_defaults=True))
 
 
 ITEMS: dict[Stream, type[Item]] = {
-    "questions": Question,
+    "questions": SourceQuestion,
     "pages": SourcePage,
-    "chunks": Chunk,
+    "chunks": PageChunk,
     "candidates": Candidate,
     "judgements": Judgement,
 }

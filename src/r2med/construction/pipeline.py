@@ -1,4 +1,4 @@
-"""Run the steps of a plan, each once: what a step wrote is used again as long as nothing it depends on has changed."""
+"""Run the steps of a plan. The output of a step is reused until something that it depends on changes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from r2med.construction.items import ITEMS, NOT_READ, Item, Question, Rejected, Stream
+from r2med.construction.items import ITEMS, NOT_READ, Item, Rejected, SourceQuestion, Stream
 from r2med.construction.repeated_items import content_mark, earlier_items, id_clash, key_mark, question_mark
 from r2med.construction.review.labels import Labelling
-from r2med.construction.step import Step, Streams, Work, beside, damaged
+from r2med.construction.step import Step, StepWork, Streams, beside, damaged
 from r2med.core.cards import read_toml, validated
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError, nearest
@@ -35,74 +35,74 @@ from r2med.store.files import exclusive, sha256, write_atomically
 log = logging.getLogger("r2med")
 
 PLAN = "plan.toml"
-"""The copy of the plan in the folder that it was built in."""
+"""Name of the plan's copy in the folder of a build."""
 RESERVED_NAMES = (PLAN, "steps", "reviews.sqlite")
-"""What else lies in that folder."""
+"""Files and folders of every build, which a plan's name must not clash with."""
 ITEMS_FILE, REJECTED_FILE = "items.jsonl", "rejected.jsonl"
-"""What a step writes: the items that go on, and those that it left out."""
+"""Files that a step writes: the items that go on, and the items that it left out."""
 
 
 class PlanFile(BaseModel):
-    """A plan as it is written: a TOML file with the steps, and what the dataset's card and datasheet will say."""
+    """The content of a plan's TOML file: the steps, and facts for the dataset's card and datasheet."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     steps: tuple[str, ...] = Field(min_length=1)
-    """Steps as they are typed: NAME(ARGUMENT, SETTING=VALUE)."""
+    """The steps as text, such as NAME(ARGUMENT, SETTING=VALUE)."""
     title: str = ""
     description: str = ""
     task: str = ""
     scenario: str = ""
     kind: str = ""
-    """How its queries are asked: post, exam, case or similar case."""
+    """Form of the queries: post, exam, case or similar case."""
     licence: str = ""
     creators: tuple[str, ...] = ()
     url: str = ""
     llm: str = ""
-    """The LLM of steps that name none."""
+    """The LLM for steps that do not name one."""
     answers: str = ""
-    """A file of scripted answers (see `llm.scripted`) that stands in for that LLM, so that the plan runs offline."""
+    """A file of scripted answers (see `llm.scripted`) that replaces that LLM, so that the plan runs offline."""
     labels: Labelling = Labelling()
-    """When judges' scores make a positive, and when a candidate is discarded."""
+    """Scores from which a candidate is labelled positive, or is discarded."""
     version: str = "1.0.0"
-    """Of the dataset: counted up when it is published anew."""
+    """Version of the dataset. Increase it when the dataset is published again."""
     biases: tuple[str, ...] = ()
-    """Whom or what it represents too much or too little."""
+    """Groups or topics that are over- or under-represented."""
     limits: tuple[str, ...] = ()
-    """What is known to be wrong with it, for the datasheet."""
+    """Known problems of the dataset, for the datasheet."""
     sensitive: str = ""
-    """What personal or sensitive information it holds, and what was done about it."""
+    """Personal or sensitive information in the dataset, and how it was handled."""
     uses: str = ""
-    """What it is meant for, and what not."""
+    """Intended and unintended uses."""
     impact: str = ""
-    """What good and harm it may do."""
+    """Possible benefits and harms."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A plan, read: its steps are declared values."""
+class BuildPlan:
+    """A plan that was read, with its steps as declared values."""
 
     file: Path
     facts: PlanFile
     steps: tuple[Step, ...]
 
     @classmethod
-    def read(cls, path: Path | str) -> Plan:
-        """Read a plan. Raises UserError that names the step or the field that is wrong."""
+    def read(cls, path: Path | str) -> BuildPlan:
+        """Read a plan. Raises UserError with the step or the field that is wrong."""
         file = Path(path)
         if not file.is_file():
-            raise UserError(f"no plan {file}: it is a TOML file, such as r2med build example -o DIR writes")
+            raise UserError(f"there is no plan {file}: r2med build example -o DIR writes an example")
         facts = validated(PlanFile, read_toml(file), file)
         if facts.name in RESERVED_NAMES:
-            raise UserError(f"{file}: name: {facts.name!r} is a file or folder of every build; choose another name")
+            raise UserError(f"{file}: every build has a file or folder {facts.name!r}: choose another name")
         kinds = {"post", "exam", "case", *(card.kind for card in cards().values() if card.kind)}
         if facts.kind and facts.kind.replace("-", " ") not in kinds:
             raise UserError(f"{file}: no kind {facts.kind!r}{nearest(facts.kind, kinds)}: {', '.join(sorted(kinds))}")
         return cls(file, facts, tuple(_step(text, file) for text in facts.steps))
 
     def setup(self, llm: str = "", **settings: Any) -> Setup:
-        """Return the setup that the plan asks for; `settings` are fields of `Setup`, and go first."""
+        """Return the setup of the plan. `settings` are fields of `Setup` and take precedence."""
         if self.facts.answers and llm in ("", self.facts.llm):
             given = settings.get("model_paths", ())
             settings["model_paths"] = (*given, (self.facts.llm, beside(self.file.parent, self.facts.answers)))
@@ -121,20 +121,20 @@ def _step(text: str, file: Path) -> Step:
     return made
 
 
-TOLD = 3
-"""Parts of a source that cannot be read of which each has a line in the log; the others are counted."""
+MAX_LOGGED_PARTS = 3
+"""Number of unreadable parts of a source that get a line in the log. The others are only counted."""
 
 Shown = tuple[str, dict[str, Any]]
-"""The title of an item and its fields, for a person."""
+"""Title and fields of an item, to show to a person."""
 AnyLine = TypeVar("AnyLine")
 
-LASTING = FROM_THE_MODEL | {"unreadable", "context_length", "bad_request"}
-"""Kinds of failures that are the model's or the prompt's own."""
+LASTING_FAILURES = FROM_THE_MODEL | {"unreadable", "context_length", "bad_request"}
+"""Kinds of failures that the model or the prompt causes, so that asking again would not help."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """A step that was run: where its items lie, how many went on and how many were left out, and why."""
+    """A finished step: its key and files, how many items went on, how many were left out, and why."""
 
     number: int
     step: str
@@ -146,19 +146,19 @@ class Done:
     cost: Cost
     facts: Mapping[str, Any]
     described: Mapping[str, Any]
-    """Its settings, and the LLM and prompt it asked with, by which it is known again."""
+    """Settings of the step, with the LLM and prompt that it used."""
     files: Mapping[str, str]
-    """The name of each file that it wrote -> the SHA-256 of its bytes."""
+    """Name of each written file -> SHA-256 of its bytes."""
     reused: bool = False
 
     @property
     def is_final(self) -> bool:
-        """Whether asking again would change nothing: what the network or the budget refused is asked the next time."""
-        return self.failures.keys() <= LASTING
+        """True if running again would change nothing. Failures of the network or the budget are tried again."""
+        return self.failures.keys() <= LASTING_FAILURES
 
     @classmethod
     def read(cls, folder: Path) -> Done | None:
-        """Read what a step left; None if it was never finished."""
+        """Read the result of a step from its folder; None if the step was never finished."""
         try:
             body = json.loads((folder / "step.json").read_bytes())
             return cls(**{**body, "cost": Cost.from_dict(body["cost"])})
@@ -166,7 +166,7 @@ class Done:
             return None
 
     def changed_file(self, folder: Path) -> Path | None:
-        """Return a file that is missing, or has other bytes than the step wrote; None if all are as they were."""
+        """Return a file that is missing or was changed since the step wrote it; None if there is no such file."""
         for name, expected in self.files.items():
             path = folder / name
             if not path.is_file() or sha256(path) != expected:
@@ -174,41 +174,41 @@ class Done:
         return None
 
     def write(self, folder: Path) -> None:
-        """Write it last: what it says is then there."""
+        """Write the result of a step. This comes last, so that all files it names already exist."""
         body = {**asdict(self), "cost": replace(self.cost, latencies=()).as_dict()}
         write_atomically(folder / "step.json", (json.dumps(body, indent=1) + "\n").encode())
 
 
 @dataclass(frozen=True)
 class Build:
-    """A plan, and the folder that it is built in."""
+    """A plan and the folder in which it is built."""
 
-    plan: Plan
+    plan: BuildPlan
     out: Path
 
     @classmethod
     def open(cls, out: Path | str) -> Build:
-        """Return what was built in a folder. Raises UserError if nothing was."""
+        """Open the build in a folder. Raises UserError if there is no build in it."""
         copy = Path(out) / PLAN
         if not copy.is_file():
-            raise UserError(f"{out} is no folder of a build: r2med build run PLAN.toml -o {out} makes one")
-        return cls(Plan.read(copy), Path(out))
+            raise UserError(f"{out} does not contain a build: r2med build run PLAN.toml -o {out} makes one")
+        return cls(BuildPlan.read(copy), Path(out))
 
     def folder(self, number: int) -> Path:
-        """Return where a step's items lie; the first step is number 1."""
+        """Return the folder of a step's items. The first step has number 1."""
         return self.out / "steps" / f"{number:02d}-{self.plan.steps[number - 1].name}"
 
     @property
     def dataset(self) -> Path:
-        """The folder of the dataset. It has the plan's name: other libraries know a dataset by that of its folder."""
+        """Folder of the dataset. It has the plan's name, since other libraries name a dataset after its folder."""
         return self.out / self.plan.facts.name
 
     def status(self) -> list[Done | None]:
-        """Return what each step left the last time; None for those that were not finished."""
+        """Return the last result of each step; None for a step that was not finished."""
         return [Done.read(self.folder(number)) for number in range(1, len(self.plan.steps) + 1)]
 
     def streams(self, upto: int | None = None) -> Streams:
-        """Return the streams as the first steps left them, all of them without a number."""
+        """Return the streams after the first `upto` steps, or after all steps."""
         files: dict[Stream, tuple[Path, ...]] = {}
         for number, step in enumerate(self.plan.steps[:upto], 1):
             _extend(files, step, self.folder(number))
@@ -232,9 +232,9 @@ class Build:
                     raise damaged(path, place) from None
 
     def sample(self, number: int, count: int, seed: int = 0, rejected: bool = False) -> list[Shown]:
-        """Return some items of a step, or of what it left out, drawn at random; number 0 is the last step."""
+        """Return random items of a step, or items that it left out. Number 0 is the last step."""
         if not 0 <= number <= len(self.plan.steps):
-            raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} (r2med build status)")
+            raise UserError(f"no step {number}: {self.out} has {len(self.plan.steps)} steps (r2med build status)")
         number = number or len(self.plan.steps)
         if Done.read(self.folder(number)) is None:
             raise UserError(f"step {number} is not done yet: r2med build run PLAN.toml -o {self.out}")
@@ -242,7 +242,7 @@ class Build:
         return [_shown(line) for line in drawn(lines, count, seed)]
 
     def trace(self, key: str) -> list[tuple[int, str, Shown]]:
-        """Return what became of the item of a key: number and name of each step that wrote or left it out, and how."""
+        """Return the history of an item: number and name of each step that wrote it or left it out, with its fields."""
         traced = []
         for number, done in enumerate(self.status(), 1):
             if done is not None:
@@ -251,10 +251,10 @@ class Build:
         return traced
 
     def run(self, setup: Setup | Runtime, announce: Callable[[str], None] = lambda step: None) -> list[Done]:
-        """Run every step whose output is not there, or depends on something that changed.
+        """Run every step whose output is missing, or depends on something that changed.
 
-        Raises UserError if the budget is used up; what was answered is kept. Raises UserError if the copy of the plan
-        would replace a plan that somebody wrote.
+        Raises UserError if the budget is used up; answers received so far are kept. Raises UserError if the copy of the
+        plan would overwrite a plan written by hand.
         """
         self._spare_other_plan()
         self.out.mkdir(parents=True, exist_ok=True)
@@ -267,8 +267,8 @@ class Build:
         copy, own = self.out / PLAN, self.plan.file.read_bytes()
         if copy.is_file() and not (self.out / "steps").exists() and copy.read_bytes() != own:
             raise UserError(
-                f"{copy} is another plan, and nothing was built from it here: move it away, or choose another folder "
-                "with -o"
+                f"{copy} is a different plan, from which nothing was built here: move it away, or choose another "
+                "folder with -o"
             )
 
     def _run(self, runtime: Runtime, announce: Callable[[str], None]) -> list[Done]:
@@ -278,7 +278,7 @@ class Build:
             if (last := self._kept(turn.key, turn.folder)) is not None:
                 done.append(replace(last, number=turn.number, reused=True))
             else:
-                done.append(_run(turn, Work(runtime)))
+                done.append(_run(turn, StepWork(runtime)))
             if "budget" in done[-1].failures:
                 raise runtime.budget.exceeded(done[-1].failures["budget"])
         named = {self.folder(number) for number in range(1, len(done) + 1)}
@@ -286,10 +286,10 @@ class Build:
             shutil.rmtree(outdated)
         return done
 
-    def _turns(self, runtime: Runtime) -> Iterator[_Turn]:
-        """Yield the steps in their order, each with the key of all that its output depends on.
+    def _turns(self, runtime: Runtime) -> Iterator[_PlannedStep]:
+        """Yield the steps in order, each with a key of everything that its output depends on.
 
-        Whoever takes one may put another folder or key in its place before the next is asked for.
+        The caller may change the folder or the key of a step before it takes the next one.
         """
         files: dict[Stream, tuple[Path, ...]] = {}
         keys: dict[Stream, str] = {}
@@ -298,20 +298,20 @@ class Build:
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
             described = step.describe(streams, runtime)
             key = digest([described, [keys.get(stream, "") for stream in inputs]])
-            turn = _Turn(number, step, key, described, streams, self.folder(number))
+            turn = _PlannedStep(number, step, key, described, streams, self.folder(number))
             yield turn
             keys[step.writes] = turn.key
             _extend(files, step, turn.folder)
 
     def _kept(self, key: str, folder: Path) -> Done | None:
-        """Return what the step of a key left. If it stood elsewhere in the plan, it is moved to where it stands now."""
+        """Return the result of the step with this key. If the step has moved in the plan, its folder moves too."""
         for other in dict.fromkeys((folder, *sorted((self.out / "steps").glob("[0-9]*")))):
             done = Done.read(other)
             if done is None or done.key != key or not done.is_final:
                 continue
             if changed := done.changed_file(other):
                 log.warning(
-                    "%s is not as its step wrote it: step %d, %s, is run again", changed, done.number, done.step
+                    "%s was changed after its step wrote it: step %d, %s, is run again", changed, done.number, done.step
                 )
                 continue
             if other != folder:
@@ -324,24 +324,24 @@ class Build:
             return done
         return None
 
-    def rehearse(self, setup: Setup | Runtime) -> Iterator[tuple[Step, Work]]:
-        """Yield for each step what it would still ask, at most: filters by LLM pass everything on. Nothing is asked."""
+    def rehearse(self, setup: Setup | Runtime) -> Iterator[tuple[Step, StepWork]]:
+        """Yield for each step the most that it would still ask. Nothing is asked, so LLM filters pass everything on."""
         with TemporaryDirectory() as scratch, running(setup) as runtime:
             for turn in self._turns(runtime):
-                work = Work(runtime, rehearsal=True)
+                work = StepWork(runtime, rehearsal=True)
                 last = Done.read(turn.folder)
                 if last is not None and last.key == turn.key and last.is_final and not last.changed_file(turn.folder):
                     work.answered = last.cost.calls
                 else:
-                    turn.key = f"rehearsed {turn.number}"  # what follows depends on something that is not there yet
+                    turn.key = f"rehearsed {turn.number}"  # later steps depend on output that does not exist yet
                     turn.folder = Path(scratch) / str(turn.number)
                     _run(turn, work)
                 yield turn.step, work
 
 
 @dataclass
-class _Turn:
-    """A step whose turn it is."""
+class _PlannedStep:
+    """A step that is about to run, with its number, key, input and folder."""
 
     number: int
     step: Step
@@ -358,7 +358,7 @@ def _shown(line: Item | Rejected) -> Shown:
 
 
 def drawn(items: Iterable[AnyLine], count: int, seed: int) -> list[AnyLine]:
-    """Return a uniform sample in its order, in one pass and in the memory of the sample (reservoir sampling)."""
+    """Return a uniform random sample in the order of the items, in one pass and little memory (reservoir sampling)."""
     chance = random.Random(seed)
     kept: list[tuple[int, AnyLine]] = []
     for number, item in enumerate(items):
@@ -374,8 +374,8 @@ def _extend(files: dict[Stream, tuple[Path, ...]], step: Step, folder: Path) -> 
     files[step.writes] = (*before, folder / ITEMS_FILE)
 
 
-def _run(turn: _Turn, work: Work) -> Done:
-    """Run a step; its items are written as they come, and count only when `step.json` is there."""
+def _run(turn: _PlannedStep, work: StepWork) -> Done:
+    """Run a step. Items are written as they come, and are valid only once `step.json` exists."""
     step, folder = turn.step, turn.folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "step.json").unlink(missing_ok=True)
@@ -389,7 +389,7 @@ def _run(turn: _Turn, work: Work) -> Done:
             if isinstance(item, Rejected):
                 left_out.write(item.model_dump_json(exclude_defaults=True) + "\n")
                 reasons[item.reason] += 1
-                if item.reason == NOT_READ and reasons[item.reason] <= TOLD:
+                if item.reason == NOT_READ and reasons[item.reason] <= MAX_LOGGED_PARTS:
                     log.warning("%s: %s", step.name, item.note)
                 continue
             if not isinstance(item, ITEMS[step.writes]):
@@ -401,8 +401,11 @@ def _run(turn: _Turn, work: Work) -> Done:
                 left_out.write(Rejected.of(item, "repeated id").model_dump_json(exclude_defaults=True) + "\n")
                 reasons["repeated id"] += 1
                 continue
-            seen[mark] = b""  # what one source repeats is left out, whatever it says
-            if isinstance(item, Question) and (first := asked.setdefault(question_mark(item), item.id)) != item.id:
+            seen[mark] = b""  # an id that one source repeats is left out, whatever its content
+            if (
+                isinstance(item, SourceQuestion)
+                and (first := asked.setdefault(question_mark(item), item.id)) != item.id
+            ):
                 repeated = Rejected.of(item, "repeated question", f"of {first}")
                 left_out.write(repeated.model_dump_json(exclude_defaults=True) + "\n")
                 reasons[repeated.reason] += 1
@@ -410,7 +413,7 @@ def _run(turn: _Turn, work: Work) -> Done:
             items.write(item.model_dump_json(exclude_defaults=True) + "\n")
             kept += 1
     if reasons["repeated id"]:
-        log.warning("%s: %d left out, their ids came before (repeated id)", step, reasons["repeated id"])
+        log.warning("%s: items left out because of a repeated id: %d", step, reasons["repeated id"])
     took = (work.failures, work.cost, work.facts)
     files = {name: sha256(folder / name) for name in (ITEMS_FILE, REJECTED_FILE)}
     result = Done(turn.number, str(step), step.writes, turn.key, kept, dict(reasons), *took, turn.described, files)

@@ -1,4 +1,4 @@
-"""What a step of a build is: a declared value that reads streams of items and writes one."""
+"""Define the step of a build: a declared value that reads streams of items and writes one stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import ValidationError
 
-from r2med.construction.items import Candidate, Chunk, Item, Judgement, Question, Rejected, SourcePage, Stream
+from r2med.construction.items import Candidate, Item, Judgement, PageChunk, Rejected, SourcePage, SourceQuestion, Stream
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
 from r2med.core.stages import Stage
@@ -21,14 +21,14 @@ AnyItem = TypeVar("AnyItem", bound=Item)
 
 @dataclass(frozen=True)
 class Streams:
-    """The streams as they are before a step: files of JSON lines, read as often as one likes."""
+    """The streams before a step: files of JSON lines, which can be read any number of times."""
 
     files: Mapping[Stream, tuple[Path, ...]]
     folder: Path
-    """Where the plan lies: files that steps name are looked for here."""
+    """Folder of the plan. Files that steps name are looked up here."""
 
     def read(self, stream: Stream, kind: type[AnyItem]) -> Iterator[AnyItem]:
-        """Yield the items of a stream; none if no step before wrote any."""
+        """Yield the items of a stream. Yields nothing if no earlier step wrote to it."""
         for path in self.files.get(stream, ()):
             with path.open("rb") as lines:
                 for number, line in enumerate(lines, 1):
@@ -37,90 +37,89 @@ class Streams:
                     except ValidationError:
                         raise damaged(path, number) from None
 
-    def questions(self) -> Iterator[Question]:
-        """Yield the questions."""
-        return self.read("questions", Question)
+    def questions(self) -> Iterator[SourceQuestion]:
+        """Yield the items of the stream of questions."""
+        return self.read("questions", SourceQuestion)
 
     def pages(self) -> Iterator[SourcePage]:
-        """Yield the pages."""
+        """Yield the items of the stream of pages."""
         return self.read("pages", SourcePage)
 
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the chunks."""
-        return self.read("chunks", Chunk)
+    def chunks(self) -> Iterator[PageChunk]:
+        """Yield the items of the stream of chunks."""
+        return self.read("chunks", PageChunk)
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield the candidates."""
+        """Yield the items of the stream of candidates."""
         return self.read("candidates", Candidate)
 
     def judgements(self) -> Iterator[Judgement]:
-        """Yield the judgements."""
+        """Yield the items of the stream of judgements."""
         return self.read("judgements", Judgement)
 
     def path(self, name: str) -> Path:
-        """Return a file that a step names. Raises UserError if it is not there."""
+        """Return the path of a file that a step names. Raises UserError if it does not exist."""
         path = beside(self.folder, name)
         if not path.exists():
-            raise UserError(f"{path} is not there: the plan names it as {name!r}")
+            raise UserError(f"{path} does not exist: the plan names it as {name!r}")
         return path
 
 
 def damaged(path: Path, line: int = 0) -> UserError:
-    """Return the error for a file of a step that is not as the step wrote it."""
+    """Return the error for a file that was changed after its step wrote it."""
     where = f"{path}, line {line}," if line else path
-    return UserError(
-        f"{where} is not as its step wrote it: r2med build run PLAN.toml -o {path.parents[2]} makes it again"
-    )
+    out = path.parents[2]
+    return UserError(f"{where} was changed after its step wrote it: r2med build run PLAN.toml -o {out} makes it again")
 
 
 def beside(folder: Path, name: str) -> Path:
-    """Return a file that a plan in this folder names.
+    """Return the path of a file that a plan in this folder names.
 
-    Raises UserError if the name leads out of the folder: a plan from elsewhere must not publish files of this machine.
+    Raises UserError if the path leads out of the folder, since a foreign plan must not publish files of this machine.
     """
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or name.startswith("~"):
         raise UserError(
-            f"{name!r} is not beside the plan: put it, or a link to it, into {folder} and name it from there"
+            f"{name!r} is not beside the plan: put it, or a link to it, into {folder} and use its path from there"
         )
     return folder / path
 
 
 @dataclass
-class Work:
-    """What a step is given to work with, and where it leaves what it took and what else is worth knowing."""
+class StepWork:
+    """The setup that a step works with, and the place where it records its cost and other facts."""
 
     runtime: Runtime
     rehearsal: bool = False
-    """Whether nothing may be asked: a step then passes its items on as they are, and leaves what it would ask."""
+    """True if nothing may be asked. A step then passes its items on unchanged and records what it would ask."""
     cost: Cost = NOTHING
     estimate: CallEstimate = NO_CALLS
-    """In a rehearsal: what would be asked that nobody has answered yet."""
+    """In a rehearsal, the requests that the journal does not answer yet."""
     answered: int = 0
-    """In a rehearsal: what would be asked and is answered already."""
+    """In a rehearsal, the number of requests that the journal already answers."""
     unpriced: bool = False
-    """In a rehearsal: whether an LLM without a price would be asked."""
+    """In a rehearsal, True if an LLM without a known price would be asked."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Figures for status and datasheet, fit for JSON."""
+    """Facts for the status and the datasheet, as JSON values."""
     failures: dict[str, int] = field(default_factory=dict)
-    """Items about which no call brought anything usable, by kind."""
+    """Kind of failure -> number of items without a usable answer."""
 
 
 class Step(Stage, kind="build"):
-    """A step of a build."""
+    """A step of a build, which writes the items of one stream."""
 
     reads: ClassVar[tuple[Stream, ...]] = ()
-    """The streams that its output depends on."""
+    """Streams that the output depends on."""
     writes: ClassVar[Stream]
     adds: ClassVar[bool] = False
-    """Whether what it writes is added to the stream; otherwise it replaces it."""
+    """True if the output is added to the stream. Otherwise it replaces the stream."""
     version: ClassVar[int] = 1
-    """Counted up when its code gives other items for the same input."""
+    """Increased when the code gives different items for the same input."""
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Yield the items that go on and those that are left out, each as soon as it is known."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Yield the items that go on and the rejected items, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return all its output depends on besides what it reads: settings, files and prompts by their hash."""
+        """Return everything that the output depends on except its input: settings, and hashes of files and prompts."""
         return {**self.settings(), "version": self.version}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from r2med.construction.publish.output import write_output
+from r2med.construction.publish.dataset_folder import write_output
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 from support.browser import launched

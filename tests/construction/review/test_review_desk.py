@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from r2med.construction.items import Chunk, Question
+from r2med.construction.items import PageChunk, SourceQuestion
 from r2med.construction.review.review_book import ConflictError, ReviewBook
 from r2med.construction.review.review_desk import ReviewDesk
 from r2med.construction.review.review_items import ReviewItem
@@ -12,8 +12,8 @@ from r2med.construction.review.reviews import Review
 
 ITEMS = [
     ReviewItem(
-        Question(id=f"QID{n % 3}", text=f"query {n % 3}", answer="answer"),
-        Chunk(id=f"CID{n}", text=f"passage {n}", page=""),
+        SourceQuestion(id=f"QID{n % 3}", text=f"query {n % 3}", answer="answer"),
+        PageChunk(id=f"CID{n}", text=f"passage {n}", page=""),
         stratum="positive",
     )
     for n in range(12)

@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from r2med.construction.items import Chunk, Question
+from r2med.construction.items import PageChunk, SourceQuestion
 from r2med.construction.review.review_book import add_reviews, read_reviews
 from r2med.construction.review.review_files import export_reviews, import_reviews
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 
-QUESTION = Question(id="q,1", text="a query", answer="an answer")
-ITEMS = [ReviewItem(QUESTION, Chunk(id=name, text=f"passage {name}", page="")) for name in ("c1", "c2")]
+QUESTION = SourceQuestion(id="q,1", text="a query", answer="an answer")
+ITEMS = [ReviewItem(QUESTION, PageChunk(id=name, text=f"passage {name}", page="")) for name in ("c1", "c2")]
 REVIEWS = [
     Review(
         question="q,1", chunk="c1", annotator="Ann", verdict="accept", comment='=1+1 "x",\ny', at="2026-01-02T03:04"
@@ -59,8 +59,8 @@ def test_label_studio_gets_every_candidate_as_a_task_and_its_accounts_are_annota
     [
         ("r.csv", "question,chunk,annotator,verdict\nq,c,Ann,perhaps\n", "line 2: verdict='perhaps'"),
         ("r.csv", "question,chunk,verdict\nq,c,accept\n", "line 2: annotator=''"),
-        ("r.json", "{", "no export of Label Studio"),
-        ("r.json", '[{"data": {}, "annotations": [{}]}]', "no export of Label Studio"),
+        ("r.json", "{", "not an export of Label Studio"),
+        ("r.json", '[{"data": {}, "annotations": [{}]}]', "not an export of Label Studio"),
         (
             "r.json",
             '[{"data": {"question_id": 1, "chunk_id": 2}, "annotations": [{"result": []}]}]',

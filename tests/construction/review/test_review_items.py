@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from r2med.construction.pipeline import Build, Plan
-from r2med.construction.publish.output import write_output
+from r2med.construction.pipeline import Build, BuildPlan
+from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review.review_book import add_reviews, read_reviews
 from r2med.construction.review.review_items import review_items
 from r2med.construction.review.reviews import Review
@@ -35,7 +35,7 @@ def built(tmp_path, monkeypatch):
         monkeypatch.setitem(TABLE["build"], f"given-{stream}", f"support.building:Given{stream.title()}")
     asked_of(reply, monkeypatch)
     (tmp_path / "plan.toml").write_text(PLAN)
-    build = Build(Plan.read(tmp_path / "plan.toml"), tmp_path / "out")
+    build = Build(BuildPlan.read(tmp_path / "plan.toml"), tmp_path / "out")
     build.run(Runtime(llm="gpt4", store=Store(tmp_path / "store")))
     return build
 
@@ -91,13 +91,15 @@ def test_reviews_of_texts_that_changed_are_counted_in_one_line(tmp_path, caplog)
     table.write_text(table.read_text().replace("That one.", "Another one."))
     assert [review.chunk for review in read_reviews(table)] == ["c1"]
     (line,) = caplog.messages
-    assert "1 reviews do not count, their texts have changed or are gone: r2med review" in line
+    assert "reviews left out because their texts changed or are gone: 1 (r2med review" in line
 
 
 def test_an_edited_step_file_is_not_reviewed(built):
     file = built.folder(5) / "items.jsonl"
     file.write_text(file.read_text() + "\n")
-    with pytest.raises(UserError, match=r"items\.jsonl is not as its step wrote it: r2med build run PLAN\.toml -o"):
+    with pytest.raises(
+        UserError, match=r"items\.jsonl was changed after its step wrote it: r2med build run PLAN\.toml -o"
+    ):
         review_items(built.out)
 
 

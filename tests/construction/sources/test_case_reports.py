@@ -50,5 +50,5 @@ def test_a_case_may_have_the_article_that_it_comes_from_as_its_positive(tmp_path
 
 
 def test_cases_without_a_diagnosis_cannot_be_grouped_by_it(tmp_path):
-    with pytest.raises(UserError, match=r"no case tells its diagnosis: say group=article"):
+    with pytest.raises(UserError, match=r"no case has a diagnosis: set group=article"):
         built(tmp_path, ["read-cases(a.nxml)"], {"a.nxml": JATS})

@@ -34,6 +34,6 @@ def test_lines_that_make_no_question_are_told_by_position(tmp_path):
     assert [question.id for question in build.items(1)] == ["exam-4"]
     notes = [left.note for left in build.rejected(1)]
     assert "exam.jsonl:1: none of answer_idx" in notes[0]
-    assert "exam.jsonl:2: options are to be" in notes[1]
+    assert "exam.jsonl:2: options must be" in notes[1]
     assert "exam.jsonl:3: not UTF-8 at byte" in notes[2]
-    assert "exam.jsonl:5: no JSON" in notes[3]
+    assert "exam.jsonl:5: not valid JSON" in notes[3]

@@ -4,7 +4,7 @@ import pytest
 
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.page_readers import ReadJats, ReadRows, ReadText
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
 
@@ -22,7 +22,7 @@ ARTICLE = """<?xml version="1.0"?>
 
 
 def read(step, folder, store):
-    items = list(step.run(Streams({}, folder), Work(Runtime(store=store))))
+    items = list(step.run(Streams({}, folder), StepWork(Runtime(store=store))))
     return [each for each in items if isinstance(each, SourcePage)], [
         each for each in items if isinstance(each, Rejected)
     ]
@@ -44,8 +44,8 @@ def test_wikipedia_has_its_addresses_and_licence(tmp_path, store):
     assert pages[0].licence == "CC BY-SA 4.0"
     assert pages[1].source.endswith("wiki.jsonl:2")
     assert [fault.note.partition("wiki.jsonl")[2] for fault in faults] == [
-        ":3: no JSON at column 2",
-        ":4: it has no text in one of text, content, contents",
+        ":3: not valid JSON at column 2",
+        ":4: none of the fields text, content, contents has a text",
     ]
 
 
@@ -73,8 +73,8 @@ def test_text_in_another_encoding_names_the_byte_and_the_setting(tmp_path, store
     (tmp_path / "c.txt").write_text("  ")
     [page], faults = read(ReadText(path="."), tmp_path, store)
     assert (page.id, page.text) == ("a", "good")
-    assert "byte 4 is not utf-8: read-text has the setting encoding" in faults[0].note
+    assert "byte 4 is not utf-8: set encoding in read-text" in faults[0].note
     assert faults[1].reason == "no text"
     assert [page.text for page in read(ReadText(path="b.txt", encoding="latin-1"), tmp_path, store)[0]] == ["schön"]
-    with pytest.raises(UserError, match="nonsense is no encoding"):
+    with pytest.raises(UserError, match="nonsense is not an encoding"):
         ReadText(path="b.txt", encoding="nonsense")

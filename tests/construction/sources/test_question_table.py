@@ -24,8 +24,11 @@ def test_one_line_that_is_no_json_is_reported_and_the_rest_is_read(tmp_path, cap
     text = '{"question": "Why?", "answer": "So"}\n{"question": "Wh\n["a"]\n{"question": "How?", "answer": "Thus"}\n'
     build = built(tmp_path, ["read-table(q.jsonl)"], {"q.jsonl": text})
     assert [(question.id, question.text) for question in build.items(1)] == [("q-1", "Why?"), ("q-4", "How?")]
-    assert [left.note for left in build.rejected(1)] == ["q.jsonl:2: no JSON at column 17", "q.jsonl:3: no JSON object"]
-    assert "q.jsonl:2: no JSON" in caplog.text
+    assert [left.note for left in build.rejected(1)] == [
+        "q.jsonl:2: not valid JSON at column 17",
+        "q.jsonl:3: not a JSON object",
+    ]
+    assert "q.jsonl:2: not valid JSON" in caplog.text
     with pytest.raises(UserError, match=r"q\.jsonl: no line is a JSON object"):
         built(tmp_path / "none", ["read-table(q.jsonl)"], {"q.jsonl": "nothing\n"})
 

@@ -36,7 +36,7 @@ def test_what_stands_before_a_fault_is_read():
 def test_a_file_that_was_cut_says_so():
     rows, fault = read("<rows>\n<row>a</row>\n<row>b")
     assert len(rows) == 1
-    assert "line 3" in fault and "ends in the middle" in fault
+    assert "line 3" in fault and "ends too early" in fault
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_characters_by_their_name_are_read_where_another_file_declares_them():
 
 
 def test_elements_too_deep_or_too_large_are_refused(monkeypatch):
-    assert "within each other" in read("<row>" * 300)[1]
+    assert "nested elements" in read("<row>" * 300)[1]
     monkeypatch.setattr(safe_xml, "MAX_BYTES", 1000)
     assert "larger than" in read(f"<rows><row>{'x' * 2000}</row></rows>")[1]
     monkeypatch.setattr(safe_xml, "BLOCK", 100)
-    monkeypatch.setattr(safe_xml, "LARGEST_TAG", 1000)
+    monkeypatch.setattr(safe_xml, "MAX_TAG_BYTES", 1000)
     assert "a tag is larger than" in read(f"<rows><row a='{'x' * 2000}'/></rows>")[1]
     assert not read(f"<rows>{'<row>x</row>' * 2000}</rows>")[1]
 

@@ -9,7 +9,7 @@ import pytest
 
 from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceStep, fingerprint, source_files, unreadable
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
 
@@ -30,7 +30,7 @@ class Lines(SourceStep, kind="build"):
 
 
 def outcome(path, store):
-    items = list(Lines(path=path.name).run(Streams({}, path.parent), Work(Runtime(store=store))))
+    items = list(Lines(path=path.name).run(Streams({}, path.parent), StepWork(Runtime(store=store))))
     return [each.id for each in items if isinstance(each, SourcePage)], [
         each for each in items if isinstance(each, Rejected)
     ]
@@ -90,11 +90,11 @@ def test_what_is_no_archive_is_one_line(tmp_path, store, name):
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (b'{"text": }\n', "s.jsonl:2: no JSON at column 10"),
+        (b'{"text": }\n', "s.jsonl:2: not valid JSON at column 10"),
         (b"\xff\xfe\n", "s.jsonl:2: not UTF-8 at byte 1"),
-        (b"[1]\n", "s.jsonl:2: no JSON object"),
-        (b'{"text": "cu', "s.jsonl:2: no JSON at column 10, the file ends in it"),
-        (b"[" * 100_000 + b"\n", "s.jsonl:2: no JSON"),
+        (b"[1]\n", "s.jsonl:2: not a JSON object"),
+        (b'{"text": "cu', "s.jsonl:2: not valid JSON at column 10; the file ends in this line"),
+        (b"[" * 100_000 + b"\n", "s.jsonl:2: not valid JSON"),
     ],
 )
 def test_faults_of_lines_name_the_line(tmp_path, store, line, fault):

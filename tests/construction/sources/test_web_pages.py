@@ -6,7 +6,7 @@ from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources import web_pages
 from r2med.construction.sources.source_files import SourceError
 from r2med.construction.sources.web_pages import ReadWeb, decoded
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 from r2med.runtime.runtime import Runtime
 
 PARAGRAPH = "<p>Listeria causes meningitis in newborns and in the old, and is treated with ampicillin for weeks.</p>"
@@ -23,7 +23,7 @@ def read(tmp_path, store):
         for name, content in files.items():
             (tmp_path / "web" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "web" / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-        items = list(ReadWeb(path="web").run(Streams({}, tmp_path), Work(Runtime(store=store))))
+        items = list(ReadWeb(path="web").run(Streams({}, tmp_path), StepWork(Runtime(store=store))))
         pages = {each.id: each for each in items if isinstance(each, SourcePage)}
         return pages, [each for each in items if isinstance(each, Rejected)]
 
@@ -56,7 +56,7 @@ def test_the_address_is_what_the_page_says_or_where_it_was_saved(read):
 
 
 def test_bombs_and_broken_pages_do_not_stop_the_others(read, monkeypatch):
-    monkeypatch.setattr(web_pages, "MOST_TAGS", 30_000)
+    monkeypatch.setattr(web_pages, "MAX_TAGS", 30_000)
     pages, faults = read(
         {
             "deep.html": "<html><body>" + "<div>" * 20_000 + PARAGRAPH,

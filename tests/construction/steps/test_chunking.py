@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from r2med.construction.items import Rejected, SourcePage
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.chunking import ChunkPages, chunk_spans, count_tokens
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
@@ -42,7 +42,7 @@ def test_every_chunk_says_where_it_stands(tmp_path, store):
     page = SourcePage(id="p", text="  " + SENTENCE * 20, title="T", url="https://x/", licence="CC0")
     (tmp_path / "pages.jsonl").write_text(f"{page.model_dump_json()}\n" + '{"id": "empty", "text": " "}\n')
     streams = Streams({"pages": (tmp_path / "pages.jsonl",)}, tmp_path)
-    *chunks, last = ChunkPages(characters=300).run(streams, Work(Runtime(store=store)))
+    *chunks, last = ChunkPages(characters=300).run(streams, StepWork(Runtime(store=store)))
     assert [chunk.id for chunk in chunks] == [f"p-{number}" for number in range(1, len(chunks) + 1)]
     assert all(page.text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
     assert {(chunk.page, chunk.title, chunk.url, chunk.licence) for chunk in chunks} == {

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from r2med.construction.items import Chunk, Rejected
-from r2med.construction.step import Streams, Work
+from r2med.construction.items import PageChunk, Rejected
+from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.duplicates import DropDuplicates
 from r2med.runtime.runtime import Runtime
 
@@ -19,15 +19,15 @@ def outcome(tmp_path, store):
         for number, path in enumerate(paths):
             path.write_text("".join(f"{chunk.model_dump_json()}\n" for chunk in chunks[number::files]))
         step = DropDuplicates(**settings)
-        items = list(step.run(Streams({"chunks": paths}, tmp_path), Work(Runtime(store=store))))
-        kept = {each.id: each for each in items if isinstance(each, Chunk)}
+        items = list(step.run(Streams({"chunks": paths}, tmp_path), StepWork(Runtime(store=store))))
+        kept = {each.id: each for each in items if isinstance(each, PageChunk)}
         return kept, {each.key: each for each in items if isinstance(each, Rejected)}
 
     return run
 
 
 def chunk(name, text):
-    return Chunk(id=name, text=text, page=f"page-{name}")
+    return PageChunk(id=name, text=text, page=f"page-{name}")
 
 
 def test_the_first_stays_and_knows_the_pages_of_its_copies(outcome):

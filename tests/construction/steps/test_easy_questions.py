@@ -1,6 +1,6 @@
 import pytest
 
-from r2med.construction.pipeline import Build, Plan
+from r2med.construction.pipeline import Build, BuildPlan
 from support.builds import built, lines, plan_file
 
 EXAM = lines(
@@ -18,7 +18,7 @@ def test_what_most_small_models_answer_right_is_left_out(tmp_path, share, left_o
         wrong = {"when": [], "answer": '{"choice": "b"}'}
         (tmp_path / f"{name}.jsonl").write_text(lines(*rules, wrong))
     steps = ["read-exam(e.jsonl)", f"drop-easy(llms=one:two:three, share={share})"]
-    plan = Plan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM}))
+    plan = BuildPlan.read(plan_file(tmp_path, steps, {"e.jsonl": EXAM}))
     build = Build(plan, tmp_path / "out")
     paths = tuple((name, tmp_path / f"{name}.jsonl") for name in ("one", "two", "three"))
     done = build.run(plan.setup(model_paths=paths))

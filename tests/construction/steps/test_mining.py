@@ -4,30 +4,32 @@ from collections import Counter
 
 import pytest
 
-from r2med.construction.items import Candidate, Chunk, Question, Rejected
-from r2med.construction.step import Streams, Work
+from r2med.construction.items import Candidate, PageChunk, Rejected, SourceQuestion
+from r2med.construction.step import StepWork, Streams
 from r2med.construction.steps.mining import Mine, first_positives
 from r2med.core.errors import UserError
 from r2med.runtime.runtime import Runtime
 from support import tiny_models
 
 CHUNKS = [
-    Chunk(id="fever-1", page="fever", text="Fever and stiff neck suggest meningitis.", url="https://www.x.org/fever/"),
-    Chunk(id="fever-2", page="fever", text="Nothing of interest stands here.", url="https://www.x.org/fever/"),
-    Chunk(id="drug-1", page="drug", text="Ampicillin treats Listeria.", copies=("twin", "https://y.org/twin")),
-    Chunk(id="csf-1", page="csf", text="Gram positive rods in the liquor are Listeria."),
-    Chunk(id="gout-1", page="gout", text="Gout swells the great toe."),
+    PageChunk(
+        id="fever-1", page="fever", text="Fever and stiff neck suggest meningitis.", url="https://www.x.org/fever/"
+    ),
+    PageChunk(id="fever-2", page="fever", text="Nothing of interest stands here.", url="https://www.x.org/fever/"),
+    PageChunk(id="drug-1", page="drug", text="Ampicillin treats Listeria.", copies=("twin", "https://y.org/twin")),
+    PageChunk(id="csf-1", page="csf", text="Gram positive rods in the liquor are Listeria."),
+    PageChunk(id="gout-1", page="gout", text="Gout swells the great toe."),
 ]
 QUESTIONS = [
-    Question(
+    SourceQuestion(
         id="q1",
         text="A man has fever and a stiff neck.",
         answer="Ampicillin",
         reasoning="Gram positive rods in the liquor.",
         links=("http://x.org/fever#history", "https://y.org/twin.html", "https://nowhere.org/"),
     ),
-    Question(id="q2", text="Whose toe hurts?", positives=("csf", "twin")),
-    Question(id="q3", text="zzz"),
+    SourceQuestion(id="q2", text="Whose toe hurts?", positives=("csf", "twin")),
+    SourceQuestion(id="q3", text="zzz"),
 ]
 
 
@@ -38,7 +40,7 @@ def mined(tmp_path, store):
     streams = Streams({name: (tmp_path / name,) for name in ("questions", "chunks")}, tmp_path)
 
     def run(rehearsal=False, **settings):
-        work = Work(Runtime(store=store), rehearsal)
+        work = StepWork(Runtime(store=store), rehearsal)
         items = list(Mine(**settings).run(streams, work))
         pool = {(each.question, each.chunk): each for each in items if isinstance(each, Candidate)}
         return pool, [each for each in items if isinstance(each, Rejected)], work
@@ -125,4 +127,4 @@ def test_what_does_not_exist_is_told_before_anything_is_done(settings, message):
 
 def test_without_chunks_it_says_what_makes_them(tmp_path, store):
     with pytest.raises(UserError, match="needs chunks"):
-        list(Mine(committee="bm25").run(Streams({}, tmp_path), Work(Runtime(store=store))))
+        list(Mine(committee="bm25").run(Streams({}, tmp_path), StepWork(Runtime(store=store))))

@@ -1,1 +1,1 @@
-"""Write what was built: dataset folder, datasheet, Croissant, hub card."""
+"""Write the dataset of a build: its folder, datasheet, Croissant metadata and hub card."""

@@ -1,50 +1,50 @@
-"""Croissant 1.1 with its RAI fields: what a dataset's files hold, where they come from, and what to mind."""
+"""Croissant 1.1 metadata with RAI fields: the content and origin of a dataset's files, and its limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.datasheet import GENERAL_LIMITS, NOT_STATED
-from r2med.construction.publish.outcome import Outcome
 from r2med.core.version import __version__
 from r2med.pages.page import Page, Table, shown_columns
 
 VERSIONS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 
-TEXT, WHOLE, NUMBER = "sc:Text", "sc:Integer", "sc:Float"
+TEXT, INTEGER, FLOAT = "sc:Text", "sc:Integer", "sc:Float"
 
 Configs = Mapping[str, tuple[str, Mapping[str, str]]]
 CONFIGS: Configs = {
     "query": (
-        "The queries, with what is known of each for analysis.",
+        "The queries, with facts about each for analysis.",
         dict.fromkeys(
             ("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence"), TEXT
         ),
     ),
     "corpus": ("The documents.", {"id": TEXT, "text": TEXT}),
-    "qrels": ("Which documents are relevant to which query.", {"q_id": TEXT, "p_id": TEXT, "score": WHOLE}),
+    "qrels": ("The relevant documents of each query.", {"q_id": TEXT, "p_id": TEXT, "score": INTEGER}),
     "provenance": (
-        "Where each document comes from.",
-        {"id": TEXT, "page": TEXT, "start": WHOLE, "end": WHOLE}
+        "The origin of each document.",
+        {"id": TEXT, "page": TEXT, "start": INTEGER, "end": INTEGER}
         | dict.fromkeys(("title", "url", "source", "licence"), TEXT),
     ),
     "candidates": (
-        "The label of every candidate that was judged, who decided, and who proposed it.",
+        "The label of every judged candidate, who decided it, and which systems proposed the candidate.",
         dict.fromkeys(("q_id", "p_id", "label", "by", "judged"), TEXT)
-        | {"relevance": NUMBER, "support": NUMBER, "proposed": TEXT},
+        | {"relevance": FLOAT, "support": FLOAT, "proposed": TEXT},
     ),
     "labels": (
-        "What every judge and every person said of a candidate, planted controls included.",
-        {"q_id": TEXT, "p_id": TEXT, "by": TEXT, "relevance": NUMBER, "support": NUMBER}
+        "The opinion of every judge and every person about a candidate, including planted controls.",
+        {"q_id": TEXT, "p_id": TEXT, "by": TEXT, "relevance": FLOAT, "support": FLOAT}
         | dict.fromkeys(("verdict", "why", "control", "text"), TEXT),
     ),
     "rejected": (
-        "What was left out at which step, and why.",
+        "The items that each step left out, with the reason.",
         dict.fromkeys(("step", "key", "reason", "note", "item"), TEXT),
     ),
 }
-"""The files of rows: name -> what they hold, and their columns."""
+"""Name of each file of rows -> its description and its columns."""
 
 FILES = tuple(f"{name}.jsonl" for name in CONFIGS)
 
@@ -85,8 +85,8 @@ CONTEXT: Mapping[str, Any] = {
 }
 
 
-def croissant(made: Outcome, sheet: Page, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:
-    """Return the metadata; `files` are name -> size in bytes and SHA-256."""
+def croissant(made: BuildOutcome, sheet: Page, files: Mapping[str, tuple[int, str]], date: str) -> dict[str, Any]:
+    """Return the metadata of a dataset. `files` maps a name to its size in bytes and its SHA-256."""
     plan = made.plan
     return {
         "@context": CONTEXT,
@@ -110,7 +110,7 @@ def croissant(made: Outcome, sheet: Page, files: Mapping[str, tuple[int, str]], 
 
 
 def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -> dict[str, Any]:
-    """Return the fields that tell which files there are, and which rows and columns they hold."""
+    """Return the fields that describe the files, with their rows and columns."""
     return {
         "distribution": [
             {
@@ -124,7 +124,7 @@ def contents(files: Mapping[str, tuple[int, str]], configs: Configs = CONFIGS) -
     }
 
 
-def _responsible(made: Outcome, sheet: Page) -> dict[str, Any]:
+def _responsible(made: BuildOutcome, sheet: Page) -> dict[str, Any]:
     """Return the fields of the RAI vocabulary."""
     plan = made.plan
     labelling, trust = (next(s for s in sheet.sections if s.title.startswith(t)) for t in ("Labels", "How far"))
@@ -150,8 +150,8 @@ def _responsible(made: Outcome, sheet: Page) -> dict[str, Any]:
     }
 
 
-def _provenance(made: Outcome) -> dict[str, Any]:
-    """Return what it was made from, and by which activities of whom."""
+def _provenance(made: BuildOutcome) -> dict[str, Any]:
+    """Return the sources of the dataset, and the steps and models that made it."""
     models: dict[str, list[str]] = {}
     for asked in made.asked:
         models.setdefault(asked.step, []).append(asked.model)

@@ -1,29 +1,32 @@
-"""The head of a README by which the hub knows a dataset: configs, splits, licence. JSON values, which are YAML too."""
+"""The head of a README that describes a dataset to the hub: configs, splits and licence. JSON values are valid YAML."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
+from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.publish.croissant import CONFIGS
-from r2med.construction.publish.outcome import Outcome
 
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by")
-"""Those of the hub's own list that data have; any other has its name beside it."""
-SHORT = {"cc0": "cc0-1.0", "cc-by": "cc-by-4.0", "cc-by-sa": "cc-by-sa-4.0"}
+"""Licences of the hub's list that are used for data. Any other licence is "other", with its name beside it."""
+SHORT_LICENCES = {"cc0": "cc0-1.0", "cc-by": "cc-by-4.0", "cc-by-sa": "cc-by-sa-4.0"}
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10**9, "n>1M"))
 
 
-def hub_card(made: Outcome) -> str:
-    """Return the head of what was built."""
+def hub_card(made: BuildOutcome) -> str:
+    """Return the head of the README for a build."""
     plan = made.plan
     files = {name: f"{name}.jsonl" for name in CONFIGS}
     return hub_head(plan.title or plan.name, plan.licence, made.documents, files)
 
 
 def hub_head(title: str, licence: str, documents: int, files: Mapping[str, str], split: str = "") -> str:
-    """Return the head; `files` has the file of each config, whose split bears the config's name unless told."""
-    known = SHORT.get(licence.lower(), licence.lower())
+    """Return the head of a README. `files` maps each config to its file.
+
+    `split` is the name of every split. Without it, each split has the name of its config.
+    """
+    known = SHORT_LICENCES.get(licence.lower(), licence.lower())
     facts = {
         "pretty_name": title,
         "license": known if known in LICENCES else "other",

@@ -1,1 +1,1 @@
-"""Human review: reviews, labels, the file of reviews, and what a reviewer sees next."""
+"""Human review: reviews, labels, the file of reviews, and the next candidate of a reviewer."""

@@ -1,4 +1,4 @@
-"""Judgements and reviews become labels: positive, negative or discarded; and how each judge rates the controls."""
+"""Turn judgements and reviews into labels (positive, negative or discarded), and measure how judges rate controls."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from r2med.construction.items import Judgement
 from r2med.construction.review.reviews import Pair, Review, Verdict, by_candidate, decision
 
-Word = Literal["positive", "negative", "discarded"]
+LabelName = Literal["positive", "negative", "discarded"]
 
-_WORDS: dict[Verdict, Word] = {"accept": "positive", "reject": "negative", "unsure": "discarded"}
+_LABELS: dict[Verdict, LabelName] = {"accept": "positive", "reject": "negative", "unsure": "discarded"}
 
 
 class Labelling(BaseModel):
-    """When scores make a label; the table `[labels]` of a plan."""
+    """The rule that turns scores into labels: the table `[labels]` of a plan."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     positive: float = Field(4, ge=0, le=5)
-    """Positive if both scores are at least this."""
+    """A candidate is positive if both scores are at least this."""
     middle: float = Field(3, ge=0, le=5)
-    """Discarded if it is not positive, but one of the scores is at least this. Everything else is negative."""
+    """A candidate that is not positive is discarded if one score is at least this. All others are negative."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -32,8 +32,8 @@ class Labelling(BaseModel):
             raise ValueError(f"middle={self.middle:g} is above positive={self.positive:g}")
         return self
 
-    def word(self, relevance: float, support: float) -> Word:
-        """Return the label of two scores."""
+    def name(self, relevance: float, support: float) -> LabelName:
+        """Return the label for two scores."""
         if min(relevance, support) >= self.positive:
             return "positive"
         return "discarded" if max(relevance, support) >= self.middle else "negative"
@@ -44,25 +44,25 @@ LABELLING = Labelling()
 
 @dataclass(frozen=True)
 class Label:
-    """What a candidate counts as in the benchmark, and who says so."""
+    """The label of a candidate in the benchmark, and who decided it."""
 
     question: str
     chunk: str
-    label: Word
+    label: LabelName
     by: Literal["judges", "people", "adjudication"]
-    judged: Word | None
-    """What the judges alone say; None if no judge said anything usable."""
+    judged: LabelName | None
+    """The label by the judges alone; None if no judge gave a usable answer."""
     relevance: float | None
     support: float | None
-    """Means over the judges."""
+    """Mean scores of the judges."""
 
 
 def labels(
     judgements: Iterable[Judgement], reviews: Iterable[Review] = (), labelling: Labelling = LABELLING
 ) -> list[Label]:
-    """Return the label of each candidate: people's where there is one, else that of the judges' mean scores.
+    """Return the label of each candidate: the decision of people, or else the label for the judges' mean scores.
 
-    Planted controls have none. People who are not sure, all of them, leave the label to the judges.
+    Planted controls have no label. If all reviewers are unsure, the judges decide.
     """
     scores: dict[Pair, list[tuple[int, int]]] = {}
     controls: set[Pair] = set()
@@ -71,31 +71,31 @@ def labels(
         scores.setdefault(pair, []).append((judgement.relevance, judgement.support))
         if judgement.control:
             controls.add(pair)
-    told = by_candidate(reviews)
-    pairs = [pair for pair in dict.fromkeys((*scores, *told)) if pair not in controls]
-    made = (_label(pair, scores.get(pair, []), told.get(pair, []), labelling) for pair in pairs)
+    reviewed = by_candidate(reviews)
+    pairs = [pair for pair in dict.fromkeys((*scores, *reviewed)) if pair not in controls]
+    made = (_label(pair, scores.get(pair, []), reviewed.get(pair, []), labelling) for pair in pairs)
     return [label for label in made if label is not None]
 
 
 def _label(pair: Pair, scores: list[tuple[int, int]], reviews: list[Review], labelling: Labelling) -> Label | None:
     relevance, support = (sum(axis) / len(scores) for axis in zip(*scores, strict=True)) if scores else (None, None)
-    judged = labelling.word(relevance, support) if relevance is not None and support is not None else None
+    judged = labelling.name(relevance, support) if relevance is not None and support is not None else None
     verdict, settled = decision(reviews)
     if verdict is not None:
         by: Literal["people", "adjudication"] = "adjudication" if settled else "people"
-        return Label(*pair, _WORDS[verdict], by, judged, relevance, support)
+        return Label(*pair, _LABELS[verdict], by, judged, relevance, support)
     return Label(*pair, judged, "judges", judged, relevance, support) if judged else None
 
 
 @dataclass(frozen=True)
 class Overrating:
-    """How a judge scores controls of one kind, none of which is evidence."""
+    """How a judge scores controls of one kind. None of them is evidence."""
 
     judge: str
     control: str
     count: int
     positive: int
-    """Those it called positive."""
+    """Number of controls that the judge's scores make positive."""
     discarded: int
     relevance: float
     support: float
@@ -103,15 +103,15 @@ class Overrating:
 
 
 def overrating(judgements: Iterable[Judgement], labelling: Labelling = LABELLING) -> list[Overrating]:
-    """Return how each judge scores each kind of control, by name."""
+    """Return how each judge scores each kind of control, in the order of their names."""
     scores: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for judgement in judgements:
         if judgement.control:
             scores.setdefault((judgement.judge, judgement.control), []).append((judgement.relevance, judgement.support))
     rows = []
     for (judge, control), given in sorted(scores.items()):
-        words = [labelling.word(*pair) for pair in given]
+        names = [labelling.name(*pair) for pair in given]
         relevance, support = (sum(axis) / len(given) for axis in zip(*given, strict=True))
-        counts = words.count("positive"), words.count("discarded")
+        counts = names.count("positive"), names.count("discarded")
         rows.append(Overrating(judge, control, len(given), *counts, relevance, support))
     return rows

@@ -1,7 +1,7 @@
-"""The file of reviews: every verdict is a row that is never changed, and the last one of a person counts.
+"""The file of reviews. Every verdict is a row that is never changed, and the last verdict of a person counts.
 
-Once a person has seen what others said of an item, their own verdict on it is frozen: agreement is computed from it,
-and whatever they say later is an adjudication.
+Once a person has seen the verdicts of others on an item, their own verdict on it is frozen. Agreement is computed from
+it, and any later verdict of this person is an adjudication.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ log = logging.getLogger("r2med")
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A review that counts, and its revision: who changes it says which one they saw."""
+class StoredReview:
+    """A review that counts, with its revision. A change must name the revision that it replaces."""
 
     review: Review
     revision: str
 
 
 Slot = tuple[str, str, bool]
-"""What holds one review that counts: an item, an annotator, and whether it is an adjudication."""
+"""Key of one review that counts: the item, the annotator, and True for an adjudication."""
 
 
 class ConflictError(Exception):
-    """A verdict that was given without having seen the last one of the same person, as in another tab."""
+    """A person gave a verdict without seeing their own last one, for example in another tab."""
 
-    def __init__(self, current: Kept | None) -> None:
-        super().__init__("another verdict came before this one")
+    def __init__(self, current: StoredReview | None) -> None:
+        super().__init__("another verdict was stored before this one")
         self.current = current
 
 
 class ReviewBook:
-    """An open file of reviews; use it in a `with`. Any thread may use it, several processes may share the file."""
+    """An open file of reviews, for use in a `with`. Threads can share it, and several processes can share the file."""
 
     def __init__(self, path: Path) -> None:
         self._rows = Rows(path, "file of reviews", "reviews", private=False)
         self._lock = threading.Lock()
         self._version = -1
         self._last = 0
-        self._kept: dict[Slot, Kept] = {}
+        self._kept: dict[Slot, StoredReview] = {}
         self._seen: set[tuple[str, str]] = set()
 
     def __enter__(self) -> ReviewBook:
@@ -61,20 +61,20 @@ class ReviewBook:
     def __exit__(self, *error: Any) -> None:
         self._rows.__exit__(*error)
 
-    def kept(self) -> dict[Slot, Kept]:
-        """Return the reviews that count, in the order in which they were given."""
+    def kept(self) -> dict[Slot, StoredReview]:
+        """Return the reviews that count, in the order in which they were made."""
         with self._lock:
             self._refresh()
             return dict(self._kept)
 
     def seen(self) -> set[tuple[str, str]]:
-        """Return (item, annotator) for each item that a person was shown together with the verdicts of others."""
+        """Return (item, annotator) for each item that a person saw together with the verdicts of others."""
         with self._lock:
             self._refresh()
             return set(self._seen)
 
     def note_seen(self, items: Iterable[str], annotator: str) -> None:
-        """Keep that a person learns what others said of some items; it is on the disk when this returns."""
+        """Record that a person sees the verdicts of others on these items. The record is on disk on return."""
         with self._lock:
             self._refresh()
             new = [item for item in items if (item, annotator) not in self._seen]
@@ -83,11 +83,12 @@ class ReviewBook:
                 self._rows.put({self._next_key(): row for row in rows})
             self._seen.update((item, annotator) for item in new)
 
-    def add(self, review: Review, seen: str | None) -> Kept:
-        """Keep a review; it is on the disk when this returns.
+    def add(self, review: Review, seen: str | None) -> StoredReview:
+        """Store a review. It is on disk on return.
 
-        `seen` is the revision it replaces, "" for none, None for whichever there is. Raises ConflictError if it is
-        another one by now; a review that says what is kept already is no conflict, and not kept twice.
+        `seen` is the revision that it replaces, "" if there was none, or None to replace any. Raises ConflictError if
+        the stored revision is a different one. A review that equals the stored one is no conflict and is not stored
+        again.
         """
         with self._lock:
             self._refresh()
@@ -101,10 +102,10 @@ class ReviewBook:
             return self._append([counted])[-1]
 
     def add_all(self, reviews: Iterable[Review]) -> int:
-        """Keep many reviews, all or none, and return how many were new.
+        """Store many reviews, all or none, and return how many were new.
 
-        Of several reviews of one person and item the one with the newest date counts, and without dates the last. What
-        is kept already is replaced only by a review with a newer date.
+        Of several reviews of an item by one person, the one with the newest date counts, or the last if there are no
+        dates. A stored review is replaced only by a review with a newer date.
         """
         newest: dict[Slot, Review] = {}
         for review in reviews:
@@ -118,32 +119,32 @@ class ReviewBook:
             return len(self._append([self._counted(review) for review in new]))
 
     def _counted(self, review: Review) -> Review:
-        """Return a review as it counts: another verdict of somebody who saw those of others is an adjudication."""
+        """Return a review as it counts: a changed verdict of a person who saw those of others is an adjudication."""
         own = self._kept.get((review.item, review.annotator, False))
         if (review.item, review.annotator) not in self._seen or (own and own.review.verdict == review.verdict):
             return review
         return review.model_copy(update={"adjudicated": True})
 
-    def _append(self, reviews: Sequence[Review]) -> list[Kept]:
+    def _append(self, reviews: Sequence[Review]) -> list[StoredReview]:
         rows, kept = {}, []
         for review in reviews:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             stamped = review if review.at else review.model_copy(update={"at": now})
             key = self._next_key()
             rows[key] = json.dumps(stamped.model_dump()).encode("ascii")
-            kept.append(Kept(stamped, key.hex()))
+            kept.append(StoredReview(stamped, key.hex()))
         self._rows.put(rows)
         for each in kept:
             self._place(each)
         return kept
 
     def _next_key(self) -> bytes:
-        """Return a key by the clock, but always after the last: keys are the order of the rows in all processes."""
+        """Return a key from the clock that is greater than the last one. Keys order the rows of all processes."""
         self._last = max(self._last + 1, time.time_ns())
         return self._last.to_bytes(8, "big")
 
     def _refresh(self) -> None:
-        """Read the file again if another process wrote to it."""
+        """Read the file again if another process has written to it."""
         version = self._rows.database.read(lambda sql: sql.execute("PRAGMA data_version").fetchone()[0])
         if version == self._version:
             return
@@ -156,11 +157,11 @@ class ReviewBook:
             if "seen_by" in row:
                 self._seen.add((row["item"], row["seen_by"]))
             else:
-                self._place(Kept(Review(**row), key.hex()))
+                self._place(StoredReview(Review(**row), key.hex()))
 
-    def _place(self, kept: Kept) -> None:
+    def _place(self, kept: StoredReview) -> None:
         slot = _slot(kept.review)
-        self._kept.pop(slot, None)  # the newest stands last
+        self._kept.pop(slot, None)  # the newest review is the last one
         self._kept[slot] = kept
 
 
@@ -169,7 +170,7 @@ def _slot(review: Review) -> Slot:
 
 
 def _date(review: Review) -> datetime:
-    """Return when a review was made; one without a date that can be read counts as older than all others."""
+    """Return the date of a review. A review without a readable date counts as older than all others."""
     try:
         date = datetime.fromisoformat(review.at)
     except ValueError:
@@ -186,9 +187,9 @@ def _same(first: Review, second: Review) -> bool:
 
 
 def read_reviews(source: Path | str) -> list[Review]:
-    """Return what people say of the candidates of a build or of a table, as its texts are now.
+    """Return the reviews of the candidates of a build or a table.
 
-    Reviews of texts that have changed since do not count; how many there are is logged.
+    Reviews of texts that have changed since are left out, and their number is logged.
     """
     path = reviews_file(Path(source))
     if not path.is_file():
@@ -197,14 +198,16 @@ def read_reviews(source: Path | str) -> list[Review]:
     with ReviewBook(path) as book:
         reviews = [kept.review for kept in book.kept().values()]
     if outdated := sum(review.item not in tokens for review in reviews):
-        message = "%s: %d reviews do not count, their texts have changed or are gone: r2med review %s asks again"
+        message = "%s: reviews left out because their texts changed or are gone: %d (r2med review %s asks again)"
         log.warning(message, path, outdated, source)
     return [review for review in reviews if review.item in tokens]
 
 
 def add_reviews(source: Path | str, reviews: Iterable[Review], items: Sequence[ReviewItem] | None = None) -> int:
-    """Add reviews that were made elsewhere, all or none; return how many were new. Raises UserError if one is of no
-    candidate."""
+    """Add reviews that were made elsewhere, all or none, and return how many were new.
+
+    Raises UserError if a review does not belong to a candidate.
+    """
     given = review_items(Path(source)) if items is None else items
     tokens = {item.pair: item.token for item in given}
     placed = []

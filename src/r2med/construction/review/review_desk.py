@@ -1,4 +1,4 @@
-"""What a person at the review page sees next: candidates in an order of their own, and what others disagree about."""
+"""Choose what a person sees next on the review page: candidates in a personal order, and disagreements of others."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from r2med.construction.review.review_book import Kept, ReviewBook, Slot
+from r2med.construction.review.review_book import ReviewBook, Slot, StoredReview
 from r2med.construction.review.review_items import ReviewItem
 from r2med.construction.review.reviews import Review, Verdict, is_disputed, rating_table
 from r2med.measure.agreement import krippendorff_alpha
 from r2med.store import digest
 
 View = dict[str, Any]
-"""Fit for JSON. No ids, nothing of judges, nothing of other people, nothing that tells how many there are."""
+"""JSON values for the page. They contain no ids, nothing from judges or other people, and no totals."""
 
 
 class ReviewDesk:
-    """The candidates that are reviewed, and the file of what is said of them."""
+    """The candidates to review and the file of their reviews."""
 
     def __init__(self, items: Sequence[ReviewItem], book: ReviewBook) -> None:
         self._items = {item.token: item for item in items}
@@ -27,13 +27,13 @@ class ReviewDesk:
         self._order = lru_cache(maxsize=64)(self._shuffled)
 
     def names(self) -> list[str]:
-        """Return who has reviewed something."""
+        """Return the names of all people who have made a review."""
         return sorted({annotator for _, annotator, _ in self._book.kept()})
 
     def view(self, name: str, at: str = "", step: int = 0) -> View:
-        """Return a candidate for a person: the one at `at`, or `step` further on, or the first without a verdict.
+        """Return a candidate for a person: `step` places after the one at `at`, or the first without a verdict.
 
-        One goes back through what one has said, and on to the first candidate without a verdict, but no further.
+        A person can go back through their own verdicts, and forward up to the first candidate without a verdict.
         """
         kept, seen = self._book.kept(), self._book.seen()
         said = [token for token in self._order(name) if (token, name, False) in kept]
@@ -47,10 +47,11 @@ class ReviewDesk:
         return {"item": shown, "reviewed": len(said), "back": place > 0, "on": place + 1 < len(path)}
 
     def dispute(self, name: str, at: str = "", step: int = 0) -> View:
-        """Return a candidate that people disagree about, with what they said, but not who.
+        """Return a candidate that people disagree about, with their verdicts but not their names.
 
-        Who reviews as well sees only what they have reviewed themselves: they are not to know before. What was settled
-        is shown to those who reviewed or settled it. From here on the person's own verdicts on all of these are frozen.
+        A person who also reviews sees only candidates that they have reviewed, so that their own verdict stays
+        independent. Settled candidates are shown to those who reviewed or settled them. From now on the person's own
+        verdicts on all of these are frozen.
         """
         kept = self._book.kept()
         reviews = [each.review for each in kept.values() if each.review.item in self._items]
@@ -67,7 +68,7 @@ class ReviewDesk:
         place, token = _moved(path, at, len(settled), step)
         shown = None
         if token:
-            # From the number of disagreements alone a person can conclude where others differ.
+            # A person can conclude from the number of disagreements alone where others differ.
             self._book.note_seen([token, *(own & set(disputed))], name)
             said = sorted(
                 (review for review in by_item[token] if not review.adjudicated), key=lambda r: digest(r.annotator)
@@ -77,7 +78,7 @@ class ReviewDesk:
             shown["reviews"] = [{"verdict": review.verdict, "comment": review.comment} for review in said]
         _, annotators, table = rating_table(reviews)
         alpha = krippendorff_alpha(table, "ordinal")
-        # JSON has no NaN: neither where α is not defined, nor for the interval of few passages.
+        # JSON has no NaN. α may be undefined, and so may the interval for few passages.
         agreement = None if np.isnan(alpha.value) else [alpha.value, alpha.low, alpha.high, alpha.units]
         return {
             "item": shown,
@@ -91,8 +92,8 @@ class ReviewDesk:
 
     def decide(
         self, name: str, token: str, verdict: Verdict, comment: str, seen: str | None, adjudicated: bool = False
-    ) -> Kept:
-        """Keep a verdict. Raises KeyError if there is no such candidate, ConflictError if another one came before."""
+    ) -> StoredReview:
+        """Store a verdict. Raises KeyError for an unknown candidate, ConflictError if another verdict came before."""
         item = self._items[token]
         said = Review(
             question=item.question.id,
@@ -106,14 +107,14 @@ class ReviewDesk:
         return self._book.add(said, seen)
 
     def _shuffled(self, name: str) -> list[str]:
-        """Return the candidates in a person's order: question by question, so that each is read once."""
+        """Return the candidates in a person's order, grouped by question so that each question is read once."""
 
         def place(item: ReviewItem) -> tuple[str, str]:
             return digest([name, item.question.text]), digest([name, item.token])
 
         return [item.token for item in sorted(self._items.values(), key=place)]
 
-    def _shown(self, token: str, own: Kept | None) -> View:
+    def _shown(self, token: str, own: StoredReview | None) -> View:
         item = self._items[token]
         said = own.review if own else None
         return {
@@ -132,13 +133,13 @@ class ReviewDesk:
 
 
 def _moved(path: Sequence[str], at: str, start: int, step: int) -> tuple[int, str | None]:
-    """Return the place some steps from where one is, within the path, and what is there; past its end there is none."""
+    """Return the position `step` places from `at` within the path, and its token; None past the end of the path."""
     place = path.index(at) if at in path else start
     if step:
         place = max(0, min(place + step, len(path) - 1))
     return place, path[place] if place < len(path) else None
 
 
-def _is_waiting(kept: Mapping[Slot, Kept], token: str, name: str, seen: Container[tuple[str, str]]) -> bool:
-    """Return True if a person has a verdict to give; who was shown what others said can give no independent one."""
+def _is_waiting(kept: Mapping[Slot, StoredReview], token: str, name: str, seen: Container[tuple[str, str]]) -> bool:
+    """Return True if a person can still give an independent verdict: they gave none and saw none of others."""
     return not ((token, name, False) in kept or (token, name, True) in kept or (token, name) in seen)

@@ -1,4 +1,4 @@
-"""Reviews in files of others: CSV for spreadsheets, and JSON of Label Studio; out and back in."""
+"""Export and import reviews: CSV for spreadsheets and JSON for Label Studio."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from r2med.store.files import write_atomically
 
 COLUMNS = ("question", "chunk", "annotator", "verdict", "comment", "adjudicated", "at")
 
-_FORMULA = (*FORMULA_STARTS, "'")
-"""How a cell begins that gets a quotation mark on the way out; one with such a mark of its own comes back as it was."""
+_QUOTED_STARTS = (*FORMULA_STARTS, "'")
+"""First characters of a cell that is exported with a quotation mark in front. The import removes this mark again."""
 
 
 def export_reviews(path: Path, reviews: Iterable[Review], items: Sequence[ReviewItem]) -> None:
-    """Write reviews as .csv, or as .json for Label Studio with every candidate as a task."""
+    """Write reviews as .csv, or as .json for Label Studio with one task per candidate."""
     if path.suffix.lower() == ".csv":
         content = _as_csv(reviews)
     elif path.suffix.lower() == ".json":
         content = json.dumps(list(_tasks(items, reviews)), indent=1, ensure_ascii=False) + "\n"
     else:
-        raise UserError(f"{path}: reviews are written as .csv, or as .json for Label Studio")
+        raise UserError(f"{path}: reviews can be written as .csv, or as .json for Label Studio")
     write_atomically(path, content.encode("utf-8", "backslashreplace"))
 
 
 def import_reviews(path: Path) -> list[Review]:
-    """Read reviews from .csv or from Label Studio's .json. Raises UserError that names the first that is wrong."""
+    """Read reviews from .csv or from Label Studio's .json. Raises UserError with the first wrong review."""
     read = _from_tasks(path) if path.suffix.lower() == ".json" else _from_csv(path)
     reviews = []
     for where, fields in read:
@@ -45,8 +45,10 @@ def import_reviews(path: Path) -> list[Review]:
         except (ValidationError, TypeError) as error:
             first = error.errors()[0] if isinstance(error, ValidationError) else None
             field = str(first["loc"][0]) if first else "the row"
-            told = f"{field}={str(fields.get(field, ''))[:60]!r}"
-            raise UserError(f"{path}, {where}: {told}: a verdict is {', '.join(VERDICTS)}, by a name") from None
+            given = f"{field}={str(fields.get(field, ''))[:60]!r}"
+            raise UserError(
+                f"{path}, {where}: {given} is wrong: a review has a verdict ({', '.join(VERDICTS)}) and an annotator"
+            ) from None
     return reviews
 
 
@@ -56,7 +58,7 @@ def _as_csv(reviews: Iterable[Review]) -> str:
     rows.writeheader()
     for review in reviews:
         cells = {**review.model_dump(), "adjudicated": "yes" if review.adjudicated else "no"}
-        rows.writerow({name: f"'{cell}" if cell.startswith(_FORMULA) else cell for name, cell in cells.items()})
+        rows.writerow({name: f"'{cell}" if cell.startswith(_QUOTED_STARTS) else cell for name, cell in cells.items()})
     return text.getvalue()
 
 
@@ -65,25 +67,25 @@ def _from_csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for line, row in table:
             cells = {name: str(cell) for name, cell in row.items() if name in COLUMNS}
             plain = {
-                name: cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
+                name: cell[1:] if cell[:1] == "'" and cell[1:].startswith(_QUOTED_STARTS) else cell
                 for name, cell in cells.items()
             }
             settled = plain.pop("adjudicated", "").strip().lower() in ("yes", "true", "1")
             yield f"line {line}", {**plain, "verdict": plain.get("verdict", "").strip().lower(), "adjudicated": settled}
 
 
-# Label Studio: a task for each candidate, an annotation for each review. Its own accounts are unknown here, so the
-# annotator is a field of the form, as docs/review.md shows it.
+# Label Studio has a task for each candidate and an annotation for each review. Its accounts are unknown here, so the
+# annotator is a field of the form, as docs/review.md shows.
 
 
 def _tasks(items: Sequence[ReviewItem], reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
-    told = by_candidate(reviews)
+    reviewed = by_candidate(reviews)
     for item in items:
         question, chunk = item.question, item.chunk
         data = {"question_id": question.id, "chunk_id": chunk.id, "question": question.text, "answer": question.answer}
         data |= {"reasoning": question.reasoning, "passage": chunk.text}
         data |= {"source": chunk.url or chunk.source or chunk.title}
-        yield {"data": data, "annotations": [_annotation(review) for review in told.get(item.pair, [])]}
+        yield {"data": data, "annotations": [_annotation(review) for review in reviewed.get(item.pair, [])]}
 
 
 def _annotation(review: Review) -> dict[str, Any]:
@@ -112,13 +114,13 @@ def _from_tasks(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise UserError(f"{path}: there is no such file") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
-            f"{path} is no export of Label Studio, a list of tasks with data.question_id, data.chunk_id, annotations "
-            f"({type(error).__name__}: {str(error)[:80]})"
+            f"{path} is not an export of Label Studio, which is a list of tasks with data.question_id, data.chunk_id "
+            f"and annotations ({type(error).__name__}: {str(error)[:80]})"
         ) from None
 
 
 def _said(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the parts of a form say."""
+    """Return the fields of a review from an annotation's form."""
     said: dict[str, str] = {}
     for result in annotation.get("result") or []:
         value = result["value"]

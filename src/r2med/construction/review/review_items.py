@@ -1,4 +1,4 @@
-"""What people review: candidates of a build or of a table, as a person is shown them."""
+"""The candidates of a build or of a table, as reviewers see them."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from functools import cached_property
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from r2med.construction.items import Chunk, Question
+from r2med.construction.items import PageChunk, SourceQuestion
 from r2med.construction.pipeline import Build
 from r2med.construction.review.labels import labels
 from r2med.construction.review.reviews import Pair
 from r2med.construction.step import damaged
-from r2med.construction.steps.cases import cases
+from r2med.construction.steps.full_candidates import full_candidates
 from r2med.core.errors import UserError
 from r2med.data.table_files import open_tables
 from r2med.store import digest
 
 COLUMNS = ("question_id", "id", "question", "passage", "answer", "reasoning", "title", "url", "source")
-"""Of a table of candidates; only question and passage must be there."""
+"""Columns of a table of candidates. Only question and passage are required."""
 
 
 @dataclass(frozen=True)
 class ReviewItem:
-    """A candidate as a person is shown it."""
+    """A candidate as a reviewer sees it."""
 
-    question: Question
-    chunk: Chunk
+    question: SourceQuestion
+    chunk: PageChunk
     stratum: str = "unjudged"
-    """What the judges say, so that a sample has some of each; nobody is shown it."""
+    """Label by the judges, so that a sample has some of each. Reviewers do not see it."""
 
     @property
     def pair(self) -> Pair:
-        """The candidate's ids, which nobody is shown."""
+        """Ids of the question and the chunk. Reviewers do not see them."""
         return self.question.id, self.chunk.id
 
     @cached_property
     def token(self) -> str:
-        """What stands for it on the page: it changes with what is shown, and tells nothing."""
+        """Identifier of the candidate on the page. It changes with the shown texts and reveals nothing."""
         return digest([*self.pair, self.question.text, self.question.answer, self.chunk.text])[:24]
 
 
 def review_items(source: Path, sample: int = 0) -> list[ReviewItem]:
-    """Return the candidates of a build or of a table, or a sample of them: the same ones for all annotators.
+    """Return the candidates of a build or of a table, or a sample of them, which is the same for all annotators.
 
-    A larger sample holds the smaller ones; it has as many positives as negatives of the judges', as far as there are
-    any. Controls that are no chunk of the corpus are for LLMs: they have no source that one could show.
+    A larger sample contains the smaller ones. It has equal numbers of each label by the judges, as far as possible.
+    Controls that are not chunks of the corpus are left out, since they have no source to show.
     """
     items = list(_of_build(source) if source.is_dir() else _of_table(source))
     if not items:
@@ -61,7 +61,7 @@ def review_items(source: Path, sample: int = 0) -> list[ReviewItem]:
 
 
 def reviews_file(source: Path) -> Path:
-    """Return where the reviews of a build or of a table are kept."""
+    """Return the path of the file of reviews of a build or a table."""
     return source / "reviews.sqlite" if source.is_dir() else source.with_name(f"{source.name}.reviews.sqlite")
 
 
@@ -77,7 +77,7 @@ def _of_build(folder: Path) -> Iterator[ReviewItem]:
         (label.question, label.chunk): label.label
         for label in labels(streams.judgements(), (), build.plan.facts.labels)
     }
-    for case in cases(streams):
+    for case in full_candidates(streams):
         if not case.candidate.text:
             pair = case.question.id, case.chunk.id
             stratum = "control" if case.candidate.control else judged.get(pair, "unjudged")
@@ -94,6 +94,8 @@ def _of_table(path: Path) -> Iterator[ReviewItem]:
             question, chunk, query, passage, answer, reasoning, title, url, source = cells
             if query and passage:
                 yield ReviewItem(
-                    Question(id=question or digest(query)[:12], text=query, answer=answer, reasoning=reasoning),
-                    Chunk(id=chunk or digest(passage)[:12], text=passage, page="", title=title, url=url, source=source),
+                    SourceQuestion(id=question or digest(query)[:12], text=query, answer=answer, reasoning=reasoning),
+                    PageChunk(
+                        id=chunk or digest(passage)[:12], text=passage, page="", title=title, url=url, source=source
+                    ),
                 )

@@ -1,4 +1,4 @@
-"""What people say of candidates: one review a person and candidate, and one decision where they disagreed."""
+"""Reviews of candidates by people: one review per person and candidate, and one decision per candidate."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from r2med.measure.scores import Floats
 Verdict = Literal["accept", "reject", "unsure"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
-SCALE: dict[Verdict, float] = {"reject": 0.0, "unsure": 1.0, "accept": 2.0}
-"""Verdicts as numbers, in their order: for coefficients of agreement."""
+VERDICT_VALUES: dict[Verdict, float] = {"reject": 0.0, "unsure": 1.0, "accept": 2.0}
+"""Verdicts as ordered numbers, for coefficients of agreement."""
 
 Pair = tuple[str, str]
 """The ids of a question and a chunk."""
 
 
 class Review(BaseModel):
-    """What one person says of one candidate."""
+    """The verdict of one person on one candidate."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,20 +33,20 @@ class Review(BaseModel):
     verdict: Verdict
     comment: str = Field("", max_length=5000)
     adjudicated: bool = False
-    """True if it was made with the reviews of others in view: it settles what they disagreed about."""
+    """True if the person saw the reviews of others. Such a review settles their disagreement."""
     at: str = ""
-    """When, in UTC."""
+    """Date and time in UTC."""
     item: str = ""
-    """What was shown: a digest of query, answer and text. A review of another text is none of this one."""
+    """Digest of the shown query, answer and text. A review does not count for any other text."""
 
     @property
     def pair(self) -> Pair:
-        """The candidate."""
+        """Ids of the candidate's question and chunk."""
         return self.question, self.chunk
 
 
 def by_candidate(reviews: Iterable[Review]) -> dict[Pair, list[Review]]:
-    """Return each candidate's reviews, adjudications among them."""
+    """Return the reviews of each candidate, including adjudications."""
     grouped: dict[Pair, list[Review]] = {}
     for review in reviews:
         grouped.setdefault(review.pair, []).append(review)
@@ -54,16 +54,16 @@ def by_candidate(reviews: Iterable[Review]) -> dict[Pair, list[Review]]:
 
 
 def decision(reviews: Iterable[Review]) -> tuple[Verdict | None, bool]:
-    """Return what people decided about one candidate, and whether it was adjudicated.
+    """Return the decision of people about one candidate, and True if it was adjudicated.
 
-    The last adjudication counts; without one the majority of those who are sure. Where these are as many on both sides
-    it is unsure, where nobody is sure it is None.
+    The last adjudication counts. Without one, the majority of those who are sure decides. A tie is "unsure", and the
+    decision is None if all are unsure.
     """
-    told = list(reviews)
-    settled = [review.verdict for review in told if review.adjudicated]
+    given = list(reviews)
+    settled = [review.verdict for review in given if review.adjudicated]
     if settled:
         return settled[-1], True
-    votes = Counter(review.verdict for review in told)
+    votes = Counter(review.verdict for review in given)
     if not votes["accept"] + votes["reject"]:
         return None, False
     if votes["accept"] == votes["reject"]:
@@ -72,15 +72,15 @@ def decision(reviews: Iterable[Review]) -> tuple[Verdict | None, bool]:
 
 
 def is_disputed(reviews: Iterable[Review]) -> bool:
-    """Return whether people disagree about one candidate, and nobody has settled it."""
-    told = list(reviews)
-    return len({review.verdict for review in told}) > 1 and not any(review.adjudicated for review in told)
+    """Return True if people disagree about one candidate and the disagreement is not settled."""
+    given = list(reviews)
+    return len({review.verdict for review in given}) > 1 and not any(review.adjudicated for review in given)
 
 
 def rating_table(reviews: Iterable[Review]) -> tuple[list[Pair], list[str], Floats]:
-    """Return candidates, annotators, and candidates × annotators by `SCALE`, NaN where one did not review.
+    """Return candidates, annotators, and their verdicts by `VERDICT_VALUES` as candidates × annotators.
 
-    Adjudications are left out: who made one knew what others had said.
+    A missing review is NaN. Adjudications are left out, since their authors had seen the verdicts of others.
     """
     own = [review for review in reviews if not review.adjudicated]
     pairs = sorted({review.pair for review in own})
@@ -89,5 +89,5 @@ def rating_table(reviews: Iterable[Review]) -> tuple[list[Pair], list[str], Floa
     columns = dict(zip(annotators, itertools.count(), strict=False))
     table = np.full((len(pairs), len(annotators)), np.nan)
     for review in own:
-        table[rows[review.pair], columns[review.annotator]] = SCALE[review.verdict]
+        table[rows[review.pair], columns[review.annotator]] = VERDICT_VALUES[review.verdict]
     return pairs, annotators, table

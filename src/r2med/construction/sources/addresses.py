@@ -1,4 +1,4 @@
-"""Addresses of pages in one form, so that a link finds its page however either was written."""
+"""Normalise the addresses of pages, so that a link finds its page in any spelling."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-_SAME = (
+_EQUIVALENT_PARTS = (
     (re.compile(r"^(www|m|mobile)\."), ""),
     (re.compile(r"^([a-z-]+)\.m\.wikipedia\.org"), r"\1.wikipedia.org"),
     (re.compile(r"^dx\.doi\.org"), "doi.org"),
@@ -14,20 +14,20 @@ _SAME = (
     (re.compile(r"^ncbi\.nlm\.nih\.gov/pubmed/"), "pubmed.ncbi.nlm.nih.gov/"),
     (re.compile(r"(/index)?\.x?html?$"), ""),
 )
-"""Ways to write one address."""
+"""Patterns that write one address in different ways, and their replacements."""
 
 
 @lru_cache(4096)  # the chunks of a page have one address
 def normalised(address: str) -> str:
-    """Return an address without scheme, fragment and what else makes no other page; empty if it is none."""
+    """Return an address without its scheme, its fragment and equivalent parts; empty if the address is not valid."""
     try:
         parts = urlsplit(address.strip())
         host = parts.hostname or ""
-    except ValueError:  # as http://[
+    except ValueError:  # such as http://[
         return ""
     if not host:
         return ""
     path = f"{host}{unquote(parts.path)}".rstrip("/")
-    for pattern, instead in _SAME:
+    for pattern, instead in _EQUIVALENT_PARTS:
         path = pattern.sub(instead, path)
     return f"{path}?{parts.query}" if parts.query else path

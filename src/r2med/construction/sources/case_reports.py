@@ -1,8 +1,8 @@
-"""Case reports: some become queries, the others of the same diagnosis or article their positives.
+"""Read case reports: some become queries, and others with the same diagnosis or article are their relevant documents.
 
-Two steps read the same source: `read-cases` yields the queries, `read-case-pages` all other cases as pages. Each group
-of cases has one query, its first: a case that is asked about is never a document as well. With `group=source` every
-case is a query, and the article that it comes from, which another step reads, is its positive.
+Two steps read the same source: `read-cases` yields the queries, and `read-case-pages` yields all other cases as pages.
+The first case of each group is the query, so a case is never both a query and a document. With `group=source` every
+case is a query, and the article that it comes from is its relevant document. Another step reads that article.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Question, Rejected, SourcePage
+from r2med.construction.items import Item, Rejected, SourcePage, SourceQuestion
 from r2med.construction.sources.page_readers import ReadJats, paragraphs, words
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import (
@@ -27,7 +27,7 @@ from r2med.construction.sources.source_files import (
     source_files,
     unreadable,
 )
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
 
 _IDS = ("patient_uid", "patient_id", "id")
@@ -38,19 +38,19 @@ _CASE_TITLES = ("case", "presentation", "report", "patient", "history")
 
 @dataclass(frozen=True)
 class CaseReport:
-    """One patient's case."""
+    """The case of one patient."""
 
     id: str
     text: str
     title: str
     diagnosis: str
     articles: tuple[str, ...]
-    """The ids of the article that it comes from; it may have several."""
+    """Ids of the article that the case comes from. An article may have several ids."""
     where: str
 
     @property
     def article(self) -> str:
-        """One of them, or nothing."""
+        """One id of the article; empty if there is none."""
         return next(iter(self.articles), "")
 
 
@@ -61,12 +61,12 @@ class CaseStep(SourceStep, kind="build"):
 
     group: Literal["diagnosis", "article", "source", "none"] = Field(
         "diagnosis",
-        description="what cases share of which one is the query and the others are its positives; "
-        "source: each is a query, and the article that it comes from its positive",
+        description="What cases of one group share. The first case of a group is the query, and the others are its "
+        "relevant documents. With source, each case is a query, and its article is the relevant document.",
     )
 
     def cases(self, streams: Streams) -> Iterator[CaseReport | Rejected]:
-        """Yield every case of the source, and what of it cannot be read."""
+        """Yield every case of the source, and every part that cannot be read as rejected."""
         for file in source_files(streams.path(self.path), self.endings):
             if isinstance(file, Rejected):
                 yield file
@@ -78,7 +78,7 @@ class CaseStep(SourceStep, kind="build"):
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 
     def groups(self, streams: Streams) -> dict[str, tuple[str, ...]]:
-        """Return the ids of its positives for each case that is a query: the other cases of its group, or articles."""
+        """Return each case that is a query, with the ids of its relevant documents: other cases, or articles."""
         if self.group in ("source", "none"):
             reports = [case for case in self.cases(streams) if isinstance(case, CaseReport)]
             return {case.id: case.articles if self.group == "source" else () for case in reports}
@@ -87,25 +87,25 @@ class CaseStep(SourceStep, kind="build"):
             if isinstance(case, CaseReport) and (shared := " ".join(getattr(case, self.group).lower().split())):
                 members[shared].append(case.id)
         if not members:
-            raise UserError(f"{self}: no case tells its {self.group}: say group=article or group=none")
+            raise UserError(f"{self}: no case has a {self.group}: set group=article or group=none")
         return {first: tuple(others) for first, *others in members.values() if others}
 
 
 class ReadCases(CaseStep, kind="build"):
-    """Read case reports as questions: the fields of PMC-Patients as JSON lines, or articles in JATS XML."""
+    """Read case reports as questions, from JSON lines with the fields of PMC-Patients or from JATS XML."""
 
     writes = "questions"
 
     name: str = "read-cases"
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield the first case of each group as a question."""
         queries = self.groups(streams)
         for case in self.cases(streams):
             if isinstance(case, Rejected):
                 yield case
             elif case.id in queries:
-                yield Question(
+                yield SourceQuestion(
                     id=f"q-{case.id}",
                     text=case.text,
                     answer=case.diagnosis,
@@ -116,14 +116,14 @@ class ReadCases(CaseStep, kind="build"):
 
 
 class ReadCasePages(CaseStep, kind="build"):
-    """Read as pages the case reports that read-cases, with the same settings, does not make questions of."""
+    """Read as pages those case reports that read-cases, with the same settings, does not turn into questions."""
 
     writes = "pages"
 
     name: str = "read-case-pages"
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Yield every case that is no query."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Yield every case that is not a query as a page."""
         queries = self.groups(streams)
         for case in self.cases(streams):
             if isinstance(case, CaseReport) and case.id not in queries:
@@ -132,7 +132,7 @@ class ReadCasePages(CaseStep, kind="build"):
 
 
 def _of_lines(file: SourceFile) -> Iterator[CaseReport | Rejected]:
-    """Yield cases of JSON lines; PMC-Patients tells no diagnosis, other sets may."""
+    """Yield the cases in a file of JSON lines. PMC-Patients has no diagnosis, but other sets may have one."""
     for line, row in file.rows():
         where = f"{file.name}:{line}"
         if isinstance(row, SourceError):
@@ -140,7 +140,7 @@ def _of_lines(file: SourceFile) -> Iterator[CaseReport | Rejected]:
             continue
         text = _first(row, _TEXTS)
         if not text:
-            yield unreadable(where, f"it has no text in one of {', '.join(_TEXTS)}")
+            yield unreadable(where, f"none of the fields {', '.join(_TEXTS)} has a text")
             continue
         identifier = _first(row, _IDS) or where.replace(".jsonl", "").replace(":", "-")
         title, diagnosis = _first(row, ("title",)), _first(row, ("diagnosis", "answer"))
@@ -154,7 +154,7 @@ def _first(row: Mapping[str, Any], fields: tuple[str, ...]) -> str:
 
 
 def _of_jats(file: SourceFile) -> Iterator[CaseReport]:
-    """Yield the case of each article: the sections that present it, or the whole body."""
+    """Yield the case of each article: the sections that present the case, or the whole body."""
     for line, article in xml_elements(file, "article"):
         page = ReadJats(path=file.name).page(article, f"{file.name}:{line}", file.name)
         sections = [each for each in article.iterfind("./body/sec") if _presents_case(each)]

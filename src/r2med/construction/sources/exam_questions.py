@@ -1,4 +1,4 @@
-"""Multiple-choice questions of exams, as JSON lines with the fields of MedQA or MedXpertQA."""
+"""Read multiple-choice questions of exams, from JSON lines with the fields of MedQA or MedXpertQA."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from r2med.construction.items import Item, Question, Rejected
+from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
 
 _CHOICES = re.compile(r"\s*\n?\s*Answer Choices:.*\Z", re.DOTALL | re.IGNORECASE)
-"""MedXpertQA writes the options under its questions as well."""
+"""MedXpertQA repeats the options below its questions."""
 
 
 class ReadExam(SourceStep, kind="build"):
-    """Read multiple-choice questions: JSON lines with the fields of MedQA or MedXpertQA."""
+    """Read multiple-choice questions from JSON lines with the fields of MedQA or MedXpertQA."""
 
     writes = "questions"
     endings = (".jsonl",)
@@ -32,13 +32,13 @@ class ReadExam(SourceStep, kind="build"):
             except SourceError as fault:
                 yield unreadable(where, str(fault))
 
-    def _question(self, row: Mapping[str, Any], where: str) -> Question:
+    def _question(self, row: Mapping[str, Any], where: str) -> SourceQuestion:
         options = _options(row.get("options"))
         answer = _right(row, options)
         text = row.get("question")
         if not isinstance(text, str) or not text.strip():
-            raise SourceError("it has no text in the field question")
-        return Question(
+            raise SourceError("the field question has no text")
+        return SourceQuestion(
             id=self.prefix + str(row.get("id") or where.replace(".jsonl", "").replace(":", "-")),
             text=_CHOICES.sub("", text).strip(),
             answer=answer,
@@ -50,16 +50,16 @@ class ReadExam(SourceStep, kind="build"):
 
 
 def _options(value: Any) -> dict[str, str]:
-    """Return options by letter, from an object or a list."""
+    """Return the options by letter, from an object or a list."""
     if isinstance(value, dict):
         return {str(letter).strip().upper(): str(option).strip() for letter, option in value.items()}
     if isinstance(value, list):
         return {chr(ord("A") + number): str(option).strip() for number, option in enumerate(value[:26])}
-    raise SourceError('options are to be an object such as {"A": "…"} or a list')
+    raise SourceError('options must be an object such as {"A": "…"}, or a list')
 
 
 def _right(row: Mapping[str, Any], options: Mapping[str, str]) -> str:
-    """Return the text of the right option; MedQA has its letter in answer_idx, MedXpertQA in label."""
+    """Return the text of the right option. MedQA has its letter in answer_idx, MedXpertQA in label."""
     for field in ("answer_idx", "label", "answer"):
         given = str(row.get(field) or "").strip()
         if given.upper() in options:

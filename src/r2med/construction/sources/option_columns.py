@@ -1,4 +1,4 @@
-"""The options of an exam question in the row of a table: a column for each letter, or one cell that lists them."""
+"""Read the options of an exam question from a table row: one column per letter, or one cell that lists them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from r2med.data.table import Cell
 
 _LETTERED = re.compile(r"(?:(?:option|choice|opt)[ _-]*|op)?([a-j])", re.IGNORECASE)
-"""Names of columns with one option each: A, option B, choice_c, opd (as in MedMCQA)."""
+"""Names of columns with one option each, such as A, option B, choice_c, or opd in MedMCQA."""
 _LISTED = ("options", "choices", "answer options", "answer choices", "answer_options", "answer_choices")
 _MARK = re.compile(r"\(?([A-Ja-j])[.):]\s+")
 _SEPARATORS = ("\n", "|", ";")
 
 
 def option_columns(columns: Iterable[str]) -> list[str]:
-    """Return the columns that hold options: those of letters from A on, or else one that lists them all."""
+    """Return the columns that hold options: one per letter from A on, or else one column that lists them all."""
     named = list(columns)
     by_letter = {match[1].upper(): column for column in named if (match := _LETTERED.fullmatch(column))}
     if {"A", "B"} <= by_letter.keys():
@@ -25,7 +25,7 @@ def option_columns(columns: Iterable[str]) -> list[str]:
 
 
 def row_options(row: Mapping[str, Cell], columns: Sequence[str]) -> dict[str, str]:
-    """Return the options of a row by letter; empty if it has none. `columns` are those of `option_columns`."""
+    """Return the options of a row by letter; empty if it has none. `columns` comes from `option_columns`."""
     cells = [row.get(column, "") for column in columns]
     parts = (
         _parts(cells[0]) if len(cells) == 1 else [cell if isinstance(cell, str) else " ".join(cell) for cell in cells]
@@ -35,13 +35,13 @@ def row_options(row: Mapping[str, Cell], columns: Sequence[str]) -> dict[str, st
 
 
 def right_option(answer: str, options: Mapping[str, str]) -> str:
-    """Return the text of the option that an answer names by its letter; any other answer stays as it is."""
+    """Return the text of the option that an answer names by its letter. Any other answer is returned unchanged."""
     letter = answer.strip("(). ").upper()
     return answer if answer in options.values() else options.get(letter, answer)
 
 
 def _parts(cell: Cell) -> list[str]:
-    """Return what a cell lists: a list, JSON, or a text with one separator."""
+    """Return the parts of a cell that holds a list, JSON, or a text with a separator."""
     if not isinstance(cell, str):
         return cell
     try:

@@ -1,4 +1,4 @@
-"""Pages from files that hold their text: JSON lines of Wikipedia and textbooks, articles in JATS XML, plain text."""
+"""Read pages from JSON lines (Wikipedia, textbooks), articles in JATS XML, and plain text files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ReadRows(SourceStep, kind="build"):
     endings = (".jsonl", ".ndjson")
 
     name: str = "read-wikipedia"
-    site: str = Field("", description="what the address of a page without one begins with; its title follows")
+    site: str = Field("", description="Start of the address for pages that have none. The page's title follows it.")
 
     @classmethod
     def defaults(cls, name: str) -> Mapping[str, Any]:
-        """Return what is known of the sources that have a reader of their own."""
+        """Return the default settings of sources that have their own reader."""
         return _KNOWN_ROWS.get(name, {})
 
     def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
@@ -40,7 +40,7 @@ class ReadRows(SourceStep, kind="build"):
                 continue
             text = next((row[field] for field in _TEXTS if isinstance(row.get(field), str)), "")
             if not text.strip():
-                yield unreadable(where, f"it has no text in one of {', '.join(_TEXTS)}")
+                yield unreadable(where, f"none of the fields {', '.join(_TEXTS)} has a text")
                 continue
             title = str(row.get("title") or "")
             guessed = self.site + quote(title.replace(" ", "_")) if self.site and title else ""
@@ -61,13 +61,13 @@ _KNOWN_ROWS: Mapping[str, Mapping[str, str]] = {
 
 
 class ReadText(SourceStep, kind="build"):
-    """Read pages from text files, one a file."""
+    """Read pages from text files, one page per file."""
 
     writes = "pages"
     endings = (".txt", ".md", ".text")
 
     name: str = "read-text"
-    encoding: str = Field("utf-8", description="the encoding of the files")
+    encoding: str = Field("utf-8", description="Encoding of the files.")
 
     @field_validator("encoding")
     @classmethod
@@ -75,14 +75,14 @@ class ReadText(SourceStep, kind="build"):
         try:
             return codecs.lookup(encoding).name
         except LookupError:
-            raise ValueError(f"{encoding} is no encoding: utf-8, windows-1252, gb18030, …") from None
+            raise ValueError(f"{encoding} is not an encoding such as utf-8, windows-1252 or gb18030") from None
 
     def items(self, file: SourceFile) -> Iterator[SourcePage | Rejected]:
         """Yield the page of a file."""
         try:
             text = file.read().decode("utf-8-sig" if self.encoding == "utf-8" else self.encoding)
         except UnicodeDecodeError as error:
-            fault = f"byte {error.start + 1} is not {self.encoding}: read-text has the setting encoding"
+            fault = f"byte {error.start + 1} is not {self.encoding}: set encoding in read-text"
             raise SourceError(fault) from None
         name = PurePosixPath(file.name)
         facts = {"title": name.stem, "source": file.where, "licence": self.licence}
@@ -91,7 +91,7 @@ class ReadText(SourceStep, kind="build"):
 
 
 class ReadJats(SourceStep, kind="build"):
-    """Read pages from articles in JATS XML: title, abstract and body, without references, tables and formulas."""
+    """Read pages from articles in JATS XML, with abstract and body but without references, tables and formulas."""
 
     writes = "pages"
     endings = (".xml", ".nxml")
@@ -105,7 +105,7 @@ class ReadJats(SourceStep, kind="build"):
             yield page if page.text else Rejected.of(page, "no text")
 
     def page(self, article: Element, where: str, name: str) -> SourcePage:
-        """Return the page of an article; `name` is its id if it has no other."""
+        """Return the page of an article. `name` is its id if it has no other id."""
         ids = {each.get("pub-id-type", ""): words(each) for each in article.iterfind("./front//article-id")}
         number, doi = (ids.get("pmc") or ids.get("pmcid", "")).removeprefix("PMC"), ids.get("doi", "")
         pmc = f"PMC{number}" if number else ""
@@ -122,11 +122,11 @@ class ReadJats(SourceStep, kind="build"):
 
 _LEFT_OUT = {"table-wrap", "tex-math", "inline-formula", "disp-formula", "ref-list", "fn-group", "object-id"}
 _EMPTIED = re.compile(r"\s*[\[(][\s,;–-]*[\])]")
-"""Brackets that held only numbers of references."""
+"""Brackets that contained only reference numbers."""
 
 
 def words(element: Element | None) -> str:
-    """Return the words of an element on one line, without references to the list of references."""
+    """Return the words of an element on one line, without reference numbers."""
     if element is None:
         return ""
     return _EMPTIED.sub("", " ".join("".join(_strings(element)).split()))
@@ -141,7 +141,7 @@ def _strings(element: Element) -> Iterator[str]:
 
 
 def paragraphs(part: Element, tags: Container[str] = ("p", "title")) -> Iterator[str]:
-    """Yield the paragraphs of a part, headings among them, in their order."""
+    """Yield the paragraphs of a part in order, including headings."""
     for child in part:
         if child.tag in tags:
             if text := words(child):

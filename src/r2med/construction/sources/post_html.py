@@ -1,4 +1,4 @@
-"""The text and the links of a post: HTML as forums store it."""
+"""Read the text and the links of a forum post, which is stored as HTML."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Post(HTMLParser):
 
 
 def read_post(body: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a post, a line for each of its paragraphs, and the addresses that it links to."""
+    """Return the text of a post, with one line per paragraph, and the addresses that it links to."""
     post = _Post()
     post.feed(body)
     post.close()

@@ -1,4 +1,4 @@
-"""Questions from a table of one's own: CSV and its kin, JSON, Parquet, Excel."""
+"""Read questions from a user's table: CSV, TSV, JSON, Parquet or Excel."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Question, Rejected
+from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.sources.option_columns import option_columns, right_option, row_options
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep, unreadable
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.data.columns import question_columns
 from r2med.data.table import SAMPLE_ROWS, Cell, Row, SourceTable, text_of
@@ -34,12 +34,12 @@ class ReadTable(SourceStep, kind="build"):
     endings = tuple(READERS)
 
     name: str = "read-table"
-    id: str = Field("", description="the column of ids; rows are numbered without one")
-    question: str = Field("", description="the column of questions, if it is not found by its name")
-    answer: str = Field("", description="the column of answers")
-    links: str = Field("", description="the column of addresses of pages, one or several in a cell")
+    id: str = Field("", description="Column of ids. Without one, rows are numbered.")
+    question: str = Field("", description="Column of questions, if it is not recognised by its name.")
+    answer: str = Field("", description="Column of answers, if it is not recognised by its name.")
+    links: str = Field("", description="Column of page addresses. A cell may hold several.")
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield a question for each row."""
         path = streams.path(self.path)
         given = {"query_id": self.id, "query": self.question, "answer": self.answer, "links": self.links}
@@ -56,7 +56,7 @@ class ReadTable(SourceStep, kind="build"):
             for line, row in table:
                 cells = {role: row.get(column, "") for role, column in columns.items()}
                 options = row_options(row, offered)
-                made = Question(
+                made = SourceQuestion(
                     id=self.prefix + (_text(cells.get("query_id", "")) or f"{path.stem}-{line}"),
                     text=_text(cells.get("query", "")),
                     answer=right_option(_text(cells.get("answer", "")), options),
@@ -72,7 +72,7 @@ class ReadTable(SourceStep, kind="build"):
 
 
 def _json_lines(path: Path) -> SourceTable:
-    """Return the table of the lines that are JSON objects. Raises UserError if none is."""
+    """Return a table of the lines that are JSON objects. Raises UserError if no line is."""
 
     def read() -> Iterator[Row]:
         for line, row in _lines(path):
@@ -82,7 +82,7 @@ def _json_lines(path: Path) -> SourceTable:
     first = (row for _, row in itertools.islice(read(), SAMPLE_ROWS))
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(first)))
     if not columns:
-        raise UserError(f'{path}: no line is a JSON object: one object a line, as in {{"question": "…"}}')
+        raise UserError(f'{path}: no line is a JSON object: write one object per line, as in {{"question": "…"}}')
     return SourceTable(path, columns, read)
 
 

@@ -1,4 +1,4 @@
-"""Read the elements of an XML file one by one: in little memory, without entities of its own or other files."""
+"""Read the elements of an XML file one by one, in little memory, without custom entities or external files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from xml.parsers import expat
 from r2med.construction.sources.source_files import MAX_BYTES, SourceError, SourceFile
 
 BLOCK = 1 << 20
-LARGEST_TAG = 8 << 20
-"""Bytes. A post, which is a value in a tag, has 30,000 letters; an open tag is read anew with every block."""
-DEEPEST = 256
-"""Elements within elements: articles have some twenty."""
+MAX_TAG_BYTES = 8 << 20
+"""Maximum size of a tag. A post is an attribute of a tag and has up to 30,000 letters. The parser reads an open tag
+again with every block."""
+MAX_DEPTH = 256
+"""Maximum depth of nested elements. Articles have about twenty levels."""
 
 
 def xml_elements(file: SourceFile, tag: str) -> Iterator[tuple[int, Element]]:
-    """Yield (line, element) for each element of a tag, with all that is in it; what stands around them is not kept.
+    """Yield (line, element) for each element with this tag, with its whole content. Everything else is dropped.
 
-    Raises SourceError with line and column where the file is not well-formed, declares entities, nests too deep, or has
-    an element larger than memory should hold; the elements before are yielded first.
+    Raises SourceError with line and column if the file is not well-formed, declares entities, is nested too deeply, or
+    has an element that is too large. The elements before are yielded first.
     """
     elements = _Elements(tag)
     ended = False
@@ -35,7 +36,7 @@ def xml_elements(file: SourceFile, tag: str) -> Iterator[tuple[int, Element]]:
 
 
 class _Elements:
-    """Builds the elements of one tag, and drops all others."""
+    """Builds the elements with one tag, and drops all others."""
 
     def __init__(self, tag: str) -> None:
         self.finished: list[tuple[int, Element]] = []
@@ -51,14 +52,14 @@ class _Elements:
         self._parser.SkippedEntityHandler = self._named
 
     def feed(self, block: bytes) -> str:
-        """Take in some bytes, none at the end; return what is wrong with them, if anything is."""
+        """Parse a block of bytes, which is empty at the end of the file. Return an error message, or an empty text."""
         try:
             self._parser.Parse(block, not block)
             self._fed += len(block)
-            if self._fed - self._parser.CurrentByteIndex > LARGEST_TAG:  # a value whose end does not come
-                raise SourceError(f"a tag is larger than {LARGEST_TAG >> 20} MB")
+            if self._fed - self._parser.CurrentByteIndex > MAX_TAG_BYTES:  # a tag that does not end
+                raise SourceError(f"a tag is larger than {MAX_TAG_BYTES >> 20} MB")
         except expat.ExpatError as error:
-            cut = "" if block else ": the file ends in the middle"
+            cut = "" if block else ": the file ends too early"
             return f"line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}{cut}"
         except (SourceError, ValueError, LookupError) as error:
             return f"line {self._parser.CurrentLineNumber}, column {self._parser.CurrentColumnNumber + 1}: {error}"
@@ -66,8 +67,8 @@ class _Elements:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise SourceError(f"more than {DEEPEST} elements within each other")
+        if self._depth > MAX_DEPTH:
+            raise SourceError(f"more than {MAX_DEPTH} nested elements")
         if self._builder is None and name == self._tag:
             self._builder = TreeBuilder()
             self._line, self._outside, self._size = self._parser.CurrentLineNumber, self._depth - 1, 0
@@ -91,12 +92,12 @@ class _Elements:
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > MAX_BYTES:
-            raise SourceError(f"the element of line {self._line} is larger than {MAX_BYTES >> 20} MB")
+            raise SourceError(f"the element in line {self._line} is larger than {MAX_BYTES >> 20} MB")
 
     def _named(self, name: str, is_parameter: bool) -> None:
-        # A character by its name, as &nbsp;: those of HTML are known, the file that declares others is not read.
+        # A named character such as &nbsp;. HTML's names are known; a file that declares others is not read.
         if not is_parameter:
             self._text(html.unescape(f"&{name};"))
 
     def _declared(self, name: str, *declaration: object) -> None:
-        raise SourceError(f"it declares the entity {name!r}: entities of a file's own are not read")
+        raise SourceError(f"it declares the entity {name!r}: custom entities are not allowed")

@@ -1,5 +1,7 @@
-"""The files of a source: one file, a folder, or an archive that is read without being unpacked. What cannot be read is
-told by its position, and the rest goes on."""
+"""Read the files of a source: one file, a folder, or an archive, which is not unpacked.
+
+A part that cannot be read is reported with its position, and the rest is still read.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from typing import IO, Any, ClassVar
 from pydantic import Field
 
 from r2med.construction.items import NOT_READ, Item, Rejected
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.core.stages import argument
 from r2med.runtime.runtime import Runtime
@@ -28,10 +30,10 @@ from r2med.store.files import sha256
 from r2med.text.unicode import to_unicode
 
 MAX_BYTES = 64 << 20
-"""Bytes of what is read whole, unpacked: a page, a line, an element. Books are smaller, bombs are larger."""
+"""Maximum size, unpacked, of a page, a line or an element that is read at once. Books are smaller, bombs are larger."""
 
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
-"""What files raise when they are cut or damaged."""
+"""Exceptions that truncated or damaged files raise."""
 
 _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -43,23 +45,23 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a source, open for reading until the next one is asked for."""
+    """A file of a source. It is open until the next file is requested."""
 
     name: str
-    """Its path inside the source, with slashes."""
+    """Path inside the source, with slashes."""
     where: str
-    """What messages and provenance call it: from the name of the source on, since it is published."""
+    """Path for messages and provenance. It starts with the name of the source, because it is published."""
     stream: IO[bytes]
 
     def read(self) -> bytes:
-        """Return all its bytes. Raises SourceError if they are more than a page can have."""
+        """Return all bytes of the file. Raises SourceError if the file is larger than MAX_BYTES."""
         body = self.stream.read(MAX_BYTES + 1)
         if len(body) > MAX_BYTES:
             raise SourceError(f"larger than {MAX_BYTES >> 20} MB")
         return body
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | SourceError]]:
-        """Yield (line number, JSON object, or what is wrong with the line) for each line that is not blank."""
+        """Yield each line that is not blank, as its number and its JSON object or an error."""
         number = 0
         while line := self.stream.readline(MAX_BYTES + 1):
             number += 1
@@ -78,9 +80,9 @@ def _row(line: bytes) -> dict[str, Any] | SourceError:
         return SourceError(f"not UTF-8 at byte {error.start + 1} of the line")
     except (ValueError, RecursionError) as error:
         at = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        cut = "" if line.endswith(b"\n") else ", the file ends in it"
-        return SourceError(f"no JSON{at}{cut}")
-    return row if isinstance(row, dict) else SourceError("no JSON object")
+        cut = "" if line.endswith(b"\n") else "; the file ends in this line"
+        return SourceError(f"not valid JSON{at}{cut}")
+    return row if isinstance(row, dict) else SourceError("not a JSON object")
 
 
 class SourceStep(Step, kind="build"):
@@ -88,18 +90,18 @@ class SourceStep(Step, kind="build"):
 
     adds = True
     endings: ClassVar[tuple[str, ...]]
-    """What the names of files inside folders and archives end in."""
+    """Endings of file names that are read inside folders and archives."""
 
     path: str = argument("a file, a folder, or a zip or tar of files, beside the plan")
-    licence: str = Field("", description="the licence of the source, for the datasheet")
-    prefix: str = Field("", description="text put before every id, for sources whose ids would clash")
+    licence: str = Field("", description="Licence of the source, for the datasheet.")
+    prefix: str = Field("", description="Text put before every id, for sources whose ids would clash.")
 
     def items(self, file: SourceFile) -> Iterator[Item | Rejected]:
-        """Yield what one file holds. Raises SourceError where the rest of the file cannot be read."""
+        """Yield the items of one file. Raises SourceError if the rest of the file cannot be read."""
         raise NotImplementedError
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Yield what all files hold; one that cannot be read does not stop the others."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Yield the items of all files. A file that cannot be read does not stop the others."""
         for file in source_files(streams.path(self.path), self.endings):
             if isinstance(file, Rejected):
                 yield file
@@ -110,13 +112,13 @@ class SourceStep(Step, kind="build"):
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return the settings and the hash of the source: what it is called has no part in what is read."""
+        """Return the settings and the hash of the source, whose name does not matter."""
         source = fingerprint(streams.path(self.path), self.endings, runtime.store)
         return {**super().describe(streams, runtime), "source": source}
 
 
 def unreadable(where: str, why: str) -> Rejected:
-    """Return a part of a source as left out."""
+    """Return a part of a source as rejected because it cannot be read."""
     return Rejected(key=where, reason=NOT_READ, note=f"{where}: {why}", item={})
 
 
@@ -155,19 +157,19 @@ def _of_zip(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejec
     try:
         archive = zipfile.ZipFile(path)
     except UNREADABLE as error:
-        raise UserError(f"{path} is no zip, or was cut: {error}") from None
+        raise UserError(f"{path} is not a zip file, or is truncated: {error}") from None
     with archive:
         for member in archive.infolist():
             if member.is_dir() or not _wanted(PurePosixPath(member.filename).name, endings):
                 continue
             where = f"{path.name}/{member.filename}"
             if _leads_outside(member.filename):
-                yield unreadable(where, "its path leads outside of the archive")
+                yield unreadable(where, "its path leads outside the archive")
                 continue
             try:
                 with archive.open(member) as stream:
                     yield SourceFile(member.filename, where, stream)
-            except (*UNREADABLE, RuntimeError, NotImplementedError) as error:  # a password, or an odd way of packing
+            except (*UNREADABLE, RuntimeError, NotImplementedError) as error:  # a password, or an unknown compression
                 yield unreadable(where, str(error))
 
 
@@ -181,13 +183,13 @@ def _of_tar(path: Path, endings: tuple[str, ...]) -> Iterator[SourceFile | Rejec
                     continue
                 stream = archive.extractfile(member)
                 if _leads_outside(last) or stream is None:
-                    yield unreadable(f"{path.name}/{last}", "its path leads outside of the archive")
+                    yield unreadable(f"{path.name}/{last}", "its path leads outside the archive")
                 else:
                     yield SourceFile(last, f"{path.name}/{last}", stream)
     except UNREADABLE as error:
         if not last:
-            raise UserError(f"{path} is no tar, or was cut: {error}") from None
-        yield unreadable(path.name, f"the archive is cut or damaged after {last}: {error}")
+            raise UserError(f"{path} is not a tar file, or is truncated: {error}") from None
+        yield unreadable(path.name, f"the archive is truncated or damaged after {last}: {error}")
 
 
 def _leads_outside(name: str) -> bool:
@@ -196,7 +198,7 @@ def _leads_outside(name: str) -> bool:
 
 
 def fingerprint(path: Path, endings: tuple[str, ...], store: Store) -> str:
-    """Return a hash of a source's bytes; it is read again only if size, times or inode of a file changed."""
+    """Return a hash of a source's bytes. Files are read again only if the size, times or inode of one changed."""
     files = _inside(path, endings) if path.is_dir() else [path]
     states = [(str(each.relative_to(path)), each.stat()) for each in files]
     note = digest(

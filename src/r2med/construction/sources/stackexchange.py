@@ -1,6 +1,6 @@
-"""Questions from StackExchange: the dump's `Posts.xml`, or the JSON of its API.
+"""Read questions from StackExchange: `Posts.xml` of a dump, or the JSON of its API.
 
-A post goes on if an answer that was accepted, or has enough votes, links to a page outside of StackExchange.
+A question is kept if an answer that was accepted or has enough votes links to a page outside StackExchange.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from r2med.construction.items import Item, Question, Rejected
+from r2med.construction.items import Item, Rejected, SourceQuestion
 from r2med.construction.sources.post_html import read_post
 from r2med.construction.sources.safe_xml import xml_elements
 from r2med.construction.sources.source_files import (
@@ -26,7 +26,7 @@ from r2med.construction.sources.source_files import (
     source_files,
     unreadable,
 )
-from r2med.construction.step import Streams, Work
+from r2med.construction.step import StepWork, Streams
 
 _OWN_SITES = (
     "stackexchange.com stackoverflow.com superuser.com serverfault.com askubuntu.com mathoverflow.net stackapps.com "
@@ -37,13 +37,13 @@ LICENCE = "CC BY-SA 4.0"
 
 @dataclass(frozen=True)
 class Post:
-    """A question or an answer, from either format."""
+    """A question or an answer, from the dump or the API."""
 
     id: str
     parent: str
-    """The question that it answers; empty for a question."""
+    """Id of the question that an answer belongs to; empty for a question."""
     accepted: str
-    """The answer that the one who asked accepted, if any."""
+    """Id of the accepted answer of a question, if any."""
     score: int
     title: str
     body: str
@@ -53,18 +53,18 @@ class Post:
 
 
 class ReadStackExchange(SourceStep, kind="build"):
-    """Read questions of StackExchange whose answer links to a page outside: Posts.xml of a dump, or the API's JSON."""
+    """Read StackExchange questions whose answers link to other sites, from Posts.xml of a dump or the API's JSON."""
 
     writes = "questions"
     endings = ("posts.xml", ".json", ".jsonl")
 
     name: str = "read-stackexchange"
-    votes: int = Field(5, ge=0, le=1_000_000, description="votes that an answer needs if it was not accepted")
-    score: int = Field(0, ge=-1000, le=1_000_000, description="votes that a question needs")
-    site: str = Field("", description="the site's address for links to its posts, as biology.stackexchange.com")
+    votes: int = Field(5, ge=0, le=1_000_000, description="Minimum votes of an answer that was not accepted.")
+    score: int = Field(0, ge=-1000, le=1_000_000, description="Minimum votes of a question.")
+    site: str = Field("", description="Host of links to the posts, such as biology.stackexchange.com.")
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Yield questions with their best answer. The source is read three times: only answers with links are held."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Yield questions with their best answer. The source is read three times to keep only answers with links."""
         source = streams.path(self.path)
         accepted = {post.accepted for post in self._posts(source) if isinstance(post, Post)}
         answered: set[str] = set()
@@ -81,9 +81,9 @@ class ReadStackExchange(SourceStep, kind="build"):
             elif not post.parent:
                 yield self._question(post, best.get(post.id), post.id in answered)
 
-    def _question(self, post: Post, answer: _Answer | None, answered: bool) -> Question | Rejected:
+    def _question(self, post: Post, answer: _Answer | None, answered: bool) -> SourceQuestion | Rejected:
         text, _ = read_post(post.body)
-        question = Question(
+        question = SourceQuestion(
             id=self.prefix + post.id,
             text=f"{html.unescape(post.title)}\n{text}".strip(),
             answer=answer.text if answer else "",
@@ -99,7 +99,7 @@ class ReadStackExchange(SourceStep, kind="build"):
         return question
 
     def _posts(self, source: Path) -> Iterator[Post | Rejected]:
-        """Yield every post of the source, and what of it cannot be read."""
+        """Yield every post of the source, and every part that cannot be read as rejected."""
         for file in source_files(source, self.endings):
             if isinstance(file, Rejected):
                 yield file
@@ -113,13 +113,13 @@ class ReadStackExchange(SourceStep, kind="build"):
 @dataclass(frozen=True)
 class _Answer:
     rank: tuple[bool, int]
-    """The accepted one first, then by votes; of equal ones the first."""
+    """Sort key: the accepted answer first, then by votes. The first of equal answers wins."""
     text: str
     links: tuple[str, ...]
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The links that lead out of StackExchange."""
+        """Links to pages outside StackExchange."""
         return tuple(link for link in self.links if not _is_own(link))
 
 
@@ -148,7 +148,7 @@ def _of_dump(file: SourceFile) -> Iterator[Post]:
 
 
 def _of_api(file: SourceFile) -> Iterator[Post | Rejected]:
-    """Yield the posts of answers of the API: an object with `items`, or a line for each of several."""
+    """Yield the posts in responses of the API: one object with `items`, or one such object per line."""
     if ".jsonl" in file.name.lower():
         for line, row in file.rows():
             if isinstance(row, SourceError):
@@ -159,7 +159,7 @@ def _of_api(file: SourceFile) -> Iterator[Post | Rejected]:
     try:
         yield from _of_items(json.loads(file.read()), file.name)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"no JSON: {error}") from None
+        raise SourceError(f"not valid JSON: {error}") from None
 
 
 def _of_items(body: Any, where: str) -> Iterator[Post]:

@@ -1,4 +1,4 @@
-"""Pages from saved web pages: their main text without menus, advertisements and comments. Nothing is fetched."""
+"""Read the main text of saved web pages, without menus, advertisements and comments. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from r2med.construction.items import Rejected, SourcePage
 from r2med.construction.sources.source_files import SourceError, SourceFile, SourceStep
 from r2med.core.errors import MissingExtraError
 
-MOST_TAGS = 100_000
-"""Long articles have some ten thousand; what has more is a bomb or a dump, and takes minutes."""
+MAX_TAGS = 100_000
+"""Maximum number of tags. Long articles have about ten thousand; a page with more is a bomb or a dump, and takes
+minutes."""
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _DECLARED = re.compile(rb"""(?i)<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""")
 _SAVED_FROM = re.compile(r"<!-- saved from url=\(\d+\)(\S+) -->")
 _HEAD = 4096
-"""Bytes in which browsers note where a page was saved from, and pages declare their encoding."""
-_FEW = 100
-"""One broken byte in so many is a slip; more mean another encoding."""
+"""Number of bytes at the start in which browsers note the original address, and pages declare their encoding."""
+_CHARACTERS_PER_ERROR = 100
+"""Minimum number of characters per broken byte. With more broken bytes, the declared encoding is wrong."""
 
 
 class ReadWeb(SourceStep, kind="build"):
@@ -40,11 +41,11 @@ class ReadWeb(SourceStep, kind="build"):
             raise MissingExtraError("read-web", "build") from None
 
         html = decoded(file.read())
-        if html.count("<") > MOST_TAGS:
-            raise SourceError(f"more than {MOST_TAGS:,} tags")
+        if html.count("<") > MAX_TAGS:
+            raise SourceError(f"more than {MAX_TAGS:,} tags")
         tree = trafilatura.load_html(html)
         if tree is None:
-            raise SourceError("no HTML")
+            raise SourceError("not HTML")
         addresses = [*tree.xpath("//link[@rel='canonical']/@href"), *tree.xpath("//meta[@property='og:url']/@content")]
         addresses += _SAVED_FROM.findall(html[:_HEAD])
         name = PurePosixPath(file.name)
@@ -60,14 +61,14 @@ class ReadWeb(SourceStep, kind="build"):
 
 
 def _address(name: PurePosixPath) -> str:
-    """Return the address of a file that was saved under its host and path, as wget -x does."""
+    """Return the address of a file that was saved under its host and path, like those of wget -x."""
     return f"https://{name}" if len(name.parts) > 1 and "." in name.parts[0] else ""
 
 
 def decoded(body: bytes) -> str:
-    """Return HTML as text: by its mark, by what it declares, as UTF-8, or as what the web takes for all else.
+    """Return HTML as text, by its byte order mark, its declared encoding, UTF-8, or windows-1252, in this order.
 
-    A few broken bytes are replaced where an encoding is declared. Raises SourceError with the position if none fits.
+    If an encoding is declared, a few broken bytes are replaced. Raises SourceError with a position if no encoding fits.
     """
     for mark, encoding in _MARKS:
         if body.startswith(mark):
@@ -75,7 +76,7 @@ def decoded(body: bytes) -> str:
     if declared := _DECLARED.search(body, 0, _HEAD):
         with contextlib.suppress(LookupError, UnicodeError):
             text = body.decode(declared[1].decode(), "replace")
-            if text.count("\ufffd") * _FEW <= len(text):
+            if text.count("\ufffd") * _CHARACTERS_PER_ERROR <= len(text):
                 return text
     for encoding in ("utf-8", "windows-1252"):
         try:

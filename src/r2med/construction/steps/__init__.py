@@ -1,1 +1,1 @@
-"""The steps between sources and labels: filters, corpus, candidates, judges."""
+"""Steps between the sources and the labels: filters, corpus, candidates, judges."""

@@ -1,5 +1,7 @@
-"""Steps that ask an LLM about each item, and read a JSON object in its answer. What cannot be read is asked anew, then
-left out and counted; nothing is guessed."""
+"""Steps that ask an LLM about each item and read a JSON object from its answer.
+
+An unreadable answer is asked for again. After the last try the item is left out and counted. Nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from pydantic import Field
 
 from r2med.ask.answers import LLMAnswer
 from r2med.ask.json_answers import JsonAnswers, ask_json, json_question
-from r2med.construction.items import Item, Question, Rejected
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.core.errors import UserError
 from r2med.core.stages import argument
 from r2med.engine.reporting import part_of
@@ -29,85 +31,85 @@ from r2med.text.identifiers import identifier_warning
 
 log = logging.getLogger("r2med")
 
-AT_ONCE = 512
-"""Items whose requests are made and answered together: bounds the memory, keeps every connection busy."""
+ITEMS_PER_BLOCK = 512
+"""Items that are asked about together. A block bounds the memory and keeps every connection busy."""
 
 SYSTEM = "You are a careful medical editor. You answer with one JSON object and nothing else."
 
-Asked = TypeVar("Asked")
+AskedItem = TypeVar("AskedItem")
 
 
-class Asking(Step, Generic[Asked], kind="build", needs="llm"):
+class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
     """A step that asks an LLM about each item."""
 
     template: ClassVar[str]
-    """The name of its prompt: a file of construction/prompts, or of the folder `prompts`."""
+    """Name of the prompt: a file in construction/prompts, or in the folder `prompts` of the plan."""
     answer: ClassVar[type[LLMAnswer]]
-    """The model of an answer."""
+    """Model of the LLM's answer."""
 
-    llm: str = argument("the LLM that is asked", default="")
-    prompts: str = Field("", description="a folder with templates of your own, beside the plan")
-    tries: int = Field(3, ge=1, le=10, description="how often an item is asked about before it counts as failed")
+    llm: str = argument("the LLM to ask", default="")
+    prompts: str = Field("", description="Folder with your own prompt templates, beside the plan.")
+    tries: int = Field(3, ge=1, le=10, description="Number of requests for an item before it counts as failed.")
 
-    def asked(self, streams: Streams) -> Iterator[Asked]:
-        """Yield what is asked about."""
+    def asked(self, streams: Streams) -> Iterator[AskedItem]:
+        """Yield the items to ask about."""
         raise NotImplementedError
 
-    def fields(self, item: Asked) -> Mapping[str, str]:
-        """Return what fills the fields of the template; `text` is what is cut where it does not fit."""
+    def fields(self, item: AskedItem) -> Mapping[str, str]:
+        """Return the values of the template's fields. If the prompt is too long, `text` is cut."""
         raise NotImplementedError
 
-    def answer_model(self, item: Asked) -> type[LLMAnswer]:
-        """Return the model of an answer about this item."""
+    def answer_model(self, item: AskedItem) -> type[LLMAnswer]:
+        """Return the model of the answer for this item."""
         return self.answer
 
-    def read(self, item: Asked, answer: Any) -> Item | Rejected:
-        """Return the item as it goes on, or left out. Raises ValueError if the answer is about something else."""
+    def read(self, item: AskedItem, answer: Any) -> Item | Rejected:
+        """Return the updated or rejected item. Raises ValueError if the answer does not fit the item."""
         raise NotImplementedError
 
-    def settled(self, item: Asked) -> Item | Rejected | None:
-        """Return what becomes of an item about which nothing needs to be asked; None for all others."""
+    def settled(self, item: AskedItem) -> Item | Rejected | None:
+        """Return the result for an item that needs no request; None for all other items."""
         return None
 
-    def failed(self, item: Asked, kind: str) -> Rejected | None:
-        """Return the item as left out since no answer could be read; None if there is nothing to keep."""
+    def failed(self, item: AskedItem, kind: str) -> Rejected | None:
+        """Return the item as rejected because no answer could be read; None if nothing should be kept."""
         return Rejected.of(item, "no usable answer", kind) if isinstance(item, Item) else None
 
-    def unread(self, item: Asked) -> Item | None:
-        """Return the item as it goes on in a rehearsal, where nothing is asked."""
+    def unread(self, item: AskedItem) -> Item | None:
+        """Return the item that a rehearsal passes on, where nothing is asked."""
         return item if isinstance(item, Item) else None
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return all its output depends on besides what it reads."""
+        """Return everything that the output depends on, except the input streams."""
         chat = self.chat(runtime)
         prompt = digest(self.prompt(streams).text)
         return {**super().describe(streams, runtime), "prompt": prompt, "llm": chat.describe()}
 
     def prompt(self, streams: Streams) -> Template:
-        """Return the template: the user's, if there is one."""
+        """Return the prompt template: the user's if there is one, otherwise ours."""
         name = f"{self.template}.txt"
         own = streams.path(self.prompts) / name if self.prompts else None
         file = own if own is not None and own.is_file() else files("r2med.construction") / "prompts" / name
         return Template(str(file), read_template(file))
 
     def card(self, runtime: Runtime) -> LLMCard:
-        """Return the card of the LLM. Raises UserError if there is none."""
+        """Return the card of the LLM. Raises UserError if no LLM is named or known."""
         if not (self.llm or runtime.setup.llm):
             raise UserError(f'{self.name} asks an LLM: name one with --llm NAME, or with llm = "NAME" in the plan')
         return resolve_llm(self.llm or runtime.setup.llm, runtime.setup)
 
     def chat(self, runtime: Runtime) -> JournaledChat:
-        """Return the LLM; nothing is asked."""
+        """Open the LLM. No request is sent."""
         return open_chat(self.card(runtime), runtime)
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Ask about each item; items keep their order."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Ask about each item. Items keep their order."""
         self.announce(streams, work)
         total = 0 if work.rehearsal else sum(1 for _ in self.asked(streams))
         yield from self.about(self.asked(streams), streams, work, total)
 
-    def announce(self, streams: Streams, work: Work) -> None:
-        """Keep the prompt for the datasheet, and warn of personal data that is about to be sent to others."""
+    def announce(self, streams: Streams, work: StepWork) -> None:
+        """Store the prompt for the datasheet, and warn if personal data would be sent to a remote LLM."""
         chat = self.chat(work.runtime)
         work.facts["prompt"] = self.prompt(streams).text
         if not (chat.is_local or work.rehearsal):
@@ -116,15 +118,15 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
                 log.warning("%s; Ctrl-C stops, --offline refuses", warning)
 
     def about(
-        self, items: Iterator[Asked], streams: Streams, work: Work, total: int, begun: int = 0
+        self, items: Iterator[AskedItem], streams: Streams, work: StepWork, total: int, begun: int = 0
     ) -> Iterator[Item | Rejected]:
-        """Ask about these items; each that is asked about or settled gives one, unless it failed without a trace.
+        """Ask about these items and yield one result for each, except for failed items that `failed` drops.
 
-        `total` is how many items the step asks about in all, `begun` how many of them came before these.
+        `total` is the number of items of the whole step. `begun` is how many of them came before these.
         """
         chat, card = self.chat(work.runtime), self.card(work.runtime)
         fitter, template = Fitter(card, SYSTEM), self.prompt(streams)
-        while block := list(itertools.islice(items, AT_ONCE)):
+        while block := list(itertools.islice(items, ITEMS_PER_BLOCK)):
             settled = {number: known for number, item in enumerate(block) if (known := self.settled(item))}
             questions = {
                 number: json_question(fitter, template, self.fields(item), self.answer_model(item))
@@ -146,12 +148,12 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
 
     def _answered(
         self,
-        block: Sequence[Asked],
+        block: Sequence[AskedItem],
         settled: Mapping[int, Item | Rejected],
         asked: JsonAnswers[Item | Rejected],
-        work: Work,
+        work: StepWork,
     ) -> Iterator[Item | Rejected]:
-        """Yield a block's items."""
+        """Yield the results of one block, and count its cost and failures."""
         work.cost += asked.cost
         outcomes = {**settled, **asked.outcomes}
         for number, item in enumerate(block):
@@ -164,16 +166,16 @@ class Asking(Step, Generic[Asked], kind="build", needs="llm"):
                 yield rejected
 
 
-class AskingQuestions(Asking[Question], kind="build", needs="llm"):
+class AskingQuestions(AskingStep[SourceQuestion], kind="build", needs="llm"):
     """A step that asks an LLM about each question."""
 
     reads = ("questions",)
     writes = "questions"
 
-    def asked(self, streams: Streams) -> Iterator[Question]:
+    def asked(self, streams: Streams) -> Iterator[SourceQuestion]:
         """Yield the questions."""
         return streams.questions()
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return the question and its answer."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the text of the question and its answer."""
         return {"text": item.text, "answer": item.answer or "not known"}

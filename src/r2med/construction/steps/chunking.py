@@ -1,4 +1,4 @@
-"""Cut pages into chunks: whole sentences, regrouped up to a size, each with the place where it stands in its page."""
+"""Cut pages into chunks of whole sentences, up to a maximum size. Each chunk knows its position in the page."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from r2med.construction.items import Chunk, Rejected, SourcePage
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.items import PageChunk, Rejected, SourcePage
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.text.sentences import sentence_spans
 
 _TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
-"""About what a model's tokenizer makes of medical English: a word is one token for each six letters begun, a sign is
-one. BERT's tokenizer makes 1.5 % more of the demo's texts."""
+"""An estimate of a model's tokens in medical English: every six letters of a word, or one sign, are a token. BERT's
+tokenizer gives 1.5 % more tokens for the demo's texts."""
 
-_TAIL = 4
-"""A last chunk of less than this part of the size joins the one before it: alone it would say nothing."""
+_TAIL_FRACTION = 4
+"""A last chunk smaller than size / _TAIL_FRACTION joins the chunk before it, because it would mean little alone."""
 
 Span = tuple[int, int]
 
 
 def count_tokens(text: str) -> int:
-    """Return about how many tokens a text has."""
+    """Return the approximate number of tokens in a text."""
     return len(_TOKEN.findall(text))
 
 
 def chunk_spans(text: str, tokens: int = 128, characters: int = 0) -> list[Span]:
-    """Return where chunks start and end: sentences joined up to about so many tokens, or so many characters at most.
+    """Return the start and end of each chunk of a text.
 
-    A sentence that is longer by itself is cut between words, and a word that is longer within.
+    Sentences are joined up to about `tokens` tokens, or to at most `characters` characters if that is not 0. A longer
+    sentence is cut between words, and a longer word is cut inside.
     """
     size, most = (len, characters) if characters else (count_tokens, tokens)
     grouped: list[Span] = []
@@ -43,14 +44,14 @@ def chunk_spans(text: str, tokens: int = 128, characters: int = 0) -> list[Span]
         else:
             grouped.append((start, end))
             held = more
-    if not characters and len(grouped) > 1 and held < most / _TAIL:
+    if not characters and len(grouped) > 1 and held < most / _TAIL_FRACTION:
         _, end = grouped.pop()
         grouped[-1] = (grouped[-1][0], end)
     return grouped
 
 
 def _pieces(text: str, size: Callable[[str], int], most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, end, size) of sentences, and of the parts of those that are longer than a chunk."""
+    """Yield (start, end, size) of each sentence, or of its parts if it is longer than a chunk."""
     for start, end in sentence_spans(text):
         if (held := size(text[start:end])) <= most:
             yield start, end, held
@@ -59,7 +60,7 @@ def _pieces(text: str, size: Callable[[str], int], most: int) -> Iterator[tuple[
 
 
 def _parts(text: str, start: int, end: int, size: Callable[[str], int], most: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the parts of a sentence, each as large as may be."""
+    """Yield (start, end, size) of the parts of a long sentence, each as large as allowed."""
     first, held = start, 0
     for word in re.compile(rf"\S{{1,{min(80, most)}}}\s*").finditer(text, start, end):
         more = size(word[0].rstrip())
@@ -77,8 +78,10 @@ class ChunkPages(Step, kind="build"):
     writes = "chunks"
 
     name: str = "chunk"
-    tokens: int = Field(128, ge=8, le=100_000, description="about how many tokens a chunk has at most")
-    characters: int = Field(0, ge=0, le=1_000_000, description="characters a chunk has at most; it counts instead")
+    tokens: int = Field(128, ge=8, le=100_000, description="Approximate maximum number of tokens in a chunk.")
+    characters: int = Field(
+        0, ge=0, le=1_000_000, description="Maximum number of characters in a chunk, instead of tokens."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -87,8 +90,8 @@ class ChunkPages(Step, kind="build"):
             raise ValueError("chunk takes tokens or characters, not both")
         return values
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Chunk | Rejected]:
-        """Yield the chunks of each page; `page.text[start:end]` is the text of a chunk."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[PageChunk | Rejected]:
+        """Yield the chunks of each page. The text of a chunk is `page.text[start:end]`."""
         for page in streams.pages():
             spans = chunk_spans(page.text, self.tokens, self.characters)
             if not spans:
@@ -97,8 +100,8 @@ class ChunkPages(Step, kind="build"):
                 yield _chunk(page, number, start, end)
 
 
-def _chunk(page: SourcePage, number: int, start: int, end: int) -> Chunk:
-    return Chunk(
+def _chunk(page: SourcePage, number: int, start: int, end: int) -> PageChunk:
+    return PageChunk(
         id=f"{page.id}-{number}",
         text=page.text[start:end],
         page=page.id,

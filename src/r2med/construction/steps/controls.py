@@ -1,4 +1,4 @@
-"""Planted controls: candidates that cannot be evidence. How often a judge calls one positive is how it overrates."""
+"""Plant controls: candidates that cannot be evidence. A judge that labels many of them positive overrates."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from r2med.ask.answers import LLMAnswer, Text
-from r2med.construction.items import Candidate, Chunk, Item, Question, Rejected, Stream
+from r2med.construction.items import Candidate, Item, PageChunk, Rejected, SourceQuestion, Stream
 from r2med.construction.pipeline import drawn
-from r2med.construction.step import Step, Streams, Work
-from r2med.construction.steps.asking import Asking
-from r2med.construction.steps.cases import chunks_of
+from r2med.construction.step import Step, StepWork, Streams
+from r2med.construction.steps.asking import AskingStep
+from r2med.construction.steps.full_candidates import chunks_of
 from r2med.runtime.runtime import Runtime
 
 NEAR_MISS, STUFFED, RANDOM = "near miss", "stuffed", "random"
-"""A condition that is close but wrong; the query's words in an unrelated text; an unrelated text of the same length."""
+"""Kinds of controls: a similar but wrong condition, an unrelated text with the query's words mixed in, and an unrelated
+text of similar length."""
 
-POOL = 5000
-"""Chunks that unrelated texts are drawn from: a sample of the corpus that fits the memory."""
-LOOKS = 200
-"""Draws among which the text of the nearest length, or the question of the most shared words, is chosen."""
-BLOCK = 8
-"""Words of the text and of the query in turn."""
+POOL_CHUNKS = 5000
+"""Size of the corpus sample from which unrelated texts are drawn. It fits in memory."""
+SAMPLE_DRAWS = 200
+"""Number of draws from which the text of the nearest length, or the most similar question, is chosen."""
+MIXED_WORDS = 8
+"""Number of words that a stuffed control takes in turn from the text and from the query."""
 
 
 class NearMiss(LLMAnswer):
-    """A passage about another condition that looks like the answer."""
+    """A passage about a different condition that looks like the answer."""
 
     condition: Text
     passage: Text
 
 
-class PlantControls(Asking[Question], kind="build", needs="llm"):
-    """Plant candidates that cannot be evidence among the others: a near miss, the query's words stuffed, random."""
+class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
+    """Plant candidates that cannot be evidence: near misses, texts stuffed with the query's words, random texts."""
 
     template: ClassVar[str] = "near-miss"
     answer: ClassVar[type[LLMAnswer]] = NearMiss
@@ -47,14 +48,16 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
     adds: ClassVar[bool] = True
 
     name: str = "plant-controls"
-    each: int = Field(1, ge=1, le=20, description="controls of each kind for a question; an LLM writes one near miss")
-    seed: int = Field(0, ge=0, description="of the draws")
+    each: int = Field(
+        1, ge=1, le=20, description="Controls of each kind per question. An LLM always writes one near miss."
+    )
+    seed: int = Field(0, ge=0, description="Seed of the random draws.")
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return all they depend on; without the name of an LLM, near misses come from other questions."""
+        """Return everything that the controls depend on. If no LLM is named, near misses come from other questions."""
         return super().describe(streams, runtime) if self.llm else Step.describe(self, streams, runtime)
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield the controls of each question that has candidates."""
         sources = _Sources.read(streams, self.seed)
         for question in sources.asked.values():
@@ -68,34 +71,34 @@ class PlantControls(Asking[Question], kind="build", needs="llm"):
         if self.llm:
             yield from super().run(streams, work)
 
-    def asked(self, streams: Streams) -> Iterator[Question]:
-        """Yield the questions that an LLM writes a near miss for."""
+    def asked(self, streams: Streams) -> Iterator[SourceQuestion]:
+        """Yield the questions for which an LLM writes a near miss."""
         with_candidates = {candidate.question for candidate in streams.candidates()}
         return (question for question in streams.questions() if question.id in with_candidates)
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return the question, its answer, and about how long a passage is."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the question, its answer and the approximate length of a passage."""
         return {"text": item.text, "answer": item.answer, "length": "120"}
 
-    def read(self, item: Question, answer: NearMiss) -> Candidate:
+    def read(self, item: SourceQuestion, answer: NearMiss) -> Candidate:
         """Return the near miss. Raises ValueError if it names the answer."""
         if any(_names(text, item.answer) for text in (answer.condition, answer.passage)):
             raise ValueError("it names the answer")
         return _control(item, "near-miss", NEAR_MISS, answer.passage)
 
-    def unread(self, item: Question) -> Candidate:
-        """Return what stands for a near miss in a rehearsal."""
+    def unread(self, item: SourceQuestion) -> Candidate:
+        """Return a placeholder for the near miss in a rehearsal."""
         return _control(item, "near-miss", NEAR_MISS, item.text)
 
 
 @dataclass(frozen=True)
 class _Sources:
-    """What controls are drawn from."""
+    """The questions, candidates and chunks from which controls are drawn."""
 
-    asked: Mapping[str, Question]
+    asked: Mapping[str, SourceQuestion]
     candidates: Mapping[str, Sequence[Candidate]]
-    chunks: Mapping[str, Chunk]
-    pool: Sequence[Chunk]
+    chunks: Mapping[str, PageChunk]
+    pool: Sequence[PageChunk]
 
     @classmethod
     def read(cls, streams: Streams, seed: int) -> _Sources:
@@ -105,30 +108,31 @@ class _Sources:
                 candidates[candidate.question].append(candidate)
         asked = {question.id: question for question in streams.questions() if question.id in candidates}
         ids = {candidate.chunk for each in candidates.values() for candidate in each}
-        return cls(asked, candidates, chunks_of(streams, ids), drawn(streams.chunks(), POOL, seed))
+        return cls(asked, candidates, chunks_of(streams, ids), drawn(streams.chunks(), POOL_CHUNKS, seed))
 
-    def unrelated(self, question: Question, chance: random.Random) -> Iterator[Candidate]:
-        """Yield chunks at random, those about as long as a candidate first."""
+    def unrelated(self, question: SourceQuestion, chance: random.Random) -> Iterator[Candidate]:
+        """Yield random chunks, first those that are about as long as a candidate."""
         lengths = [len(self.chunks[each.chunk].text) for each in self._real(question)]
         target = chance.choice(lengths or [600])
         for chunk in sorted(self._strangers(question, chance), key=lambda chunk: abs(len(chunk.text) - target)):
             yield Candidate(question=question.id, chunk=chunk.id, control=RANDOM)
 
-    def stuffed(self, question: Question, chance: random.Random) -> Iterator[Candidate]:
-        """Yield unrelated texts with the words of the query in them, in no order."""
+    def stuffed(self, question: SourceQuestion, chance: random.Random) -> Iterator[Candidate]:
+        """Yield unrelated texts with the query's words mixed in, in random order."""
         for number, chunk in enumerate(self._strangers(question, chance), 1):
             text, query = chunk.text.split(), question.text.split()
             chance.shuffle(query)
-            turns = range(0, max(len(text), len(query)), BLOCK)
-            mixed = [word for at in turns for word in (*text[at : at + BLOCK], *query[at : at + BLOCK])]
+            size = MIXED_WORDS
+            starts = range(0, max(len(text), len(query)), size)
+            mixed = [word for at in starts for word in (*text[at : at + size], *query[at : at + size])]
             yield _control(question, f"stuffed-{number}", STUFFED, " ".join(mixed))
 
-    def near_misses(self, question: Question, chance: random.Random) -> Iterator[Candidate]:
-        """Yield the first candidates of similar questions that have another answer."""
-        others = chance.sample(list(self.asked.values()), min(len(self.asked), LOOKS))
+    def near_misses(self, question: SourceQuestion, chance: random.Random) -> Iterator[Candidate]:
+        """Yield the best candidates of similar questions that have a different answer."""
+        others = chance.sample(list(self.asked.values()), min(len(self.asked), SAMPLE_DRAWS))
         own = {candidate.chunk for candidate in self.candidates[question.id]}
 
-        def likeness(other: Question) -> tuple[bool, float]:
+        def likeness(other: SourceQuestion) -> tuple[bool, float]:
             first, second = set(question.text.lower().split()), set(other.text.lower().split())
             shared = len(first & second) / max(1, len(first | second))
             return other.body_system == question.body_system != "", shared
@@ -141,22 +145,22 @@ class _Sources:
                 if candidate.chunk not in own and not _names(text, question.answer):
                     yield Candidate(question=question.id, chunk=candidate.chunk, control=NEAR_MISS)
 
-    def _real(self, question: Question) -> list[Candidate]:
+    def _real(self, question: SourceQuestion) -> list[Candidate]:
         return [candidate for candidate in self.candidates[question.id] if candidate.chunk in self.chunks]
 
-    def _strangers(self, question: Question, chance: random.Random) -> list[Chunk]:
-        """Return chunks at random that nobody proposed for a question, and that do not name its answer."""
+    def _strangers(self, question: SourceQuestion, chance: random.Random) -> list[PageChunk]:
+        """Return random chunks that are no candidates of a question and do not name its answer."""
         own = {candidate.chunk for candidate in self.candidates[question.id]}
-        strangers = chance.sample(self.pool, min(len(self.pool), LOOKS))
+        strangers = chance.sample(self.pool, min(len(self.pool), SAMPLE_DRAWS))
         return [chunk for chunk in strangers if chunk.id not in own and not _names(chunk.text, question.answer)]
 
 
-def _control(question: Question, name: str, control: str, text: str) -> Candidate:
+def _control(question: SourceQuestion, name: str, control: str, text: str) -> Candidate:
     return Candidate(question=question.id, chunk=f"control-{name}", control=control, text=text)
 
 
 def _standing(candidate: Candidate) -> tuple[bool, int]:
-    """Return what is smallest for the candidate that is likeliest a positive of its question."""
+    """Return a sort key that is smallest for the candidate that is most likely relevant to its question."""
     from_source = any(found.member == "source" for found in candidate.found)
     return not from_source, min((found.rank for found in candidate.found), default=1 << 30)
 

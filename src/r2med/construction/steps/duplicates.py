@@ -1,7 +1,8 @@
-"""Leave out chunks that repeat another: the same text, or one that shares most of its runs of words.
+"""Leave out chunks that repeat another: the same text, or a text that shares most of its runs of words.
 
-MinHash proposes pairs, the texts themselves decide, and of each family the first chunk stays. Keys of bands lie on disk
-and are sorted one band at a time, texts are read again where they stand: memory is a few dozen bytes a chunk.
+MinHash proposes pairs, and the texts themselves decide. The first chunk of each group of duplicates stays. The keys of
+bands are on disk and are sorted one band at a time, and texts are read again from their files. Memory is therefore a
+few dozen bytes per chunk.
 """
 
 from __future__ import annotations
@@ -19,32 +20,32 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from r2med.construction.items import Chunk, Rejected
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.items import PageChunk, Rejected
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.minhash import PERMUTATIONS, Shingles, band_keys, jaccard, rows_per_band
 from r2med.engine.threads import map_threads
 
-BLOCK = 1024
-"""Chunks that are hashed together: their arrays stay in a core's cache."""
+BLOCK_CHUNKS = 1024
+"""Number of chunks that are hashed together. Their arrays fit in a core's cache."""
 
-Pairs = npt.NDArray[np.int64]
-"""A later row and an earlier one, side by side."""
+RowPairs = npt.NDArray[np.int64]
+"""Pairs of a later row and an earlier row, as two columns."""
 
 
 class DropDuplicates(Step, kind="build"):
-    """Leave out chunks that repeat another, exactly or nearly."""
+    """Leave out chunks that repeat another chunk exactly or nearly."""
 
     reads = ("chunks",)
     writes = "chunks"
 
     name: str = "drop-duplicates"
     threshold: float = Field(
-        0.8, ge=0.3, le=1, description="the share of common shingles from which on one is left out"
+        0.8, ge=0.3, le=1, description="Share of common shingles from which a chunk counts as a duplicate."
     )
-    words: int = Field(3, ge=1, le=20, description="words of a shingle")
+    words: int = Field(3, ge=1, le=20, description="Number of words in a shingle.")
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Chunk | Rejected]:
-        """Yield the chunks that stay, with the pages that hold the same, and those left out with whom they repeat."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[PageChunk | Rejected]:
+        """Yield the chunks that stay, with the pages of their copies, and the rejected chunks with what they repeat."""
         with ExitStack() as files:
             rows = _Rows(streams.files.get("chunks", ()), files)
             repeated = self._repeated(rows)
@@ -63,7 +64,7 @@ class DropDuplicates(Step, kind="build"):
                     yield chunk.model_copy(update={"copies": tuple(dict.fromkeys(copies))}) if copies else chunk
 
     def _repeated(self, rows: _Rows) -> Mapping[int, tuple[int, float]]:
-        """Return the rows to leave out, with the row that stays for each and their likeness, 0 for the same text."""
+        """Return the rows to leave out, each with the row that stays and their similarity, or 0 for equal texts."""
         repeated: dict[int, tuple[int, float]] = {}
         for block in _blocks(self._pairs(rows)):
             texts = {int(row): rows.fields(int(row))["text"] for row in np.unique(block)}
@@ -72,7 +73,7 @@ class DropDuplicates(Step, kind="build"):
                 if row in repeated:
                     continue
                 kept = earlier
-                if earlier in repeated:  # it went for another, which may be less like this one
+                if earlier in repeated:  # the earlier row was left out for another, which may be less like this one
                     kept = repeated[earlier][0]
                     if kept not in texts:
                         texts[kept] = rows.fields(kept)["text"]
@@ -83,8 +84,8 @@ class DropDuplicates(Step, kind="build"):
                     repeated[row] = kept, likeness
         return repeated
 
-    def _pairs(self, rows: _Rows) -> Pairs:
-        """Return pairs that share a band, in the order of the later row."""
+    def _pairs(self, rows: _Rows) -> RowPairs:
+        """Return the pairs of rows that share a band, in the order of the later row."""
         per_band = rows_per_band(self.threshold)
         bands = PERMUTATIONS // per_band
         pairs = np.empty(0, dtype=np.int64)
@@ -101,7 +102,7 @@ class DropDuplicates(Step, kind="build"):
 
 
 def _sharing(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return every row whose key came before, and in the lower half of the number the first row that has it."""
+    """Return for every row whose key came before one number: the row in the upper half, the key's first row below."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(keys)]
@@ -109,12 +110,12 @@ def _sharing(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     return order[~first] << 32 | leaders[~first]
 
 
-def _blocks(pairs: Pairs) -> Iterator[Pairs]:
-    return (pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK))
+def _blocks(pairs: RowPairs) -> Iterator[RowPairs]:
+    return (pairs[start : start + BLOCK_CHUNKS] for start in range(0, len(pairs), BLOCK_CHUNKS))
 
 
 class _Rows:
-    """The lines of a stream by their number: where each begins is kept, what it says is read when it is asked for."""
+    """The lines of a stream by number. Only the start of each line is in memory; its content is read on demand."""
 
     def __init__(self, paths: tuple[Path, ...], files: ExitStack) -> None:
         self._files = [files.enter_context(path.open("rb")) for path in paths]
@@ -122,9 +123,9 @@ class _Rows:
         self._starts: list[npt.NDArray[np.int64]] = []
 
     def text_blocks(self) -> Iterator[list[str]]:
-        """Yield the texts in blocks, and note where each line begins."""
+        """Yield the texts in blocks, and record where each line starts."""
         lines = self._lines()
-        while block := [json.loads(line)["text"] for line in itertools.islice(lines, BLOCK)]:
+        while block := [json.loads(line)["text"] for line in itertools.islice(lines, BLOCK_CHUNKS)]:
             yield block
 
     def _lines(self) -> Iterator[bytes]:
@@ -137,7 +138,7 @@ class _Rows:
             self._starts.append(np.cumsum(sizes)[:-1])
 
     def fields(self, row: int) -> dict[str, Any]:
-        """Return the fields of one line."""
+        """Return the fields of one row."""
         for file, starts in zip(self._files, self._starts, strict=True):
             if row < len(starts):
                 file.seek(starts[row])

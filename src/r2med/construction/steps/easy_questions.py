@@ -1,4 +1,4 @@
-"""Questions that small models answer right are too easy for a benchmark of reasoning."""
+"""Leave out easy questions: those that small models answer correctly are too easy for a benchmark of reasoning."""
 
 from __future__ import annotations
 
@@ -10,78 +10,81 @@ from typing import Any
 from pydantic import Field
 
 from r2med.ask.answers import Choice, OpenAnswer, choice_of
-from r2med.construction.items import Item, Question, Rejected
-from r2med.construction.step import Step, Streams, Work
-from r2med.construction.steps.asking import AT_ONCE, AskingQuestions
+from r2med.construction.items import Item, Rejected, SourceQuestion
+from r2med.construction.step import Step, StepWork, Streams
+from r2med.construction.steps.asking import ITEMS_PER_BLOCK, AskingQuestions
 from r2med.construction.steps.leaks import named_in
 from r2med.core.stages import Words
 from r2med.runtime.runtime import Runtime
 
-RIGHT = "right"
+RIGHT_ANSWER = "right"
+"""Reason for which an attempt rejects a question."""
 _CHOICE = "Choose the best option.", '{"choice": "the letter of the option"}'
 _OPEN = "Answer the question.", '{"answer": "the name of one entity, in a few words"}'
 
 
 class _Attempt(AskingQuestions, kind="build", needs="llm"):
-    """One model's answers: a question goes on if it was answered wrong."""
+    """Let one model answer each question. A question goes on if its answer was wrong."""
 
     template = "drop-easy"
 
     name: str = "drop-easy"
 
-    def settled(self, item: Question) -> Question | None:
-        """Return a question whose answer is not known."""
+    def settled(self, item: SourceQuestion) -> SourceQuestion | None:
+        """Return the question itself if its answer is not known, since no attempt could be checked."""
         return None if item.answer else item
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return the question, its options by letter, and how to reply."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the task, the question, its options by letter and the form of the reply."""
         options = (f"{chr(ord('A') + number)}. {option}" for number, option in enumerate(item.options))
         task, reply = _CHOICE if item.options else _OPEN
         return {"task": task, "text": item.text, "options": "\n".join(options), "reply": reply}
 
-    def answer_model(self, item: Question) -> type[Choice | OpenAnswer]:
-        """Return the letter of an option; without options the answer's name."""
+    def answer_model(self, item: SourceQuestion) -> type[Choice | OpenAnswer]:
+        """Return the model of a choice if the question has options, otherwise of an open answer."""
         return choice_of(len(item.options)) if item.options else OpenAnswer
 
-    def read(self, item: Question, answer: Choice | OpenAnswer) -> Question | Rejected:
-        """Return the question, or as left out if it was answered right; by another name of the answer is not."""
+    def read(self, item: SourceQuestion, answer: Choice | OpenAnswer) -> SourceQuestion | Rejected:
+        """Return the question, rejected if it was answered right. Other names of the answer do not count as right."""
         if isinstance(answer, Choice):
             right = item.options[answer.choice] == item.answer
         else:
             right = bool(named_in(answer.answer, [item.answer]))
-        return Rejected.of(item, RIGHT) if right else item
+        return Rejected.of(item, RIGHT_ANSWER) if right else item
 
 
 class DropEasy(Step, kind="build"):
-    """Let several small LLMs answer by choosing or, without options, naming; leave out what most get right."""
+    """Let small LLMs choose an option or, if there are none, name the answer. Leave out what most get right."""
 
     reads = ("questions",)
     writes = "questions"
 
     name: str = "drop-easy"
-    llms: Words = Field((), description="the small LLMs; without any, the LLM of the plan")
-    share: float = Field(0.5, ge=0, le=1, description="a question is left out if more than this share answers right")
-    prompts: str = Field("", description="a folder with templates of your own, beside the plan")
-    tries: int = Field(3, ge=1, le=10, description="how often an LLM is asked before it counts as wrong")
+    llms: Words = Field((), description="The small LLMs, joined by a colon. Without any, the LLM of the plan is asked.")
+    share: float = Field(
+        0.5, ge=0, le=1, description="A question is left out if more than this share of LLMs answers right."
+    )
+    prompts: str = Field("", description="Folder with your own prompt templates, beside the plan.")
+    tries: int = Field(3, ge=1, le=10, description="Number of requests to an LLM before its answer counts as wrong.")
 
     @property
     def attempts(self) -> list[_Attempt]:
-        """One step for each LLM."""
+        """One attempt for each LLM."""
         return [_Attempt(llm=llm, prompts=self.prompts, tries=self.tries) for llm in self.llms or ("",)]
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return the settings, the prompt and the LLMs."""
+        """Return everything that the output depends on: settings, prompt and LLMs."""
         attempts = [attempt.describe(streams, runtime) for attempt in self.attempts]
         return {**super().describe(streams, runtime), "attempts": attempts}
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Ask every LLM about a block of questions before the next block."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Ask every LLM about one block of questions, then go on to the next block."""
         right = Counter[str]()
         for attempt in self.attempts:
             attempt.announce(streams, work)
         total = sum(1 for _ in streams.questions()) * len(self.attempts)
         begun, questions = 0, streams.questions()
-        while block := list(itertools.islice(questions, AT_ONCE)):
+        while block := list(itertools.islice(questions, ITEMS_PER_BLOCK)):
             rounds = []
             for attempt in self.attempts:
                 rounds.append(list(attempt.about(iter(block), streams, work, total, begun)))
@@ -90,7 +93,7 @@ class DropEasy(Step, kind="build"):
                 solvers = [
                     attempt.llm or work.runtime.setup.llm
                     for attempt, outcome in zip(self.attempts, outcomes, strict=True)
-                    if isinstance(outcome, Rejected) and outcome.reason == RIGHT
+                    if isinstance(outcome, Rejected) and outcome.reason == RIGHT_ANSWER
                 ]
                 right.update(solvers)
                 if len(solvers) > self.share * len(self.attempts):

@@ -1,4 +1,4 @@
-"""LLM judges: how far a candidate answers the question, and how far it supports the reasoning towards the answer."""
+"""LLM judges score how well a candidate answers the question and supports the reasoning towards the answer."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pydantic import Field
 
 from r2med.ask.answers import LLMAnswer, Text, score
 from r2med.construction.items import Item, Judgement, Rejected, Stream
-from r2med.construction.step import Streams, Work
-from r2med.construction.steps.asking import Asking
-from r2med.construction.steps.cases import Case, cases
+from r2med.construction.step import StepWork, Streams
+from r2med.construction.steps.asking import AskingStep
+from r2med.construction.steps.full_candidates import FullCandidate, full_candidates
 from r2med.core.stages import Words
 from r2med.llm.llm_cards import families
 from r2med.runtime.runtime import Runtime
 
-HIGHEST = 5
-"""Of a score; 0 is the lowest."""
+HIGHEST_SCORE = 5
+"""The highest score of a judge. The lowest is 0."""
 
 
 class JudgeScores(LLMAnswer):
-    """The reason first, then the scores that follow from it."""
+    """The scores of a judge. The LLM writes its reason first, so that the scores follow from it."""
 
     rationale: Text
-    relevance: Annotated[int, score(HIGHEST)]
-    support: Annotated[int, score(HIGHEST)]
+    relevance: Annotated[int, score(HIGHEST_SCORE)]
+    support: Annotated[int, score(HIGHEST_SCORE)]
 
 
-class Judge(Asking[Case], kind="build", needs="llm"):
+class Judge(AskingStep[FullCandidate], kind="build", needs="llm"):
     """Score every candidate for answer relevance and reasoning support, 0 to 5 each, by one LLM or several."""
 
     template: ClassVar[str] = "judge"
@@ -38,14 +38,14 @@ class Judge(Asking[Case], kind="build", needs="llm"):
     adds: ClassVar[bool] = True
 
     name: str = "judge"
-    judges: Words = Field((), description="several LLMs, each of which judges every candidate")
+    judges: Words = Field((), description="Several LLMs, joined by a colon. Each of them judges every candidate.")
 
-    def asked(self, streams: Streams) -> Iterator[Case]:
-        """Yield every candidate with its question and text."""
-        return cases(streams)
+    def asked(self, streams: Streams) -> Iterator[FullCandidate]:
+        """Yield every candidate together with its question and text."""
+        return full_candidates(streams)
 
-    def fields(self, item: Case) -> Mapping[str, str]:
-        """Return what the judge is shown: nothing tells where a candidate comes from, or that it was planted."""
+    def fields(self, item: FullCandidate) -> Mapping[str, str]:
+        """Return the fields that the judge sees. They do not reveal a candidate's origin, or that it was planted."""
         return {
             "query": item.question.text,
             "answer": item.question.answer or "(not known)",
@@ -53,8 +53,8 @@ class Judge(Asking[Case], kind="build", needs="llm"):
             "text": item.text,
         }
 
-    def read(self, item: Case, answer: JudgeScores) -> Judgement:
-        """Return the judgement."""
+    def read(self, item: FullCandidate, answer: JudgeScores) -> Judgement:
+        """Return the judgement of this LLM."""
         return Judgement(
             question=item.question.id,
             chunk=item.candidate.chunk,
@@ -63,23 +63,26 @@ class Judge(Asking[Case], kind="build", needs="llm"):
             **dict(answer),
         )
 
-    def failed(self, item: Case, kind: str) -> Rejected:
-        """Return a candidate that a judge said nothing usable about."""
+    def failed(self, item: FullCandidate, kind: str) -> Rejected:
+        """Return the candidate as rejected, because this judge gave no usable answer about it."""
         return Rejected.of(item.candidate, "no usable answer", f"{self.llm}: {kind}")
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return all that judgements depend on, judge by judge."""
+        """Return everything that the judgements depend on, for each judge."""
         return {"judges": [super(Judge, each).describe(streams, runtime) for each in self._single(runtime)]}
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Item | Rejected]:
-        """Let each judge score every candidate. Whose family each is, is told: it should judge none of its own."""
-        told = work.facts["judges"] = {}
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
+        """Let each judge score every candidate.
+
+        The facts record the model families of each judge, since a judge should not rate systems of its own family.
+        """
+        known = work.facts["judges"] = {}
         for judge in self._single(work.runtime):
             card = judge.card(work.runtime)
-            told[judge.llm] = {"model": card.model, "families": list(families(card))}
+            known[judge.llm] = {"model": card.model, "families": list(families(card))}
             yield from super(Judge, judge).run(streams, work)
 
     def _single(self, runtime: Runtime) -> list[Judge]:
-        """Return a step for each judge."""
+        """Return one step for each judge."""
         llms = dict.fromkeys((*([self.llm] if self.llm else []), *self.judges)) or [runtime.setup.llm]
         return [self.model_copy(update={"llm": llm, "judges": ()}) for llm in llms]

@@ -1,7 +1,7 @@
-"""MinHash over runs of words, in NumPy: which texts may share most of their words, without comparing all pairs.
+"""MinHash over runs of words, in NumPy: find texts that may share most of their words without comparing all pairs.
 
-Texts are hashed many at a time, byte by byte in arrays, so that a million take a minute or two without a compiled part
-of our own.
+Many texts are hashed together, byte by byte in arrays. A million texts take a minute or two, without compiled code of
+our own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy.typing as npt
 Hashes = npt.NDArray[np.uint64]
 
 PERMUTATIONS = 128
-SURE = 0.99
-"""How likely two texts that are just as similar as asked for share a band."""
+BAND_PROBABILITY = 0.99
+"""Minimum probability that two texts whose similarity equals the threshold share a band."""
 
 _random = np.random.default_rng(0x52324D4544)
 _BYTES = _random.integers(1, 1 << 63, 256, dtype=np.uint64) | np.uint64(1)
@@ -26,21 +26,21 @@ _SHIFTS = _random.integers(0, 1 << 32, PERMUTATIONS, dtype=np.uint32)
 _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 _END = "\x01"
-"""A word that no text has; some of them after each text give even one of a single word its shingles."""
+"""A word that no text contains. Some of them follow each text, so that even a text of one word has shingles."""
 _IN_WORDS = np.array([chr(byte).isalnum() or byte >= 128 or chr(byte) == _END for byte in range(256)])
 
 
 @dataclass(frozen=True)
 class Shingles:
-    """The hashes of all runs of `size` words of some texts, one text after the other."""
+    """Hashes of all runs of `size` words, one text after the other."""
 
     hashes: Hashes
     starts: npt.NDArray[np.int64]
-    """Where the hashes of each text begin; every text has one at least."""
+    """Where the hashes of each text start. Every text has at least one hash."""
 
     @classmethod
     def of(cls, texts: Sequence[str], size: int) -> Shingles:
-        """Hash the words of texts, whatever their case and the signs between them, and join them to shingles."""
+        """Hash the words of texts and join them to shingles. Case and the characters between words are ignored."""
         tail = f" {_END}" * size + " "
         data = [(text.lower() + tail).encode("utf-8", "replace") for text in texts]
         text_ends = np.cumsum([len(each) for each in data])
@@ -54,11 +54,11 @@ class Shingles:
         return cls(_mixed(hashes), np.searchsorted(text_of[whole], np.arange(len(texts))))
 
     def sets(self) -> list[set[int]]:
-        """Return the hashes of each text."""
+        """Return the set of hashes of each text."""
         return [set(part.tolist()) for part in np.split(self.hashes, self.starts[1:])]
 
     def signatures(self) -> npt.NDArray[np.uint32]:
-        """Return for each text the least hash of its shingles under each permutation: permutations × texts."""
+        """Return the smallest hash of each text's shingles under each permutation, as permutations × texts."""
         values = (self.hashes >> np.uint64(32)).astype(np.uint32)
         rows = [
             np.minimum.reduceat(values * factor + shift, self.starts)
@@ -68,27 +68,27 @@ class Shingles:
 
 
 def _word_hashes(signs: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> Hashes:
-    """Return a hash of each word: sums of random numbers for its bytes, weighed by their places."""
+    """Return a hash of each word: the sum of random numbers for its bytes, weighted by their positions."""
     starts = np.cumsum(lengths) - lengths
     places = np.arange(len(signs)) - np.repeat(starts, lengths)
     return _mixed(np.add.reduceat(_BYTES[signs] * _POSITIONS[places & 63], starts))
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Return the values with each bit depending on all others, as the end of splitmix64 does it."""
+    """Return the values mixed so that each bit depends on all others, like the last part of splitmix64."""
     for shift, factor in zip((30, 27), _MIXERS, strict=True):
         values = (values ^ (values >> np.uint64(shift))) * factor
     return values ^ (values >> np.uint64(31))
 
 
 def rows_per_band(threshold: float) -> int:
-    """Return how many permutations make a band: the most for which pairs of this similarity are hardly ever missed."""
-    sure = [rows for rows in range(1, 17) if 1 - (1 - threshold**rows) ** (PERMUTATIONS // rows) >= SURE]
-    return max(sure, default=1)
+    """Return the number of permutations in a band: the largest that rarely misses pairs of this similarity."""
+    safe = [rows for rows in range(1, 17) if 1 - (1 - threshold**rows) ** (PERMUTATIONS // rows) >= BAND_PROBABILITY]
+    return max(safe, default=1)
 
 
 def band_keys(texts: Sequence[str], size: int, rows: int) -> Hashes:
-    """Return a key for each band of each text (bands × texts): texts that share one are candidates for a pair."""
+    """Return a key for each band of each text (bands × texts). Texts that share a key are a candidate pair."""
     signatures = Shingles.of(texts, size).signatures().astype(np.uint64)
     bands = PERMUTATIONS // rows
     parts = signatures[: bands * rows].reshape(bands, rows, -1) * _POSITIONS[:rows, None]
@@ -96,6 +96,6 @@ def band_keys(texts: Sequence[str], size: int, rows: int) -> Hashes:
 
 
 def jaccard(one: set[int], other: set[int]) -> float:
-    """Return the share of shingles of either that both have."""
+    """Return the Jaccard similarity of two sets of shingles."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared)

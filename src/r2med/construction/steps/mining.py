@@ -1,4 +1,4 @@
-"""Candidates for each question: what a committee of systems retrieves from several views, and what the source links."""
+"""Collect candidates for each question: chunks that a committee of systems retrieves or that the source links."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from r2med.construction.items import Candidate, Chunk, Found, Question, Rejected
+from r2med.construction.items import Candidate, Found, PageChunk, Rejected, SourceQuestion
 from r2med.construction.sources.addresses import normalised
-from r2med.construction.step import Step, Streams, Work
+from r2med.construction.step import Step, StepWork, Streams
 from r2med.construction.steps.pool_coverage import SOURCE, FirstPositives, contributions
 from r2med.core.errors import UserError
 from r2med.core.spec import split
@@ -27,22 +27,24 @@ from r2med.store import Store
 from r2med.system.system import System
 
 VIEWS = {"query": "text", "answer": "answer", "reasoning": "reasoning"}
-"""What a question is searched by, and the field that holds it."""
+"""View -> the field of a question that holds the text to search with."""
 
 Pool = dict[str, dict[str, list[tuple[str, str, int]]]]
-"""Question -> chunk -> who proposed it: member, view and rank."""
+"""Question -> chunk -> its proposals, each with member, view and rank."""
 
 
 class Mine(Step, kind="build"):
-    """Let a committee of systems propose chunks for each question, and pool them with those that the source links."""
+    """Let a committee of systems propose chunks for each question, and add the chunks that the source links."""
 
     reads = ("questions", "chunks")
     writes = "candidates"
 
     name: str = "mine"
-    committee: str = Field("bm25+medcpt+bge", description="the systems that search, joined by +")
-    views: Words = Field(tuple(VIEWS), description="what they search by: query, answer and reasoning, joined by :")
-    depth: int = Field(10, ge=1, le=10_000, description="chunks that a system proposes from each view")
+    committee: str = Field("bm25+medcpt+bge", description="The systems that search, joined by +.")
+    views: Words = Field(
+        tuple(VIEWS), description="The texts to search with: query, answer and reasoning, joined by a colon."
+    )
+    depth: int = Field(10, ge=1, le=10_000, description="Number of chunks that a system proposes for each view.")
 
     @field_validator("views")
     @classmethod
@@ -54,16 +56,16 @@ class Mine(Step, kind="build"):
     @field_validator("committee")
     @classmethod
     def _systems(cls, committee: str) -> str:
-        members(committee, Runtime())  # what does not exist is told before the steps before it are paid for
+        members(committee, Runtime())  # an unknown system is reported before the earlier steps cost money
         return committee
 
     def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
-        """Return the settings, with the systems by their full names."""
+        """Return the settings, with the full names of the systems."""
         named = [member.name for member in members(self.committee, runtime)]
         return {**super().describe(streams, runtime), "committee": named}
 
-    def run(self, streams: Streams, work: Work) -> Iterator[Candidate | Rejected]:
-        """Yield the candidates of each question, those that most proposed and ranked best first."""
+    def run(self, streams: Streams, work: StepWork) -> Iterator[Candidate | Rejected]:
+        """Yield the candidates of each question, first those with the most proposals and the best ranks."""
         questions = list(streams.questions())
         pool: Pool = defaultdict(lambda: defaultdict(list))
         for question, chunk, how in first_positives(questions, streams.chunks()):
@@ -84,9 +86,9 @@ class Mine(Step, kind="build"):
         work.facts["first positives"] = asdict(FirstPositives.of(_candidates(questions, pool)))
 
     def _search(
-        self, system: System, view: str, questions: Sequence[Question], corpus: Corpus, pool: Pool, work: Work
+        self, system: System, view: str, questions: Sequence[SourceQuestion], corpus: Corpus, pool: Pool, work: StepWork
     ) -> None:
-        """Add what one system retrieves from one view; questions that have no such view are not searched."""
+        """Add what one system retrieves for one view. Questions without this view are skipped."""
         texts = {question.id: getattr(question, VIEWS[view]) for question in questions}
         queries = tuple(Query(name, text) for name, text in texts.items() if text.strip())
         if not queries:
@@ -98,8 +100,8 @@ class Mine(Step, kind="build"):
             for rank, chunk in enumerate(chunks, 1):
                 pool[question][chunk].append((system.name, view, rank))
 
-    def _rehearse(self, questions: Sequence[Question], streams: Streams, systems: int, pool: Pool) -> None:
-        """Fill the pool with as many chunks as there may be, whichever they are: nothing is loaded or searched."""
+    def _rehearse(self, questions: Sequence[SourceQuestion], streams: Streams, systems: int, pool: Pool) -> None:
+        """Fill the pool with the maximum number of chunks, whichever they are. Nothing is loaded or searched."""
         most = systems * len(self.views) * self.depth
         chunks = [chunk.id for chunk in itertools.islice(streams.chunks(), most)]
         for question in questions:
@@ -108,15 +110,15 @@ class Mine(Step, kind="build"):
 
 
 def members(committee: str, runtime: Runtime) -> list[System]:
-    """Return the systems of a committee. Raises UserError if one does not exist, comes twice, or there is none."""
+    """Return the systems of a committee. Raises UserError if it is empty, or names an unknown or repeated system."""
     systems = [System.parse(spec.strip(), runtime) for spec in split(committee, "+", committee)]
     if len({system.name for system in systems}) < len(systems):
         raise UserError(f"mine: committee={committee} names a system twice")
     return systems
 
 
-def first_positives(questions: Iterable[Question], chunks: Iterable[Chunk]) -> Iterator[tuple[str, str, str]]:
-    """Yield (question, chunk, "link" or "positive") for chunks of pages that the source of a question points to."""
+def first_positives(questions: Iterable[SourceQuestion], chunks: Iterable[PageChunk]) -> Iterator[tuple[str, str, str]]:
+    """Yield (question, chunk, "link" or "positive") for chunks of pages that a question's source points to."""
     linked, named = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for question in questions:
         for link in filter(None, map(normalised, question.links)):
@@ -133,10 +135,10 @@ def first_positives(questions: Iterable[Question], chunks: Iterable[Chunk]) -> I
 
 
 def chunk_corpus(streams: Streams, store: Store) -> Corpus:
-    """Return the chunks as a corpus of the store, where they are kept by what they say."""
+    """Write the chunks as a corpus into the store, under a key of their content, and return it."""
     path, *_ = streams.files.get("chunks") or [None]
     if path is None:
-        raise UserError("mine needs chunks: read pages and cut them by chunk(tokens=128) in a step before")
+        raise UserError("mine needs chunks: read pages in an earlier step and cut them with chunk(tokens=128)")
     documents = (DocumentRow(chunk.id, chunk.text, path, line) for line, chunk in enumerate(streams.chunks(), 1))
     scratch = store.scratch()
     written = write_corpus(documents, scratch, Problems())
@@ -144,7 +146,7 @@ def chunk_corpus(streams: Streams, store: Store) -> Corpus:
     return Corpus.open(artefact.path, written.fingerprint)
 
 
-def _candidates(questions: Iterable[Question], pool: Pool) -> Iterator[Candidate]:
+def _candidates(questions: Iterable[SourceQuestion], pool: Pool) -> Iterator[Candidate]:
     for question in questions:
         proposed = pool.get(question.id, {})
         for chunk in sorted(proposed, key=lambda chunk: (-len(proposed[chunk]), _best(proposed[chunk]), chunk)):

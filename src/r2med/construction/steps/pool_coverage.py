@@ -1,16 +1,16 @@
-"""How far a pool of candidates can be trusted to hold all positives: who contributed what, and what nobody found.
+"""Estimate how many relevant documents a pool of candidates misses, and what each member contributed.
 
-A pool holds only what a member proposed, so positives that no member retrieved are never judged. How many there are
-is estimated in the two ways that ecologists count animals nobody saw:
+A pool holds only what a member proposed, so relevant documents that no member retrieved are never judged. Their number
+is estimated in the two ways in which ecologists count animals that they did not see:
 
-- **Leave one out.** What a member found is a sample of the positives. The share of it that the others found too tells
-  how much of all positives the others cover. The members in turn give one figure for the pool with one member fewer,
-  and the full pool covers more than that.
-- **Chao's lower bound.** Positives that exactly one member found (f1), and exactly two (f2), tell how many nobody did:
-  (T − 1)/T · f1 (f1 − 1) / (2 (f2 + 1)) for T members.
+- **Leave one out.** What one member found is a sample of the relevant documents. The share of it that the other members
+  found too estimates how much of all relevant documents they cover. The mean over the members is an estimate for a pool
+  with one member fewer. The full pool covers more.
+- **Chao's lower bound.** If exactly one member found f1 relevant documents, and exactly two members found f2, then at
+  least (T − 1)/T · f1 (f1 − 1) / (2 (f2 + 1)) were not found, for T members.
 
-Members that search alike miss alike, so both are too low rather than too high. The source itself, whose links were made
-by people and not by searching, counts as a member and is the most independent of them.
+Similar members miss the same documents, so both estimates are too low rather than too high. The source itself counts as
+a member. It is the most independent one, because its links were made by people and not by a search.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dataclasses import dataclass
 from r2med.construction.items import Candidate
 
 SOURCE = "source"
-"""The member of first positives: what the source of a question links to."""
+"""Name of the member that stands for the links of a question's source."""
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one member, or one view, brought into a pool."""
+    """The number of candidates that one member or one view added to a pool."""
 
     proposed: int
     alone: int
-    """Of these, what nobody else proposed."""
+    """Candidates that no other member or view proposed."""
 
 
 def contributions(candidates: Iterable[Candidate]) -> dict[str, dict[str, Contribution]]:
-    """Return what each member and each view contributed, and what each alone did."""
+    """Return the contribution of each member and of each view."""
     counts = {"members": (Counter[str](), Counter[str]()), "views": (Counter[str](), Counter[str]())}
     for candidate in candidates:
         for kind, names in (
@@ -53,17 +53,17 @@ def contributions(candidates: Iterable[Candidate]) -> dict[str, dict[str, Contri
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of the positives a pool holds, by what its members found in common."""
+    """The share of the relevant documents that a pool holds, estimated from the overlap of its members."""
 
     positives: int
     shared: dict[str, tuple[int, int]]
-    """For each member the positives that it found, and how many of these others found too."""
+    """For each member, the number of relevant documents that it found, and how many of them others found too."""
     once: int
     twice: int
 
     @classmethod
     def of(cls, positives: Iterable[Candidate]) -> Coverage:
-        """Return the coverage of candidates that are known to be positives."""
+        """Return the coverage from candidates that are known to be relevant."""
         found, shared, times, total = Counter[str](), Counter[str](), Counter[int](), 0
         for candidate in positives:
             members = {each.member for each in candidate.found}
@@ -75,13 +75,13 @@ class Coverage:
 
     @property
     def leave_one_out(self) -> float | None:
-        """About how many positives nobody found, judged by what each member found and the others missed."""
+        """Estimated number of relevant documents that no member found, by the leave-one-out method."""
         found, shared = (sum(column) for column in zip(*self.shared.values(), strict=True)) if self.shared else (0, 0)
         return self.positives * (found - shared) / shared if shared and len(self.shared) > 1 else None
 
     @property
     def at_least(self) -> float | None:
-        """Chao's lower bound of the positives that nobody found."""
+        """Chao's lower bound of the relevant documents that no member found."""
         members = len(self.shared)
         if members < 2:
             return None
@@ -90,16 +90,16 @@ class Coverage:
 
 @dataclass(frozen=True)
 class FirstPositives:
-    """How many of the chunks that the source links a committee retrieves: known before anything is judged."""
+    """How many of the chunks that the source links a committee retrieves. This is known before anything is judged."""
 
     given: int
     retrieved: int
     without: dict[str, int]
-    """For each member, how many would be retrieved if it were not in the committee."""
+    """For each member, the number of linked chunks that the committee would retrieve without it."""
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> FirstPositives:
-        """Return it for a pool; what the source does not link has no part in it."""
+        """Count the linked chunks of a pool. Candidates that the source does not link are ignored."""
         given, sets = 0, Counter[frozenset[str]]()
         for candidate in candidates:
             members = frozenset(each.member for each in candidate.found)

@@ -1,4 +1,4 @@
-"""What an LLM says of a question: what it asks for, whether it obeys the rules of the benchmark, its body system."""
+"""Label questions by an LLM: what they ask for, which rules of the benchmark they break, and their body system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from r2med.ask.answers import FieldReader, LLMAnswer, Remark, Truth, one_of
-from r2med.construction.items import Question, Rejected
+from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.core.stages import Words
 
@@ -17,7 +17,7 @@ ANSWER_KINDS: Mapping[str, tuple[str, ...]] = {
     "DIA": ("disease", "syndrome", "aetiology", "functional disorder"),
     "TRT": ("drug", "surgery", "other therapy", "prevention"),
 }
-"""Examination, diagnosis and treatment, and what the answer to each may be."""
+"""Examination, diagnosis and treatment -> the possible kinds of answer."""
 
 RULES: Mapping[str, str] = {
     "depth": "Too Simple",
@@ -25,7 +25,7 @@ RULES: Mapping[str, str] = {
     "open": "Not Reformulatable",
     "entity": "Non-Medical Entity",
 }
-"""The rules that a question has to obey, and the label of one that does not."""
+"""Rule that a question must obey -> the label of a question that breaks it."""
 
 BODY_SYSTEMS = (
     "Cardiovascular",
@@ -47,14 +47,14 @@ _ANSWER_KINDS = one_of(*dict.fromkeys(sum(ANSWER_KINDS.values(), ())), "none")
 
 
 class KindAnswer(LLMAnswer):
-    """What a question asks for. Which kinds of answer are right depends on it: all are sent, the step checks them."""
+    """What a question asks for. The schema lists all kinds of answer, and the step checks that the kind fits."""
 
     kind: Annotated[str, one_of(*ANSWER_KINDS, "none")]
     answer_kind: Annotated[str, FieldReader(_ANSWER_KINDS.schema, lambda value: str(value or "").strip())] = ""
 
 
 class RulesAnswer(LLMAnswer):
-    """True for each of RULES that a question obeys."""
+    """One field for each of RULES, True if the question obeys it."""
 
     depth: Truth
     one_answer: Truth
@@ -70,16 +70,16 @@ class BodySystemAnswer(LLMAnswer):
 
 
 class LabelKind(AskingQuestions, kind="build", needs="llm"):
-    """Let an LLM say whether a question asks for an examination, a diagnosis or a treatment; leave out all others."""
+    """Let an LLM label questions that ask for an examination, a diagnosis or a treatment; leave out all others."""
 
     template = "label-kind"
     answer = KindAnswer
 
     name: str = "label-kind"
-    keep: Words = Field(("EXM", "DIA", "TRT"), description="the kinds that go on")
+    keep: Words = Field(("EXM", "DIA", "TRT"), description="The kinds of questions to keep, joined by a colon.")
 
-    def read(self, item: Question, answer: KindAnswer) -> Question | Rejected:
-        """Return the question with its kind."""
+    def read(self, item: SourceQuestion, answer: KindAnswer) -> SourceQuestion | Rejected:
+        """Return the question with its kind, or reject it if its kind is not kept."""
         kind = answer.kind
         if kind not in self.keep:
             return Rejected.of(item, "Other Kind", kind)
@@ -87,19 +87,19 @@ class LabelKind(AskingQuestions, kind="build", needs="llm"):
 
 
 class CheckRules(AskingQuestions, kind="build", needs="llm"):
-    """Let an LLM check four rules: it takes reasoning, has one answer, can be asked openly, its answer is medical."""
+    """Let an LLM check four rules: needs reasoning, has one answer, can be asked openly, has a medical answer."""
 
     template = "check-rules"
     answer = RulesAnswer
 
     name: str = "check-rules"
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return question, answer and options."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the question, its answer and its options."""
         return {**super().fields(item), "options": "; ".join(item.options) or "none"}
 
-    def read(self, item: Question, answer: RulesAnswer) -> Question | Rejected:
-        """Return the question, or the label of the first rule that it breaks."""
+    def read(self, item: SourceQuestion, answer: RulesAnswer) -> SourceQuestion | Rejected:
+        """Return the question, or reject it with the label of the first rule that it breaks."""
         broken = [label for field, label in RULES.items() if not getattr(answer, field)]
         if not broken:
             return item
@@ -107,21 +107,21 @@ class CheckRules(AskingQuestions, kind="build", needs="llm"):
 
 
 class LabelBodySystem(AskingQuestions, kind="build", needs="llm"):
-    """Let an LLM say which of twelve body systems a question is about; those whose source says it are not asked."""
+    """Let an LLM label each question with one of twelve body systems, unless its source already names one."""
 
     template = "label-body-system"
     answer = BodySystemAnswer
 
     name: str = "label-body-system"
 
-    def settled(self, item: Question) -> Question | None:
-        """Return a question whose body system is one of ours already."""
+    def settled(self, item: SourceQuestion) -> SourceQuestion | None:
+        """Return a question whose source already names one of our body systems."""
         return item if item.body_system in BODY_SYSTEMS else None
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return question, answer and the systems."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the question, its answer and the list of body systems."""
         return {**super().fields(item), "systems": "\n".join(BODY_SYSTEMS)}
 
-    def read(self, item: Question, answer: BodySystemAnswer) -> Question:
+    def read(self, item: SourceQuestion, answer: BodySystemAnswer) -> SourceQuestion:
         """Return the question with its body system."""
         return item.model_copy(update=dict(answer))

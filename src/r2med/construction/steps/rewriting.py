@@ -1,5 +1,8 @@
-"""Rewriting by an LLM with minimal edits: exam questions without options, cases without their diagnosis, and the path
-of reasoning from a question to its answer."""
+"""Let an LLM rewrite questions with minimal edits.
+
+Exam questions lose their options, and cases lose their diagnosis. A third step adds the path of reasoning from a
+question to its answer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from r2med.ask.answers import LLMAnswer, Remark, Text, Truth
-from r2med.construction.items import Question, Rejected
+from r2med.construction.items import Rejected, SourceQuestion
 from r2med.construction.steps.asking import AskingQuestions
 from r2med.text.english import english
 
@@ -20,7 +23,7 @@ _OFFERED = re.compile(
     r"|\b(?:options|choices|statements|answers) (?:below|above|listed|given)\b|\banswer choices\b",
     re.IGNORECASE,
 )
-"""Words that speak of options."""
+"""Words that refer to answer options."""
 _PICTURE = r"(?:figure|image|photo(?:graph|micrograph)?|picture|exhibit|illustration|diagram)s?"
 _SHOWN = re.compile(
     rf"\b(?:(?:shown|depicted|pictured) in (?:the|this) (?:\w+ )?{_PICTURE}|(?:shown|pictured) (?:below|above|here)"
@@ -28,20 +31,20 @@ _SHOWN = re.compile(
     r"|figure \d+)\b",
     re.IGNORECASE,
 )
-"""Words that point to a picture, which a query in words does not have."""
+"""Words that refer to a picture, which a text query does not have."""
 _PLACEHOLDERS = frozenset(
     ["", "the path", "path", "reasoning", "the reasoning", "text", "string", "n/a", "none", "todo", "tbd"]
 )
 
 
 class OpenedQuestion(LLMAnswer):
-    """The question without its options."""
+    """A question rewritten without its options."""
 
     question: Text
 
 
 class HiddenDiagnosis(LLMAnswer):
-    """A case without its diagnosis; only a confirmed diagnosis has the other two."""
+    """A case without its diagnosis. The other two fields are empty if the diagnosis is not confirmed."""
 
     confirmed: Truth
     diagnosis: Remark = ""
@@ -49,34 +52,37 @@ class HiddenDiagnosis(LLMAnswer):
 
 
 class ReasoningPath(LLMAnswer):
-    """The path from a question to its answer."""
+    """The path of reasoning from a question to its answer."""
 
     reasoning: Text
 
 
 class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
-    """Let an LLM ask a multiple-choice question openly, with minimal edits; one without options stays as it is."""
+    """Let an LLM turn multiple-choice questions into open ones, with minimal edits. Open questions stay as they are."""
 
     template = "open-question"
     answer = OpenedQuestion
 
     name: str = "open-question"
     new: float = Field(
-        0.2, ge=0, le=1, description="the share of words that may come or go; with more it is asked again"
+        0.2,
+        ge=0,
+        le=1,
+        description="Largest share of words that may be added or removed. With more, the LLM is asked again.",
     )
 
-    def settled(self, item: Question) -> Question | Rejected | None:
-        """Return a question that has no options, or one as left out that shows something which no text has."""
+    def settled(self, item: SourceQuestion) -> SourceQuestion | Rejected | None:
+        """Return a question without options as it is, and a question that refers to a picture as rejected."""
         if shown := _SHOWN.search(item.text):
             return Rejected.of(item, NEEDS_FIGURE, shown[0])
         return None if item.options or _OFFERED.search(item.text) else item
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return the question and its options."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the text of the question and its options."""
         return {"text": item.text, "options": "; ".join(item.options)}
 
-    def read(self, item: Question, answer: OpenedQuestion) -> Question:
-        """Return the open question; what it was is kept. Raises ValueError if it is more than a rewording."""
+    def read(self, item: SourceQuestion, answer: OpenedQuestion) -> SourceQuestion:
+        """Return the open question, with its original text. Raises ValueError if the text changed too much."""
         text = answer.question
         if max(share_of_new(text, item.text), share_of_new(item.text, text)) > self.new:
             raise ValueError("it is more than a rewording")
@@ -86,20 +92,22 @@ class OpenQuestion(AskingQuestions, kind="build", needs="llm"):
 
 
 class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
-    """Let an LLM reduce a case report to its presentation, its diagnosis hidden and nothing added."""
+    """Let an LLM reduce a case report to its presentation. The diagnosis is hidden, and nothing is added."""
 
     template = "hide-diagnosis"
     answer = HiddenDiagnosis
 
     name: str = "hide-diagnosis"
-    new: float = Field(0.1, ge=0, le=1, description="the share of words that may be new; with more it is asked again")
+    new: float = Field(
+        0.1, ge=0, le=1, description="Largest share of words that may be new. With more, the LLM is asked again."
+    )
 
-    def fields(self, item: Question) -> Mapping[str, str]:
-        """Return the case and its diagnosis."""
+    def fields(self, item: SourceQuestion) -> Mapping[str, str]:
+        """Return the text of the case and its diagnosis."""
         return {"text": item.text, "answer": item.answer or "not known"}
 
-    def read(self, item: Question, answer: HiddenDiagnosis) -> Question | Rejected:
-        """Return the presentation; the report is kept. Raises ValueError if words were added."""
+    def read(self, item: SourceQuestion, answer: HiddenDiagnosis) -> SourceQuestion | Rejected:
+        """Return the presentation, with the original report. Raises ValueError if too many words are new."""
         if not answer.confirmed:
             return Rejected.of(item, NO_DIAGNOSIS)
         text, diagnosis = answer.presentation, item.answer or answer.diagnosis
@@ -111,15 +119,15 @@ class HideDiagnosis(AskingQuestions, kind="build", needs="llm"):
 
 
 class Reason(AskingQuestions, kind="build", needs="llm"):
-    """Let an LLM write the path of reasoning from a question to its answer: a view that candidates come from."""
+    """Let an LLM write the path of reasoning from a question to its answer, as a view to search with."""
 
     template = "reason"
     answer = ReasoningPath
 
     name: str = "reason"
 
-    def read(self, item: Question, answer: ReasoningPath) -> Question:
-        """Return the question with its path. Raises ValueError if the LLM gave a placeholder instead."""
+    def read(self, item: SourceQuestion, answer: ReasoningPath) -> SourceQuestion:
+        """Return the question with its path of reasoning. Raises ValueError if the LLM gave a placeholder."""
         said = answer.reasoning.lower().strip(" .…<>[]{}()\"'*_")
         if said in _PLACEHOLDERS or said == " ".join(item.answer.lower().split()):
             raise ValueError("it is a placeholder")
@@ -127,7 +135,7 @@ class Reason(AskingQuestions, kind="build", needs="llm"):
 
 
 def share_of_new(text: str, original: str) -> float:
-    """Return the share of a text's words that the original does not have."""
+    """Return the share of a text's words that the original does not contain."""
     known = set(english(original))
     here = english(text)
     return sum(word not in known for word in here) / max(len(here), 1)

@@ -1,4 +1,4 @@
-"""What came of a build: the questions with their labels, what people and judges said, and where all comes from."""
+"""The outcome of a build: questions with their labels, opinions of judges and people, and origins."""
 
 from __future__ import annotations
 
@@ -11,56 +11,56 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from r2med.construction.items import Candidate, Question
+from r2med.construction.items import Candidate, SourceQuestion
 from r2med.construction.pipeline import Build, Done, PlanFile
-from r2med.construction.review.labels import Label, Word, labels
+from r2med.construction.review.labels import Label, LabelName, labels
 from r2med.construction.review.reviews import Review, Verdict, by_candidate, decision
 from r2med.construction.step import Streams
 from r2med.llm.llm_cards import LLMS, LLMCard, families
 from r2med.measure.prediction_powered import Share, share
 
-HIGHEST = 10
-"""Of the two scores of a judge together."""
+HIGHEST_SUM = 10
+"""The highest sum of a judge's two scores."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An LLM that a step asked, and how."""
+class LLMUse:
+    """An LLM that a step asked, and its prompt."""
 
     step: str
     model: str
     prompt: str
     digest: str
     scripted: bool = False
-    """Whether a person wrote its answers beforehand."""
+    """True if a person wrote its answers in advance."""
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Whose kin it is."""
+        """Model families of the LLM."""
         known = (card for card in LLMS.values() if card.model == self.model)
         return families(next(known, LLMCard(name=self.model, model=self.model)))
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """All that a dataset and its datasheet tell. Texts of the corpus and rationales are read when they are written."""
+class BuildOutcome:
+    """Everything that a dataset and its datasheet contain. Corpus texts and rationales are read only when written."""
 
     plan: PlanFile
     build: Build
     steps: Sequence[Done]
     streams: Streams
-    questions: Sequence[Question]
-    """Those with a positive: the queries."""
-    left_over: Sequence[Question]
-    """Those without."""
+    questions: Sequence[SourceQuestion]
+    """Questions with a relevant document. They become the queries."""
+    left_over: Sequence[SourceQuestion]
+    """Questions without a relevant document."""
     labels: Sequence[Label]
     reviews: Sequence[Review]
     sources: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """(questions or documents, source, licence) -> how many; documents are counted while they are written."""
+    """(queries or documents, source, licence) -> number. Documents are counted while they are written."""
 
     @classmethod
-    def read(cls, build: Build, reviews: Sequence[Review] = ()) -> Outcome:
-        """Read what the steps of a build left."""
+    def read(cls, build: Build, reviews: Sequence[Review] = ()) -> BuildOutcome:
+        """Read the outcome from the output of a build's steps."""
         streams = build.streams()
         labelled = labels(streams.judgements(), reviews, build.plan.facts.labels)
         evident = {label.question for label in labelled if label.label == "positive"}
@@ -82,7 +82,7 @@ class Outcome:
 
     @cached_property
     def positives(self) -> Mapping[str, Sequence[str]]:
-        """Query -> its positive documents."""
+        """Query -> its relevant documents."""
         chunks: dict[str, list[str]] = {question.id: [] for question in self.questions}
         for label in self.labels:
             if label.label == "positive" and label.question in chunks:
@@ -91,60 +91,60 @@ class Outcome:
 
     @property
     def documents(self) -> int:
-        """How many documents were written."""
+        """Number of documents that were written."""
         return sum(count for (kind, *_), count in self.sources.items() if kind == "documents")
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield the candidates without those that were planted."""
+        """Yield the candidates, without planted controls."""
         return (candidate for candidate in self.streams.candidates() if not candidate.control)
 
     @cached_property
-    def asked(self) -> Sequence[Asked]:
-        """The LLMs of all steps."""
+    def asked(self) -> Sequence[LLMUse]:
+        """LLMs that the steps asked."""
         return [asked for done in self.steps for asked in _asked(done)]
 
     @property
-    def judges(self) -> Sequence[Asked]:
-        """The LLMs that judged."""
+    def judges(self) -> Sequence[LLMUse]:
+        """LLMs that judged candidates."""
         judging = {done.step for done in self.steps if done.stream == "judgements"}
         return [asked for asked in self.asked if asked.step in judging]
 
     @cached_property
     def decisions(self) -> Mapping[tuple[str, str], Verdict]:
-        """What people decided about candidates."""
-        told = {pair: decision(reviews)[0] for pair, reviews in by_candidate(self.reviews).items()}
-        return {pair: verdict for pair, verdict in told.items() if verdict is not None}
+        """Decisions of people, by candidate."""
+        decided = {pair: decision(reviews)[0] for pair, reviews in by_candidate(self.reviews).items()}
+        return {pair: verdict for pair, verdict in decided.items() if verdict is not None}
 
-    def confusion(self) -> Counter[tuple[Word, Verdict]]:
-        """Count what judges said against what people decided."""
+    def confusion(self) -> Counter[tuple[LabelName, Verdict]]:
+        """Count candidates by the label of the judges and the decision of people."""
         return Counter(
             (label.judged, self.decisions[label.question, label.chunk])
             for label in self.labels
             if label.judged and (label.question, label.chunk) in self.decisions
         )
 
-    def accepted(self, judged: Word) -> Share | None:
-        """Return the share of what judges called so that people would accept, from those that people saw."""
+    def accepted(self, judged: LabelName) -> Share | None:
+        """Return the share of candidates with this label by the judges that people would accept."""
         rows = [label for label in self.labels if label.judged == judged]
-        told = [self.decisions.get((label.question, label.chunk), "unsure") for label in rows]
-        seen = np.array([number for number, verdict in enumerate(told) if verdict != "unsure"], dtype=np.intp)
-        said = np.array([told[number] == "accept" for number in seen], dtype=np.float64)
-        scores = [((label.relevance or 0) + (label.support or 0)) / HIGHEST for label in rows]
-        return share(np.array(scores), seen, said) if len(seen) else None
+        verdicts = [self.decisions.get((label.question, label.chunk), "unsure") for label in rows]
+        seen = np.array([number for number, verdict in enumerate(verdicts) if verdict != "unsure"], dtype=np.intp)
+        accepted = np.array([verdicts[number] == "accept" for number in seen], dtype=np.float64)
+        scores = [((label.relevance or 0) + (label.support or 0)) / HIGHEST_SUM for label in rows]
+        return share(np.array(scores), seen, accepted) if len(seen) else None
 
 
-def _asked(done: Done) -> Iterator[Asked]:
-    """Yield who was asked: a step says it of itself, or of each of several judges or attempts."""
+def _asked(done: Done) -> Iterator[LLMUse]:
+    """Yield the LLMs of a step: its own, or those of its judges or attempts."""
     described: Mapping[str, Any] = done.described
     for each in described.get("judges") or described.get("attempts") or [described]:
         if isinstance(each, Mapping) and isinstance(each.get("llm"), Mapping):
             llm, prompt = each["llm"], str(done.facts.get("prompt", ""))
             scripted = llm.get("backend") == "scripted"
-            yield Asked(done.step, str(llm["model"]), prompt, str(each["prompt"]), scripted)
+            yield LLMUse(done.step, str(llm["model"]), prompt, str(each["prompt"]), scripted)
 
 
 def origin(source: str) -> str:
-    """Return where an item comes from without its page or line: the site of an address, a file, folder or archive."""
+    """Return the origin of an item without page or line: the site of an address, or a file, folder or archive."""
     if "://" in source:
         return urlsplit(source).netloc
     name, _, line = source.rpartition(":")

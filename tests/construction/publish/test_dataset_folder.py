@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from r2med.construction.publish.outcome import origin
-from r2med.construction.publish.output import write_output
+from r2med.construction.publish.build_outcome import origin
+from r2med.construction.publish.dataset_folder import write_output
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
 from r2med.data import load
@@ -76,19 +76,19 @@ def test_the_readme_is_a_card_of_the_hub(folder):
 
 def test_the_datasheet_counts_queries_with_the_text_of_an_earlier_one(folder, tmp_path, store):
     """Two cases may end in one question with different answers: they stay, and readers know of them."""
-    assert "Queries with the text of an earlier one: 0." in (folder / "README.md").read_text("utf-8")
+    assert "Queries that repeat the text of an earlier query: 0." in (folder / "README.md").read_text("utf-8")
     made = small_build(tmp_path / "build", texts={3: "What causes it?", 5: "What causes it?"})
     written = write_output(made, Runtime(store=store))
     assert written
     for name in ("README.md", "datasheet.html"):
-        assert "Queries with the text of an earlier one: 1 (q5 as q3)." in (written / name).read_text("utf-8")
+        assert "Queries that repeat the text of an earlier query: 1 (q5 as q3)." in (written / name).read_text("utf-8")
 
 
 @pytest.mark.parametrize(("reviewed", "shown"), [(9, False), (10, True)])
 def test_a_share_from_fewer_than_ten_reviews_has_no_interval(reviewed, shown, tmp_path, store, monkeypatch):
     made = small_build(tmp_path / "build", queries=20)
     said = [Review(question=f"q{n}", chunk=f"gold-{n}", annotator="Ann", verdict="accept") for n in range(1, 20)]
-    monkeypatch.setattr("r2med.construction.publish.output.read_reviews", lambda folder: said[:reviewed])
+    monkeypatch.setattr("r2med.construction.publish.dataset_folder.read_reviews", lambda folder: said[:reviewed])
     written = write_output(made, Runtime(store=store))
     assert written
     for name in ("README.md", "datasheet.html"):

@@ -1,4 +1,4 @@
-"""Write what was built: an R2MED folder that is a repository for the hub too, with Croissant and a datasheet."""
+"""Write the dataset folder of a build. It has R2MED's layout, is a hub repository too, and has a datasheet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from r2med.construction.pipeline import Build
+from r2med.construction.publish.build_outcome import BuildOutcome, origin
 from r2med.construction.publish.croissant import FILES, croissant
 from r2med.construction.publish.datasheet import datasheet
 from r2med.construction.publish.hub_card import hub_card
-from r2med.construction.publish.outcome import Outcome, origin
 from r2med.construction.review.review_book import read_reviews
 from r2med.construction.review.reviews import Review
 from r2med.core.errors import UserError
@@ -30,15 +30,15 @@ Row = Mapping[str, Any]
 
 
 def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
-    """Write DIR/NAME, named after the plan, in the place of the one before; None if nothing was judged yet.
+    """Write the folder DIR/NAME, named after the plan, and replace an earlier one; None if nothing was judged yet.
 
-    Raises UserError if no question has a positive.
+    Raises UserError if no question has a relevant document.
     """
-    made = Outcome.read(build, read_reviews(build.out))
+    made = BuildOutcome.read(build, read_reviews(build.out))
     if not made.labels:
         return None
     if not made.questions:
-        raise UserError(f"no question has a positive: r2med build sample {build.out} shows what was judged, and how")
+        raise UserError(f"no question has a relevant document: r2med build sample {build.out} shows the judgements")
     folder = build.dataset
     with replaced(folder, CARD, "a dataset") as new:
         for name, rows in _tables(made).items():
@@ -56,7 +56,7 @@ def write_output(build: Build, setup: Setup | Runtime) -> Path | None:
 
 
 def lacks_reviews(build: Build) -> bool:
-    """Return True if the dataset was written before reviews that people have given since."""
+    """Return True if people have added or changed reviews since the dataset was written."""
     if not (build.dataset / LABELS).is_file():
         return False
     with (build.dataset / LABELS).open(encoding="utf-8") as lines:
@@ -68,8 +68,8 @@ def _said(row: Row) -> tuple[str, ...]:
     return tuple(row[name] for name in ("q_id", "p_id", "by", "verdict", "why"))
 
 
-def _tables(made: Outcome) -> dict[str, Iterable[Row]]:
-    """Return the files of rows by name; each is read and written a row at a time."""
+def _tables(made: BuildOutcome) -> dict[str, Iterable[Row]]:
+    """Return the rows of each file, by its name. Rows are read and written one at a time."""
     return {
         "query.jsonl": _queries(made),
         "corpus.jsonl": ({"id": chunk.id, "text": chunk.text} for chunk in made.streams.chunks()),
@@ -89,19 +89,19 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _queries(made: Outcome) -> Iterator[Row]:
+def _queries(made: BuildOutcome) -> Iterator[Row]:
     for question in made.questions:
         shown = ("id", "text", "answer", "body_system", "kind", "original", "reasoning", "source", "licence")
         yield {name: getattr(question, name) for name in shown}
 
 
-def _provenance(made: Outcome) -> Iterator[Row]:
+def _provenance(made: BuildOutcome) -> Iterator[Row]:
     for chunk in made.streams.chunks():
         made.sources["documents", origin(chunk.url or chunk.source), chunk.licence] += 1
         yield chunk.model_dump(exclude={"text"})
 
 
-def _candidates(made: Outcome) -> Iterator[Row]:
+def _candidates(made: BuildOutcome) -> Iterator[Row]:
     labels = {(label.question, label.chunk): label for label in made.labels}
     for candidate in made.candidates():
         if label := labels.get((candidate.question, candidate.chunk)):
@@ -112,8 +112,8 @@ def _candidates(made: Outcome) -> Iterator[Row]:
             }
 
 
-def _opinions(made: Outcome) -> Iterator[Row]:
-    """Yield what every judge and every person said, planted controls included; people are numbered, not named."""
+def _opinions(made: BuildOutcome) -> Iterator[Row]:
+    """Yield the opinions of all judges and people, including planted controls. People have numbers, not names."""
     texts = {(each.question, each.chunk): each.text for each in made.streams.candidates() if each.control}
     for judgement in made.streams.judgements():
         pair = {"q_id": judgement.question, "p_id": judgement.chunk, "by": judgement.judge}
@@ -124,7 +124,7 @@ def _opinions(made: Outcome) -> Iterator[Row]:
 
 
 def _human_rows(reviews: Sequence[Review]) -> Iterator[Row]:
-    """Yield what every person said, each under a number instead of a name."""
+    """Yield the opinions of all people, each with a number instead of a name."""
     numbers = {name: number for number, name in enumerate(sorted({each.annotator for each in reviews}), 1)}
     for review in reviews:
         who = f"{'adjudicator' if review.adjudicated else 'person'} {numbers[review.annotator]}"
@@ -133,7 +133,7 @@ def _human_rows(reviews: Sequence[Review]) -> Iterator[Row]:
         yield {**pair, **scores, "why": review.comment, "control": "", "text": ""}
 
 
-def _rejected(made: Outcome) -> Iterator[Row]:
+def _rejected(made: BuildOutcome) -> Iterator[Row]:
     for done in made.steps:
         for each in made.build.rejected(done.number):
             item = json.dumps(each.item, ensure_ascii=False)
@@ -145,8 +145,8 @@ def _rejected(made: Outcome) -> Iterator[Row]:
         }
 
 
-def _card(made: Outcome) -> str:
-    """Return the dataset's card; the values of TOML that are used here are written as in JSON."""
+def _card(made: BuildOutcome) -> str:
+    """Return the dataset's card. The TOML values used here are written like JSON."""
     plan = made.plan
     families = sorted({family for judge in made.judges for family in judge.families})
     facts: dict[str, Any] = {"name": plan.name, "task": plan.task, "scenario": plan.scenario, "kind": plan.kind}
@@ -159,7 +159,7 @@ def _card(made: Outcome) -> str:
 
 
 def _date(build: Build) -> str:
-    """Return the day on which the last step was done."""
+    """Return the day on which the last step was finished."""
     done = [build.folder(number) / "step.json" for number in range(1, len(build.plan.steps) + 1)]
     latest = max(path.stat().st_mtime for path in done if path.is_file())
     return datetime.datetime.fromtimestamp(latest, datetime.UTC).date().isoformat()
