@@ -251,7 +251,7 @@ def lines() -> Iterator[tuple[str, int, list[Found], bool]]:
     with patch.object(agreement, "FEWEST_UNITS", 2):
         for name, units in product(COEFFICIENTS, (*SIZES, 50)):
             yield name, units, [agreement_coverage(name, case, units) for case in RATERS], units >= 30
-    with patch.object(estimates, "FEWEST_CORRELATED", 4):
+    with patch.object(estimates, "MIN_CORRELATED_QUERIES", 4):
         cases = list(product((0.0, 0.4, 0.8), (False, True)))
         for size in SIZES:
             yield "Spearman's ρ over queries", size, [spearman_coverage(case, size) for case in cases], size >= 10

@@ -24,5 +24,5 @@ def test_an_analysis_that_needs_an_llm_says_so(results: Path) -> None:
 def test_where_nothing_was_continued_nothing_is_claimed(tmp_path: Path, store: Store) -> None:
     setup = scripted(tmp_path, store, ([], "no JSON"))
     done = analyse("contamination", setup=setup, data=["demo/Biology"], queries=1, out=tmp_path / "out")
-    assert done.sections[0].lead == "No document was continued: nothing is known."
+    assert done.sections[0].lead == "No document was continued, so nothing is known."
     assert "1 unreadable" in done.sections[0].notes[0]

@@ -34,14 +34,14 @@ def test_gold_passages_help_an_llm_that_reads_and_faithfulness_is_seen(
     rows = {(row[0], row[1]): row for row in done.sections[0].tables[0].rows}
     assert set(rows) == {
         ("no passages", 0),
-        ("gold passages", None),
+        ("relevant passages", None),
         ("random passages", 3),
         ("hyde(author) → bm25", 1),
         ("hyde(author) → bm25", 3),
     }
-    assert [figure.value for figure in rows["gold passages", None][3:5]] == [1.0, 1.0]
+    assert [figure.value for figure in rows["relevant passages", None][3:5]] == [1.0, 1.0]
     assert [figure.value for figure in rows["no passages", 0][3:5]] == [0.0, 0.0]
-    assert rows["gold passages", None][6].value == 1.0
+    assert rows["relevant passages", None][6].value == 1.0
     assert rows["random passages", 3][5].value == 0.0  # gout stands nowhere in what was read
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from r2med.analysis.overlap import GOLD, HARDEST, RANDOM, cosines, dataset_overlap
+from r2med.analysis.overlap import HARDEST, RANDOM, RELEVANT, cosines, dataset_overlap
 from r2med.data import Dataset, load
 from r2med.retrieve.bm25 import BM25
 from r2med.retrieve.retriever import SearchQuery
@@ -20,14 +20,14 @@ MINE = Dataset.of(
 
 
 def test_stems_are_compared_and_stop_words_do_not_count(store: Store) -> None:
-    _, overlap = dataset_overlap(MINE, store)[GOLD]
+    _, overlap = dataset_overlap(MINE, store)[RELEVANT]
     assert overlap.coverage.tolist() == [1.0, 0.5]
     assert overlap.jaccard == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_rare_terms_weigh_more(store: Store) -> None:
     idf = np.log((4 + 1) / (np.array([1, 2]) + 0.5))  # pale is in one document, skin in two
-    _, overlap = dataset_overlap(MINE, store)[GOLD]
+    _, overlap = dataset_overlap(MINE, store)[RELEVANT]
     assert overlap.weighted[1] == pytest.approx(idf[1] / idf.sum())
 
 
@@ -70,6 +70,6 @@ def test_the_hardest_negative_of_a_model_is_its_nearest_and_a_vector_of_zeros_is
     (tmp_path / "two_words.py").write_text(MODEL)
     monkeypatch.syspath_prepend(tmp_path)
     scored = cosines(MINE, "py:two_words:Model", Runtime(store=store))
-    assert scored[GOLD][1].tolist() == [1.0, 1.0]
+    assert scored[RELEVANT][1].tolist() == [1.0, 1.0]
     assert scored[HARDEST][1] == pytest.approx([0.5**0.5] * 2)
     assert set(scored[RANDOM][1].round(3).tolist()) <= {0.0, 0.707}

@@ -1,4 +1,4 @@
-"""Looking into a benchmark and its results: overlap, reliability, what systems share, answers against retrieval."""
+"""Analyse a benchmark and its results: overlap, reliability, pairs of systems, answers and retrieval."""
 
 from typing import TYPE_CHECKING
 

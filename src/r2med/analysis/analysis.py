@@ -1,4 +1,4 @@
-"""Run analyses, and write the page and the CSV files of what they found."""
+"""Run analyses and write their report: one page and a CSV file for each table."""
 
 from __future__ import annotations
 
@@ -23,50 +23,54 @@ from r2med.store.files import write_atomically
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis by name."""
+    """The declaration of an analysis."""
 
     function: str
-    """MODULE:NAME of a function Material -> Section."""
+    """MODULE:NAME of a function that takes Material and returns a Section."""
     summary: str
     asks: bool = False
-    """Whether it may ask an LLM: then it runs only if it is named."""
+    """True if it may ask an LLM. Such an analysis runs only if it is named."""
 
 
 ANALYSES = {
-    "overlap": Analysis("overlap:overlap", "what queries share with gold documents: words, BM25's score, cosine"),
+    "overlap": Analysis(
+        "overlap:overlap", "what queries share with relevant documents: words, BM25 score, cosine similarity"
+    ),
     "reliability": Analysis(
-        "reliability:reliability", "what gap is seen, whether ranks stand, unjudged documents, copies"
+        "reliability:reliability", "smallest visible gap, stability of ranks, unjudged documents, duplicate texts"
     ),
-    "slices": Analysis("query_slices:query_slices", "figures by task, scenario, body system, length, positives"),
-    "rank-shift": Analysis("system_pairs:rank_shift", "how gold documents move between systems"),
+    "slices": Analysis(
+        "query_slices:query_slices", "scores by task, scenario, body system, length, number of relevant documents"
+    ),
+    "rank-shift": Analysis("system_pairs:rank_shift", "how the ranks of relevant documents differ between systems"),
     "complementarity": Analysis(
-        "system_pairs:complementarity", "what two systems reach together, what one alone finds"
+        "system_pairs:complementarity", "what two systems could reach together, and what only one of them finds"
     ),
-    "scaling": Analysis("scaling:scaling", "quality against the size of the LLM and the length of what it writes"),
+    "scaling": Analysis("scaling:scaling", "scores by the size of the LLM and by the length of its texts"),
     "answers": Analysis(
-        "answer_accuracy:answers", "accuracy of generated answers beside what they gain; --llm judges", asks=True
+        "answer_accuracy:answers", "accuracy of generated answers and their retrieval gain; --llm judges", asks=True
     ),
-    "downstream": Analysis("downstream:downstream", "answers of an LLM by what it reads before", asks=True),
-    "contamination": Analysis("contamination:contamination", "what an LLM completes verbatim", asks=True),
+    "downstream": Analysis("downstream:downstream", "accuracy of an LLM's answers by the passages it reads", asks=True),
+    "contamination": Analysis("contamination:contamination", "documents that an LLM continues verbatim", asks=True),
 }
 
 
 SUMMARY = (
-    "Numbers are shown with their 95 % intervals: where they would be if other queries of the same kind had been "
-    "asked. Numbers over a handful of queries say little. Every table is a CSV file beside this page."
+    "Numbers have 95 % intervals, which show how much they would change with other queries of the same kind. "
+    "Numbers from only a few queries say little. Every table is also a CSV file beside this page."
 )
 
 
 @dataclass(frozen=True)
 class Analysed:
-    """What was found, and the files that say it; the page is the first."""
+    """The page of an analysis report and the files that were written. The page is the first file."""
 
     page: Page
     files: tuple[Path, ...]
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """What each analysis found."""
+        """One section for each analysis."""
         return tuple(self.page.sections)
 
 
@@ -77,9 +81,10 @@ def analyse(
     announce: Callable[[str], None] = lambda name: None,
     **material: Any,
 ) -> Analysed:
-    """Run analyses by name, all that ask no LLM without any, and write the report: what `r2med analyse` does.
+    """Run analyses by name and write their report, like `r2med analyse`.
 
-    `material` are fields of `Material`: data, systems, results, model, …
+    Without names, all analyses run that do not ask an LLM. `material` are fields of `Material`: data, systems, results,
+    model and so on.
     """
     wanted = checked_names(names)
     with running(setup) as runtime:
@@ -112,7 +117,7 @@ def _analysed(
 
 
 def _labels(material: Material) -> ExitStack:
-    """Label answers of LLMs with all datasets that are analysed."""
+    """Label the answers of LLMs in the journal with all analysed datasets."""
     labels = ExitStack()
     for dataset in material.datasets:
         labels.enter_context(about(dataset=dataset))
@@ -120,7 +125,7 @@ def _labels(material: Material) -> ExitStack:
 
 
 def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any) -> dict[str, Preview]:
-    """Return what analyses would ask, by the name of the question; nothing is asked or written."""
+    """Return what the analyses would ask, by prompt template. Nothing is asked or written."""
     with running(setup) as runtime:
         given = Material(runtime, rehearsal=True, **material)
         for name in checked_names(names):
@@ -129,7 +134,7 @@ def rehearse(*names: str, setup: Setup | Runtime | None = None, **material: Any)
 
 
 def checked_names(names: Sequence[str]) -> list[str]:
-    """Return the analyses that are wanted. Raises UserError for a name that is none."""
+    """Return the names of the analyses to run. Raises UserError if no analysis has one of these names."""
     for name in names:
         if name not in ANALYSES:
             raise unknown("analysis", name, ANALYSES)
@@ -137,7 +142,7 @@ def checked_names(names: Sequence[str]) -> list[str]:
 
 
 def function(name: str) -> Callable[[Material], Section]:
-    """Return the function of an analysis, imported when it is first wanted."""
+    """Import and return the function of an analysis."""
     module, _, attribute = ANALYSES[name].function.partition(":")
     found: Callable[[Material], Section] = getattr(import_module(f"r2med.analysis.{module}"), attribute)
     return found

@@ -1,5 +1,8 @@
-"""Does a right answer explain the retrieval gain? The final answer of each generation is held against the gold answer,
-by a rule where a rule suffices, by an LLM otherwise, and right and wrong ones against what the expansion gained."""
+"""Does a right answer explain the retrieval gain?
+
+The final answer of each generated text is compared with the reference answer, by a rule or, if that cannot decide, by
+an LLM. The gains of texts with right and wrong answers are then compared.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from r2med.pages.page import Section, Table
 
 
 class AnswerVerdict(LLMAnswer):
-    """The final answer of a text, and whether it is right."""
+    """The final answer of a text and the LLM's verdict on it."""
 
     final_answer: Remark = ""
     verdict: Annotated[str, one_of("right", "wrong", "none")]
@@ -34,7 +37,7 @@ class AnswerVerdict(LLMAnswer):
 
 @dataclass(frozen=True)
 class Judged:
-    """A generation for one query, and whether its answer is right by the rule and by the LLM; None: not decided."""
+    """A generated text for one query, with the verdicts of the rule and of the LLM. None means not decided."""
 
     dataset: str
     query: str
@@ -46,17 +49,17 @@ class Judged:
 
     @property
     def right(self) -> float:
-        """1 or 0; NaN where nothing was decided.
+        """1 if the answer is right, 0 if it is wrong, NaN if it was not decided.
 
-        A text that states the gold answer is right. All others are as the LLM says: it knows synonyms, and which answer
-        a text settles on. Without its verdict the rule's counts.
+        A text that states the reference answer is right. For all others the LLM decides, since it knows synonyms and
+        sees which answer a text settles on. Without a verdict of the LLM, the rule decides.
         """
         verdict = self.rule if self.rule or self.llm is None else self.llm
         return np.nan if verdict is None else float(verdict)
 
 
 def judge(items: Sequence[tuple[str, str, str, str]], questions: Questions) -> list[Judged]:
-    """Judge (dataset, query, gold answer, text); without an LLM by the rule alone."""
+    """Judge items (dataset, query, reference answer, text). Without an LLM, only the rule judges."""
     rules = [by_rule(text, gold) for _, _, gold, text in items]
     verdicts: Sequence[tuple[bool, str] | None] = [None] * len(items)
     if questions.runtime.setup.llm:
@@ -71,7 +74,7 @@ def _read(number: int, answer: AnswerVerdict) -> tuple[bool, str]:
 
 
 def agreement_table(name: str, judged: Sequence[Judged]) -> Table:
-    """Return how far rule and LLM agree where both decided."""
+    """Return a table of the agreement between rule and LLM where both decided."""
     both = [each for each in judged if each.rule is not None and each.llm is not None]
     ratings = np.array([[float(bool(each.rule)), float(bool(each.llm))] for each in both]).reshape(-1, 2)
     same = mean_interval((ratings[:, 0] == ratings[:, 1]).astype(np.float64)) if both else None
@@ -82,12 +85,13 @@ def agreement_table(name: str, judged: Sequence[Judged]) -> Table:
 
 
 def answers(material: Material) -> Section:
-    """Return the accuracy of every expansion's answers beside what it gains."""
+    """Return the accuracy of the answers of every expansion, with its retrieval gain."""
     known = [(each, _judged(material, each)) for each in expanded_systems(material.collection)]
     systems = [(each, judged) for each, judged in known if judged]
     if not systems:
         raise UserError(
-            "no record has generated texts for queries with an answer: r2med run 'hyde(author) → bm25' --data demo has"
+            "no record has generated texts for queries with an answer: r2med run 'hyde(author) → bm25' --data demo "
+            "makes one"
         )
     rows, queries, parts, outcomes = [], [], [], []
     for each, judged in systems:
@@ -110,8 +114,8 @@ def answers(material: Material) -> Section:
     everything = [one for _, judged in systems for one in judged]
     heads = ("system", "LLM", "texts", "accuracy", "undecided", "gain", "gain when right", "gain when wrong", "ρ")
     note = (
-        f"Accuracy: the share of decided texts whose final answer is the gold answer. Gain: {material.measure} × 100 "
-        "over the same system without the expansion. ρ: Spearman's, of right and gain over queries."
+        f"Accuracy: share of decided texts whose final answer is the reference answer. Gain: {material.measure} × 100 "
+        "over the same system without the expansion. ρ: Spearman's correlation of accuracy and gain over queries."
     )
     tables = [
         Table.of(heads, rows, "Accuracy and gain", note, name="answers"),
@@ -119,7 +123,7 @@ def answers(material: Material) -> Section:
         agreement_table("answers-agreement", everything),
         Table.of(("system", "by", "slice", "texts", "accuracy", "gain"), parts, "By slice", name="answers-slices"),
         Table.of(
-            ("system", "dataset", "query", "gold answer", "final answer", "by rule", "by LLM", "gain"),
+            ("system", "dataset", "query", "reference answer", "final answer", "by rule", "by LLM", "gain"),
             queries,
             "By query",
             name="answers-queries",
@@ -127,16 +131,16 @@ def answers(material: Material) -> Section:
     ]
     notes = [*author_notes(each.llm for each, _ in systems), *material.questions.notes("judge-answer")]
     if not material.runtime.setup.llm:
-        notes.append("No LLM was named (--llm), so only the rule judged: what it could not decide is left out.")
-    return Section("Answers against retrieval", tables, _lead(rows), notes, name="answers")
+        notes.append("No LLM was named (--llm), so only the rule judged. Texts that it could not decide are left out.")
+    return Section("Answers and retrieval", tables, _lead(rows), notes, name="answers")
 
 
 ByQuery = Mapping[tuple[str, str], tuple[float, float]]
-"""(dataset, query) -> whether the text is right, and what it gained."""
+"""(dataset, query) -> 1 if the text is right, and its gain."""
 LLM_HEADS = ("expansion", "LLMs", "queries", "ρ of accuracy and gain")
 LLM_NOTE = (
-    "Does the LLM whose answers are right more often gain more? Spearman's ρ over LLMs of the same expansion and "
-    "retriever, of which it takes three. Queries: decided for all of them. No interval is given."
+    "Does an LLM with more right answers gain more? Spearman's ρ over at least three LLMs with the same expansion and "
+    "retriever. Queries: those that are decided for all LLMs. No interval is given."
 )
 
 
@@ -165,7 +169,7 @@ def _judged(material: Material, each: Expanded) -> list[Judged]:
 
 
 def _gains(material: Material, each: Expanded, judged: Sequence[Judged]) -> Floats:
-    """Return what the expansion gained for each query; NaN where the plain system was not run."""
+    """Return the gain of the expansion for each query; NaN if the plain system was not run."""
     points: dict[tuple[str, str], float] = {}
     for name in {one.dataset for one in judged}:
         if known := gains(material.collection, each, name, material.measure):
@@ -194,7 +198,7 @@ def _slice_rows(
     for kind in KINDS:
         for part in slices(kind, facts):
             here = [places[name][position] for name, positions in part.queries.items() for position in positions]
-            if len(here) > 1:  # drawing one query anew says nothing of its spread
+            if len(here) > 1:  # resampling one query does not show any spread
                 accuracy, gained = mean_interval(right[here]), mean_interval(gain[here], top=None)
                 yield [each.system, kind, part.label, len(here), accuracy, gained]
 
@@ -204,10 +208,10 @@ def _lead(rows: Sequence[Sequence[Value]]) -> str:
     if not isinstance(accuracy, Estimate):
         return "No answer could be decided."
     gained = [
-        f"{gain.value:+.1f} points when it is {when}"
+        f"{gain.value:+.1f} points when the answer is {when}"
         for when, gain in (("right", right), ("wrong", wrong))
         if isinstance(gain, Estimate)
     ]
-    told = f"; it gains {' and '.join(gained)}" if gained else ""
-    counts = f"{texts:,}, of which {undecided:,} undecided and {accuracy.value:.0%} of the others right"
-    return f"Texts of {system}: {counts}{told}."
+    gain = f" The system gains {' and '.join(gained)}." if gained else ""
+    right_share = f"{accuracy.value:.0%} of the others are right"
+    return f"{system} has {texts:,} texts. {undecided:,} are undecided; {right_share}.{gain}"

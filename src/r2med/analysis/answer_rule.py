@@ -1,4 +1,4 @@
-"""Decide by a rule whether a text gives the gold answer; what is negated, ruled out or listed is left to a judge."""
+"""Decide by a rule if a text gives the reference answer. Negated, excluded or listed answers are left to a judge."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from r2med.text.english import english
 from r2med.text.sentences import sentences
 
-MAX_GOLD_TERMS = 8
-"""Terms of a gold answer that a rule can look for; a longer one is a text of its own."""
+MAX_ANSWER_TERMS = 8
+"""Maximum number of terms in a reference answer that the rule can look for. A longer answer is a whole text."""
 
 _FINAL = re.compile(r"(?:final answer|answer|diagnosis)\s*(?:is|:)\s*([^\n]+)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\([^)]*\)")
@@ -22,19 +22,19 @@ _NOT_ASSERTED = re.compile(
     r"|n['’]t\b",
     re.IGNORECASE,
 )
-"""Words around an answer that is denied, or one of several."""
+"""Words near an answer that is denied or is one of several."""
 _STATES = re.compile(r"\b(?:is|was|are|be|has|have|had|as|diagnos\w+|answer|suggest\w*|indicat\w*)\b", re.IGNORECASE)
 
 
 def by_rule(text: str, gold: str) -> bool | None:
-    """Return True if a text gives the gold answer, False if not; None where a rule cannot decide.
+    """Return True if a text gives the reference answer, False if not; None if the rule cannot decide.
 
-    Right: the answer's terms follow each other in what the text marks as its answer, or, without such a mark,
-    anywhere, and each time they are stated: not denied, doubted, or one of several. Wrong: the text has none of them.
-    What lies between may be a synonym, or an answer that is ruled out.
+    A text is right if it contains the terms of the answer in a row and states them each time: not denied, doubted or
+    one of several. If the text marks its final answer, only that part counts. A text is wrong if it contains none of
+    the terms. All other texts may contain a synonym, or an answer that is excluded, and stay undecided.
     """
     forms = [terms for form in dict.fromkeys((gold, _ASIDE.sub("", gold))) if (terms := english(form))]
-    if not forms or min(map(len, forms)) > MAX_GOLD_TERMS:
+    if not forms or min(map(len, forms)) > MAX_ANSWER_TERMS:
         return None
     marked = _FINAL.findall(text)
     stated = [_is_stated(clause, forms) for clause in _mentions(marked[-1] if marked else text, forms)]
@@ -44,7 +44,7 @@ def by_rule(text: str, gold: str) -> bool | None:
 
 
 def _mentions(text: str, forms: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield each clause that names the answer; an empty one if it is a question or an entry of a list."""
+    """Yield each clause that names the answer; an empty text if the clause is a question or part of a list."""
     lines = text.splitlines()
     has_list = sum(bool(_LINE_OF_LIST.match(line)) for line in lines) > 1
     for line in lines:

@@ -1,4 +1,4 @@
-"""Does better retrieval help the answer? An LLM answers without passages, and with a system's, gold or random ones."""
+"""Does better retrieval help the answer? An LLM answers with no, retrieved, relevant or random passages."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from r2med.pages.estimate import Estimate
 from r2med.pages.page import Curves, Section, Table
 from r2med.text.english import english
 
-NONE, GOLD, RANDOM = "no passages", "gold passages", "random passages"
+NO_PASSAGES, RELEVANT, RANDOM = "no passages", "relevant passages", "random passages"
 LETTERS = "ABCD"
-NO_PASSAGES = "(none)"
+EMPTY_TEXT = "(none)"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with what is read before it is answered."""
+class PassageQuestion:
+    """A question with the passages that an LLM reads before it answers."""
 
     condition: str
     depth: int
-    """Passages that are read."""
+    """Number of passages."""
     dataset: str
     query: Query
     passages: str
@@ -42,29 +42,29 @@ class Asked:
 
     @property
     def fields(self) -> dict[str, str]:
-        """What fills the templates."""
+        """Values of the template's fields."""
         options = "\n".join(f"{letter}. {option}" for letter, option in zip(LETTERS, self.options, strict=False))
-        return {"text": self.passages or NO_PASSAGES, "question": self.query.text, "options": options}
+        return {"text": self.passages or EMPTY_TEXT, "question": self.query.text, "options": options}
 
 
-def _is_right(item: Asked, answer: Choice) -> bool:
+def _is_right(item: PassageQuestion, answer: Choice) -> bool:
     return item.options[answer.choice] == item.query.answer
 
 
 class Supported(LLMAnswer):
-    """Whether the passages support an answer."""
+    """The LLM's verdict: True if the passages support an answer."""
 
     supported: Truth
 
 
 def downstream(material: Material) -> Section:
-    """Return how well an LLM answers by what it reads, in its own words and by choosing among options."""
+    """Return how well an LLM answers with different passages, in its own words and by choosing an option."""
     if not material.runtime.setup.llm:
-        raise UserError("an LLM has to answer: name one with --llm, as in --llm smollm2")
+        raise UserError("downstream needs an LLM: name one with --llm, as in --llm smollm2")
     questions = material.questions
     items = [item for name, dataset in material.recorded.items() for item in _items(material, name, dataset)]
     if not items:
-        raise UserError("no query has an answer, or no record lies beside its ranking: nothing can be asked")
+        raise UserError("nothing can be asked: no query has an answer, or no record has its run file beside it")
     with_options = [item for item in items if len(item.options) > 1]
     chosen = questions.ask(
         "answer-choice",
@@ -95,16 +95,17 @@ def downstream(material: Material) -> Section:
         mine = [item for item in items if (item.condition, item.depth) == (condition, depth)]
         tokens = float(np.mean([approximate_tokens(f"{item.query.text} {item.passages}") for item in mine]))
         known = [each.get((condition, depth)) for each in figures.values()]
-        passages = None if condition == GOLD else depth  # as many as a question has
+        passages = None if condition == RELEVANT else depth  # the number differs between questions
         rows.append([condition, passages, len(mine), *(None if k is None else mean_interval(k) for k in known), tokens])
     heads = ("read before answering", "passages", "questions", *figures, "tokens")
     note = (
-        "Choice: the right one of up to four options, the others being answers of other queries. Open: the answer in "
-        "the LLM's own words is the gold answer, where that could be decided. Grounded: all words of an open answer "
-        "stand in the passages or the question. Supported: the LLM itself says that the passages support it. Tokens: "
-        "about how many are read with each question."
+        "Choice: the LLM chooses the right one of up to four options; the others are answers of other queries. Open: "
+        "the answer in the LLM's own words is the reference answer, if that could be decided. Grounded: all words of "
+        "an open answer are in the passages or the question. Supported: the LLM itself says that the passages support "
+        "its answer. Tokens: about how many the LLM reads for each question."
     )
-    table = Table.of(heads, rows, "Answers by what was read", note, name="downstream", chart=_chart(rows, material))
+    title = "Answers by the passages that were read"
+    table = Table.of(heads, rows, title, note, name="downstream", chart=_chart(rows, material))
     asked = ("answer-choice", "answer-open", "judge-answer", "support")
     notes = [*questions.notes(*asked), _bill(questions), f"{questions.card.spec} is also the judge of its own answers."]
     return Section(
@@ -116,7 +117,7 @@ def downstream(material: Material) -> Section:
     )
 
 
-def _items(material: Material, name: str, dataset: Dataset) -> Iterator[Asked]:
+def _items(material: Material, name: str, dataset: Dataset) -> Iterator[PassageQuestion]:
     asked = [query for query in dataset.queries if query.answer and query.id in dataset.qrels]
     queries = asked[: material.queries or None]
     gold = gold_pairs(dataset, queries)
@@ -128,18 +129,19 @@ def _items(material: Material, name: str, dataset: Dataset) -> Iterator[Asked]:
         random = np.random.default_rng([number, len(dataset.corpus)]).permutation(len(dataset.corpus))
         drawn = [row for row in random[: most + len(barred[number])].tolist() if row not in barred[number]][:most]
         mine = gold.rows[gold.queries == number].tolist()[:most]
-        read = [(NONE, 0, []), (GOLD, len(mine), mine), (RANDOM, len(drawn), drawn)]
+        read = [(NO_PASSAGES, 0, []), (RELEVANT, len(mine), mine), (RANDOM, len(drawn), drawn)]
         for system, ranked in lists:
             rows = [row for row in dataset.corpus.rows(ranked.get(query.id, ())).tolist() if row >= 0]
             read += [(system, depth, rows[:depth]) for depth in material.depths]
         for condition, depth, rows in read:
             shown = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(dataset.corpus.texts(rows), 1))
-            # Gold passages are of any number: they are one condition all the same.
-            yield Asked(condition, 0 if condition in (NONE, GOLD) else depth, name, query, shown, options)
+            # The number of relevant passages differs between queries, but they are one condition.
+            depth = 0 if condition in (NO_PASSAGES, RELEVANT) else depth
+            yield PassageQuestion(condition, depth, name, query, shown, options)
 
 
 def _lists(material: Material, name: str, dataset: Dataset) -> Iterator[tuple[str, Mapping[str, Sequence[str]]]]:
-    """Yield the rankings of the systems that were named, of the best one otherwise."""
+    """Yield the rankings of the named systems, or of the best system if none is named."""
     systems = material.collection.systems
     if not material.systems:
         systems = (systems[material.best or 0],)
@@ -150,7 +152,7 @@ def _lists(material: Material, name: str, dataset: Dataset) -> Iterator[tuple[st
 
 
 def options_of(query: Query, others: Sequence[Query]) -> tuple[str, ...]:
-    """Return the right answer among up to three of other queries, in an order that depends on the query alone."""
+    """Return the right answer and up to three answers of other queries, in an order that only the query determines."""
     random = np.random.default_rng(list(query.id.encode()))
     wrong = sorted({other.answer for other in others} - {query.answer})
     drawn = [wrong[number] for number in random.permutation(len(wrong))[: len(LETTERS) - 1]]
@@ -158,13 +160,13 @@ def options_of(query: Query, others: Sequence[Query]) -> tuple[str, ...]:
     return tuple(options[number] for number in random.permutation(len(options)))
 
 
-def grounded(answer: str, item: Asked) -> float:
-    """Tell whether all terms of an answer stand in the passages or in the question."""
+def grounded(answer: str, item: PassageQuestion) -> float:
+    """Return 1 if all terms of an answer are in the passages or in the question, otherwise 0."""
     terms = set(english(answer))
     return float(bool(terms) and terms <= set(english(f"{item.passages} {item.query.text}")))
 
 
-def _by_condition(items: Sequence[Asked], values: Sequence[float]) -> dict[tuple[str, int], Floats]:
+def _by_condition(items: Sequence[PassageQuestion], values: Sequence[float]) -> dict[tuple[str, int], Floats]:
     parts: dict[tuple[str, int], list[float]] = {}
     for item, value in zip(items, values, strict=True):
         parts.setdefault((item.condition, item.depth), []).append(value)
@@ -172,12 +174,12 @@ def _by_condition(items: Sequence[Asked], values: Sequence[float]) -> dict[tuple
 
 
 def _chart(rows: Sequence[Sequence[Value]], material: Material) -> Curves:
-    """Return accuracy against the number of passages; no passages is where every curve starts."""
+    """Return a chart of accuracy by the number of passages. Every curve starts with no passages."""
     series: dict[str, list[tuple[float, Estimate]]] = {}
     for condition, depth, _, *figures in rows:
         for form, figure in zip(("choice", "open"), figures, strict=False):
-            if isinstance(figure, Estimate) and isinstance(depth, int) and condition not in (GOLD, RANDOM):
-                where = material.collection.systems if condition == NONE else [condition]
+            if isinstance(figure, Estimate) and isinstance(depth, int) and condition not in (RELEVANT, RANDOM):
+                where = material.collection.systems if condition == NO_PASSAGES else [condition]
                 for system in where:
                     series.setdefault(f"{system}, {form}", []).append((float(depth), figure))
     return Curves({name: points for name, points in series.items() if len(points) > 1}, "passages read", "accuracy")
@@ -187,13 +189,13 @@ def _bill(questions: Questions) -> str:
     cost = questions.cost
     priced = "price not known" if cost.unpriced else f"${cost.dollars:.2f}"
     spent = f"{cost.calls:,} calls, {cost.llm_tokens:,} tokens and {cost.seconds:,.0f} s of the LLM"
-    return f"This report's questions so far took {spent}; {priced}."
+    return f"The questions of this report have taken {spent} so far; {priced}."
 
 
 def _lead(rows: Sequence[Sequence[Value]]) -> str:
-    told = []
+    shares = []
     for condition, depth, _, chosen, written, *_ in rows:
         figure = chosen if isinstance(chosen, Estimate) else written
         if isinstance(figure, Estimate):
-            told.append(f"{condition}{f' ({depth})' if depth else ''} {figure.value:.0%}")
-    return f"Right answers by what was read: {', '.join(told)}." if told else "No question was answered."
+            shares.append(f"{condition}{f' ({depth})' if depth else ''} {figure.value:.0%}")
+    return f"Right answers by passages read: {', '.join(shares)}." if shares else "No question was answered."

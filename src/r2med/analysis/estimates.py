@@ -1,4 +1,4 @@
-"""Means and correlations over queries, with their intervals."""
+"""Compute means and correlations over queries, with their intervals."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from r2med.measure.significance import ALPHA
 from r2med.pages.estimate import Estimate
 
 RESAMPLES = 2000
-"""Draws of the bootstrap for a figure's interval: bounds of 95 % are steady to a hundredth of their width or two."""
+"""Number of bootstrap samples for an interval. Its bounds then vary by one or two hundredths of its width."""
 
-FEWEST_CORRELATED = 10
-"""Queries below which a correlation has no interval."""
+MIN_CORRELATED_QUERIES = 10
+"""Number of queries from which a correlation has an interval."""
 
 
 def mean_interval(values: Floats, top: float | None = 1.0) -> Estimate | None:
-    """Return the mean with its interval over queries; queries without a value (NaN) do not count.
+    """Return the mean over queries with its interval. Queries without a value (NaN) do not count.
 
-    `top` is the largest value that is possible, 0 the smallest; None if there are no such bounds.
+    `top` is the largest possible value, and 0 the smallest. `top` is None if there are no such bounds.
     """
     known = values[~np.isnan(values)]
     return with_intervals({"": known[None]}, top)[0] if len(known) else None
 
 
 def correlation_interval(first: Floats, second: Floats) -> Estimate | None:
-    """Return Spearman's correlation with its interval; None where one of the two does not vary.
+    """Return Spearman's correlation with its interval; None if one of the two does not vary.
 
-    The interval is Fisher's with the variance of Bonett and Wright (2000). None is given for fewer than
-    `FEWEST_CORRELATED` queries: below that it does not keep its level.
+    The interval is Fisher's with the variance of Bonett and Wright (2000). There is no interval for fewer than
+    `MIN_CORRELATED_QUERIES` queries, because it would not keep its level.
     """
     known = ~(np.isnan(first) | np.isnan(second))
     pair = np.array([first[known], second[known]])
@@ -37,7 +37,7 @@ def correlation_interval(first: Floats, second: Floats) -> Estimate | None:
     if np.isnan(value):
         return None
     count = pair.shape[1]
-    if count < FEWEST_CORRELATED or abs(value) >= 1:
+    if count < MIN_CORRELATED_QUERIES or abs(value) >= 1:
         return Estimate(value)
     from scipy.stats import norm
 
@@ -46,11 +46,11 @@ def correlation_interval(first: Floats, second: Floats) -> Estimate | None:
 
 
 def correlation_of_means(first: Floats, second: Floats) -> Estimate | None:
-    """Return Spearman's correlation over rows of the means of two tables, without an interval.
+    """Return Spearman's correlation of the row means of two tables, without an interval.
 
-    A bootstrap over columns gives no usable one: in one small simulation it held the truth in 39 % of samples of 10
-    columns. Only columns without a gap count. None where there are fewer than three rows, or one of the means does
-    not vary.
+    A bootstrap over columns gives no usable interval. In one small simulation it held the truth in 39 % of samples of
+    10 columns. Only columns without a gap count. Returns None if there are fewer than three rows, or one of the means
+    does not vary.
     """
     tables = np.array([first, second])
     tables = tables[:, :, ~np.isnan(tables).any(axis=(0, 1))]

@@ -1,4 +1,4 @@
-"""What analyses look at: datasets, records, an LLM. Each is opened when it is first wanted."""
+"""The material of analyses: datasets, records and an LLM. Each is opened on first use."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from r2med.records.local_datasets import local_datasets
 from r2med.runtime.runtime import Runtime
 
 DEPTHS = (1, 3, 10)
-"""Passages that are read before a question is answered."""
+"""Numbers of passages that an LLM reads before it answers a question."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """The same for all analyses of one report."""
+    """Datasets, records and LLM that all analyses of one report share."""
 
     runtime: Runtime
     data: Sequence[str] = ()
-    """Datasets by name or folder; without any those of the records, or the demo."""
+    """Datasets by name or folder. Without any, those of the records or the demo are used."""
     systems: Sequence[str | Path] = ()
-    """Names of systems, record files or folders; without any all of `results`."""
+    """Names of systems, record files or folders. Without any, all of `results` are used."""
     results: Path = Path("results")
     max_failures: float = MAX_FAILURES
     measure: str = MEASURE
     model: str = ""
-    """The embedding model of cosines."""
+    """Embedding model for cosine similarities."""
     queries: int = 0
-    """Queries, or documents, of each dataset that an LLM is asked about; 0: all."""
+    """Number of queries, or documents, of each dataset that an LLM is asked about. 0 means all."""
     depths: Sequence[int] = DEPTHS
-    """How many passages of a system's ranking an LLM reads."""
+    """Numbers of passages of a system's ranking that an LLM reads."""
 
     rehearsal: bool = False
-    """Whether nothing may be asked."""
+    """True if nothing may be asked."""
 
     @property
     def scope(self) -> str:
-        """What is looked at, in words."""
+        """Description of the datasets and records."""
         records = [str(source) for source in self.systems] or [f"records of {self.results}"]
         return ", ".join([*self.data, *records])
 
     @cached_property
     def questions(self) -> Questions:
-        """The LLM, and what was asked of it so far."""
+        """The LLM, with the questions that it was asked so far."""
         return Questions(self.runtime, self.rehearsal)
 
     @cached_property
     def collection(self) -> RecordCollection:
-        """The records, on the datasets that were named."""
+        """The records on the named datasets."""
         read = collect(self.systems, self.results, self.max_failures)
         wanted = {Path(word).name for word in self.data} | set(self.data)
         if not self.data:
@@ -65,13 +65,13 @@ class Material:
         cells = {key: kept for key, kept in read.cells.items() if key[1] in wanted}
         if not cells:
             raise UserError(
-                f"there are no records on {', '.join(self.data)}: make some with r2med run bm25 --data NAME"
+                f"there are no records of {', '.join(self.data)}: make some with r2med run bm25 --data NAME"
             )
         return RecordCollection(cells)
 
     @cached_property
     def datasets(self) -> Mapping[str, Dataset]:
-        """The datasets that were named; else those of the records that are on this machine, else the demo's."""
+        """The named datasets, or those of the records that are on this machine, or the demo datasets."""
         if self.data:
             return {dataset.name: dataset for dataset in map(load, self.data)}
         if self.results.is_dir() or self.systems:
@@ -82,18 +82,18 @@ class Material:
 
     @cached_property
     def recorded(self) -> Mapping[str, Dataset]:
-        """The datasets of the records, those that are on this machine and have not changed since."""
+        """Datasets of the records that are on this machine and have not changed since."""
         return local_datasets(self.collection, self.data)
 
     @cached_property
     def values(self) -> Values:
-        """Points of every system, on the datasets that all systems have: dataset -> systems × queries."""
+        """Dataset -> points as systems × queries, for the datasets that all systems share."""
         values = {name: 100 * rows for name, (_, rows) in self.collection.values(self.measure).items()}
         return {name: rows for name, rows in values.items() if not np.isnan(rows).any()}
 
     @cached_property
     def best(self) -> int | None:
-        """The number of the system with the best mean over datasets; None if the systems share no dataset."""
+        """Index of the system with the best mean over datasets; None if the systems share no dataset."""
         if not self.values:
             return None
         return int(np.argmax(np.mean([rows.mean(axis=1) for rows in self.values.values()], axis=0)))

@@ -1,4 +1,4 @@
-"""How systems do on parts of the queries: by task, scenario, body system, length, number of positives."""
+"""Scores of systems on slices of the queries: by task, scenario, body system, length, number of relevant documents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from r2med.pages.page import Dots, Section, Table
 
 
 def query_slices(material: Material) -> Section:
-    """Return every system's figure on every slice."""
+    """Return the score of every system on every slice."""
     systems, best = material.collection.systems, material.best
     tables = []
     hardest: tuple[float, str] | None = None
@@ -31,9 +31,9 @@ def query_slices(material: Material) -> Section:
                 Table.of(heads, rows, f"By {kind.replace('-', ' ')}", name=f"slices-{kind}", digits=1, chart=drawn)
             )
     if best is None:
-        lead = "The systems were not run on the same datasets: no slice is the hardest."
+        lead = "The systems were not run on the same datasets, so the hardest slice is not known."
     elif hardest is None:
-        lead = "No slice has five queries."
+        lead = "No slice has at least five queries."
     else:
         lead = f"Hardest for the best system, {systems[best]}: {hardest[1]}, with {hardest[0]:.1f} points."
     return Section("Slices", tables, lead, name="slices")

@@ -1,5 +1,8 @@
-"""How far the benchmark's own figures can be trusted: what gap it sees, whether its ranking stands, what it leaves
-unjudged, and what texts that come twice do to it."""
+"""How far can the scores of a benchmark be trusted?
+
+The tables show the smallest gap it can detect, the stability of its ranking, and the effects of unjudged documents and
+of duplicate texts.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ from r2med.pages.page import Dots, Section, Table
 
 
 def reliability(material: Material) -> Section:
-    """Return what the records tell of the benchmark. Raises UserError if there are not two systems on one dataset."""
+    """Return the reliability of the benchmark. Raises UserError if no two systems share a dataset."""
     systems, values = list(material.collection.systems), material.values
     if len(systems) < 2 or not values:
         raise UserError(
-            "two systems that were run on the same datasets are needed: r2med run bm25 'rm3 → bm25' --data …"
+            "reliability needs two systems that were run on the same datasets: r2med run bm25 'rm3 → bm25' --data …"
         )
     draws = stratified(bootstrap(values, RESAMPLES))
     tables = [_gap_table(values), _stability_table(systems, values, draws)]
@@ -41,18 +44,18 @@ def reliability(material: Material) -> Section:
     gap = detectable_gap(values)
     held = float(np.mean([_tau(means(values), draw) for draw in draws.T]))
     lead = (
-        f"A gap of {gap:.1f} points is seen in 80 % of comparisons; drawn anew, queries give a ranking that agrees "
+        f"A gap of {gap:.1f} points is detected in 80 % of comparisons. With resampled queries, the ranking agrees "
         f"with this one by a Kendall τ of {held:.2f}."
     )
     lacking = [name for name in material.collection.datasets if name not in values]
     notes = [f"{name} is left out: not all systems were run on it." for name in lacking]
     if not more:
-        notes.append("Unjudged documents and duplicates need the texts and rankings, which are not on this machine.")
+        notes.append("Unjudged and duplicate documents need the texts and rankings, which are not on this machine.")
     return Section("Reliability", [*tables, *more], lead, notes, name="reliability")
 
 
 def detectable_gap(values: Values) -> float:
-    """Return the difference that is seen with a power of 80 %, for the pair of systems in the middle."""
+    """Return the difference that is detected with a power of 80 %: the median over pairs of systems."""
     gaps = paired_t(values, SystemPairs.all(len(next(iter(values.values()))))).detectable
     return float(np.median(gaps[gaps > 0])) if (gaps > 0).any() else 0.0
 
@@ -61,15 +64,15 @@ def _gap_table(values: Values) -> Table:
     parts = {**{name: {name: rows} for name, rows in values.items()}, "all datasets": dict(values)}
     rows = [[name, sum(each.shape[1] for each in part.values()), detectable_gap(part)] for name, part in parts.items()]
     note = (
-        f"Points of the measure. Paired t-test at α = {ALPHA:.2f}, power 80 %, for the pair of systems in the middle."
+        f"Points of the measure. Paired t-test at α = {ALPHA:.2f} with a power of 80 %, median over pairs of systems."
     )
     return Table.of(
-        ("dataset", "queries", "gap"), rows, "The smallest gap that can be seen", note, name="reliability-gap"
+        ("dataset", "queries", "gap"), rows, "The smallest gap that can be detected", note, name="reliability-gap"
     )
 
 
 def _ranks(figures: Floats) -> Integers:
-    """Return the rank of each system, 1 for the best; those that come first in a tie have the better rank."""
+    """Return the rank of each system, 1 for the best. In a tie, the first system has the better rank."""
     ranks = np.empty(len(figures), dtype=np.intp)
     ranks[np.argsort(-figures, kind="stable")] = np.arange(1, len(figures) + 1)
     return ranks
@@ -80,7 +83,7 @@ def _drawn_ranks(draws: Floats) -> Integers:
 
 
 def rank_intervals(draws: Floats) -> Floats:
-    """Return the lowest and highest rank of each system in 95 % of the draws of its figure (systems × draws)."""
+    """Return the lowest and highest rank of each system in 95 % of the draws of its score (systems × draws)."""
     return interval(_drawn_ranks(draws).astype(np.float64))
 
 
@@ -104,9 +107,9 @@ def _stability_table(systems: list[str], values: Values, draws: Floats) -> Table
         kept, first = ((drawn[number] == where).mean() for where in (ranks[number], 1))
         rows.append([systems[number], known[number], rank, float(kept), float(first)])
         chart.append((systems[number], {"rank": rank}))
-    heads = ("system", "figure", "rank", "share of draws at this rank", "share of draws at the top")
-    note = f"{RESAMPLES:,} draws of the queries within each dataset; the interval of a rank holds 95 % of them."
-    title = "Ranks if other queries had been asked"
+    heads = ("system", "score", "rank", "share of draws at this rank", "share of draws at the top")
+    note = f"{RESAMPLES:,} draws of the queries within each dataset. The interval of a rank holds 95 % of them."
+    title = "Ranks with other queries of the same kind"
     return Table.of(heads, rows, title, note, name="reliability-ranks", chart=Dots(chart, "rank"))
 
 
@@ -118,7 +121,7 @@ def _removal_table(systems: list[str], values: Values) -> Table:
         rest = means({other: each for other, each in values.items() if other != name})
         after = _ranks(rest)
         moved = int(np.argmax(np.abs(after - before)))
-        told = f"{systems[moved]}: {before[moved]} → {after[moved]}" if (after != before).any() else "none"
-        rows.append([name, _tau(whole, rest), systems[int(np.argmin(after))], told])
+        move = f"{systems[moved]}: {before[moved]} → {after[moved]}" if (after != before).any() else "none"
+        rows.append([name, _tau(whole, rest), systems[int(np.argmin(after))], move])
     heads = ("without", "Kendall τ", "leader", "largest move")
     return Table.of(heads, rows, "The ranking without one dataset", name="reliability-removal")

@@ -1,4 +1,4 @@
-"""Does a larger LLM, or a longer text of its, retrieve better? From records of systems that expand queries."""
+"""Does a larger LLM, or a longer generated text, retrieve better? Uses records of systems that expand queries."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from r2med.records.collection import RecordCollection, StoredRecord
 
 @dataclass(frozen=True)
 class Expanded:
-    """A system that expands queries, and the same without it where that was run too."""
+    """A system that expands queries, with the name of the same system without the expansion."""
 
     system: str
     llm: str
     plain: str
-    """The name of the same system without its expansion."""
+    """Name of the same system without its expansion."""
     method: str
 
     @classmethod
     def of(cls, kept: StoredRecord) -> Expanded | None:
-        """Return it; None for a system that asks no LLM for text."""
+        """Return the system of a record; None if it does not expand queries with an LLM."""
         record = kept.record
         llm = (record.settings.get("expand") or {}).get("llm")
         if not llm:
@@ -44,7 +44,7 @@ class Expanded:
 
 
 def expanded_systems(collection: RecordCollection) -> list[Expanded]:
-    """Return the systems with an LLM's expansion, in their order."""
+    """Return the systems that expand queries with an LLM, in their order."""
     known = {kept.record.system: each for kept in collection if (each := Expanded.of(kept))}
     return list(known.values())
 
@@ -52,7 +52,7 @@ def expanded_systems(collection: RecordCollection) -> list[Expanded]:
 def gains(
     collection: RecordCollection, each: Expanded, dataset: str, measure: str
 ) -> tuple[tuple[str, ...], Floats] | None:
-    """Return queries, and the points that the expansion adds for each; None where one of the two was not run."""
+    """Return the queries and the points that the expansion adds to each; None if a needed record is missing."""
     cells = collection.cell(each.system, dataset), collection.cell(each.plain, dataset)
     if cells[0] is None or cells[1] is None:
         return None
@@ -62,18 +62,18 @@ def gains(
 
 
 def billions(llm: str) -> float | None:
-    """Return how many billion parameters the card of an LLM says it has."""
+    """Return the billions of parameters of an LLM by its card; None if they are not known."""
     card = LLMS.get(llm)
     count = parameter_count(card.parameters) if card else None
     return count / 1e9 if count else None
 
 
 def scaling(material: Material) -> Section:
-    """Return quality against the size of the LLM, and against the length of what it wrote."""
+    """Return scores by the size of the LLM, and by the length of its texts."""
     collection = material.collection
     systems = expanded_systems(collection)
     if not systems:
-        raise UserError("no record has an LLM's expansion: r2med run bm25 --expand hyde --llm NAME makes one")
+        raise UserError("no record expands queries with an LLM: r2med run bm25 --expand hyde --llm NAME makes one")
     rows, lines = [], []
     series: dict[str, list[tuple[float, Estimate]]] = {}
     for each in systems:
@@ -92,14 +92,14 @@ def scaling(material: Material) -> Section:
                 "system",
                 "LLM",
                 "parameters (10⁹)",
-                "tokens a query",
+                "tokens per query",
                 "words searched",
-                "figure",
+                "score",
                 "gain over no expansion",
             ),
             rows,
             "LLMs by size and length",
-            "Tokens: what the LLM wrote, its reasoning included, where it was asked and not read from a file.",
+            "Tokens: what the LLM wrote, including its reasoning. Not known for texts that were read from a file.",
             name="scaling-llms",
             digits=1,
             chart=Curves(series, across, up, log=True),
@@ -113,20 +113,20 @@ def scaling(material: Material) -> Section:
     ]
     best = max(rows, key=lambda row: row[5].value if isinstance(row[5], Estimate) else -1.0)
     lead = (
-        f"Of {len(systems)} expansions, {best[0]} does best."
+        f"Of {len(systems)} expansions, {best[0]} has the best score."
         if len(systems) > 1
         else f"There is one expansion: {best[0]}."
     )
     notes = list(author_notes(each.llm for each in systems))
     if not series:
-        notes.append("Two LLMs whose cards name their sizes are needed for a curve.")
+        notes.append("A curve needs two LLMs whose cards give their sizes.")
     return Section("Scaling", tables, lead, notes, name="scaling")
 
 
 def author_notes(llms: Iterator[str]) -> Iterator[str]:
-    """Yield what has to be said of the demo's recorded texts."""
+    """Yield a note about the demo's recorded texts if they were used."""
     if "author" in llms:
-        yield "author is no LLM: the demo's recorded texts were written by hand, by somebody who knew the documents."
+        yield "author is not an LLM. Its texts for the demo were written by hand, by a person who knew the documents."
 
 
 def _figure(material: Material, system: str) -> Estimate | None:
@@ -146,7 +146,7 @@ def _mean(parts: Sequence[Floats], top: float | None) -> Estimate | None:
 
 
 def _tokens(written: Sequence[StoredRecord]) -> float | None:
-    """Return the tokens that an LLM wrote for a query; None where its texts were read from files."""
+    """Return the mean number of tokens that an LLM wrote per query; None if its texts were read from files."""
     spent = total(stage.cost for kept in written for stage in kept.record.stages if stage.stage == "expand")
     queries = sum(kept.record.dataset.queries for kept in written)
     return spent.completion_tokens / queries if spent.calls and queries else None
@@ -158,7 +158,7 @@ def _words(written: Sequence[StoredRecord]) -> float | None:
 
 
 def text_words(kept: StoredRecord) -> Mapping[str, int]:
-    """Return how many words were generated for each query."""
+    """Return the number of generated words for each query."""
     return {query: sum(len(text.split()) for text in texts) for query, texts in kept.generated().items()}
 
 

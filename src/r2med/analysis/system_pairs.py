@@ -1,4 +1,4 @@
-"""What one system finds and another does not: how gold documents move, and what two systems could reach together."""
+"""Compare pairs of systems: how relevant documents move, and what two systems could reach together."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _FOUND = ("both find", "only A", "only B", "neither")
 
 
 def _pairs(material: Material) -> list[tuple[str, str]]:
-    """Return every pair of systems. Raises UserError if there is none."""
+    """Return every pair of systems. Raises UserError if no two systems share a dataset."""
     if len(material.collection.systems) < 2 or not material.values:
         raise UserError(
-            "two systems that were run on the same datasets are needed: r2med run bm25 'rm3 → bm25' --data …"
+            "this needs two systems that were run on the same datasets: r2med run bm25 'rm3 → bm25' --data …"
         )
     return list(combinations(material.collection.systems, 2))
 
 
 def rank_shift(material: Material) -> Section:
-    """Return where gold documents move between systems."""
+    """Return how the ranks of relevant documents change between systems."""
     rows: list[list[Value]] = []
     bands = rank_bands(material.collection)
     for before, after in _pairs(material):
@@ -46,23 +46,24 @@ def rank_shift(material: Material) -> Section:
     rows.sort(key=lambda row: -abs(_number(row[4]) - _number(row[5])))
     most = rows[0]
     lead = (
-        f"The largest shift: from {most[0]} to {most[1]}, {most[4]:,} of {most[2]:,} gold documents come into the "
-        f"first {bands[0]} and {most[5]:,} leave them."
+        f"The largest shift is from {most[0]} to {most[1]}: {most[4]:,} of {most[2]:,} relevant documents enter the "
+        f"first {bands[0]}, and {most[5]:,} leave them."
     )
-    heads = ("from", "to", "gold documents", f"in both first {bands[0]}", "come in", "leave", "first found", "lost")
+    heads = ("from", "to", "relevant documents", f"in both first {bands[0]}", "enter", "leave", "newly found", "lost")
     note = (
-        f"Judged pairs of query and document. First found and lost: not among the first {bands[-1]:,} before, or after."
+        f"Pairs of a query and a relevant document. Newly found: not among the first {bands[-1]:,} before. Lost: not "
+        "among them after."
     )
     return Section(
         "Rank shift",
-        [Table.of(heads, rows, "Gold documents by pair", note, name="rank-shift")],
+        [Table.of(heads, rows, "Relevant documents by pair of systems", note, name="rank-shift")],
         lead,
         name="rank-shift",
     )
 
 
 def complementarity(material: Material) -> Section:
-    """Return what pairs of systems could reach together, and what only one system finds."""
+    """Return the scores that pairs of systems could reach together, and what only one system finds."""
     values, pairs = material.values, _pairs(material)
     records = {system: material.collection.records(system) for system in material.collection.systems}
     position = {system: number for number, system in enumerate(records)}
@@ -80,16 +81,16 @@ def complementarity(material: Material) -> Section:
     rows.sort(key=lambda row: -_number(row[4]))
     heads = ("A", "B", "better of A and B", "oracle by query", "gain", "oracle fusion", *_FOUND)
     note = (
-        f"Oracle by query: each query goes to the system that does better on it ({material.measure} × 100). Oracle "
-        f"fusion: nDCG@10 × 100 if the gold documents among the first {CUTOFF} of either stood at the top, all grades "
-        f"alike; no reranker of the two lists can do more. Find: gold documents among the first {CUTOFF}."
+        f"Oracle by query: each query uses the better of the two systems ({material.measure} × 100). Oracle fusion: "
+        f"nDCG@10 × 100 if all relevant documents among the first {CUTOFF} of either system were at the top, with "
+        f"equal grades. No reranker of the two lists can do better. Find: relevant documents among the first {CUTOFF}."
     )
     tables = [
         Table.of(heads, rows, "Two systems together", note, name="complementarity-pairs"),
         Table.of(
-            ("system", "gold documents", "found", "found by no other"),
+            ("system", "relevant documents", "found", "found by no other"),
             list(_alone(material)),
-            f"Gold documents that one system alone has among its first {CUTOFF}",
+            f"Relevant documents that only one system has among its first {CUTOFF}",
             name="complementarity-alone",
         ),
     ]
@@ -108,7 +109,7 @@ def _top(record: Record, query: str) -> set[str]:
 
 
 def _shared(a: Record, b: Record) -> tuple[int, int, int, int]:
-    """Count gold documents that both have among their first ten, only one has, or neither."""
+    """Count the relevant documents that both, only one, or neither system has among its first ten."""
     both = only_a = only_b = neither = 0
     for query, facts in a.queries.items():
         tops = _top(a, query), _top(b, query)
@@ -120,7 +121,7 @@ def _shared(a: Record, b: Record) -> tuple[int, int, int, int]:
 
 
 def _fused(a: Record, b: Record) -> Floats:
-    """Return nDCG@10 × 100 of every query if all gold documents of both first ten stood at the top."""
+    """Return nDCG@10 × 100 of every query if all relevant documents of both first ten were at the top."""
     gain = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(2, CUTOFF + 2)))))
     found = np.array([len(_top(a, query) | _top(b, query)) for query in a.queries])
     positives = np.array([max(1, facts.positives) for facts in a.queries.values()])

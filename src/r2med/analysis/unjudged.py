@@ -1,4 +1,4 @@
-"""What unjudged documents and texts that come twice do to scores: the same rankings, scored under other assumptions."""
+"""Score rankings under other assumptions, to show the effects of unjudged documents and of duplicate texts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from r2med.retrieve.written_run import WrittenRun
 
 CUTOFF = HEADLINE_MEASURE.cutoff or 10
 DEPTH = 100
-"""Ranks that are looked at: what lies below moves no measure at 10, unless a list is nearly all unjudged."""
+"""Number of ranks that are read. Lower ranks do not change a measure at 10, unless nearly all of a list is unjudged."""
 
 WHOLE_RUN = sys.maxsize
-"""The depth for bpref, which counts judged documents at every rank, as trec_eval does."""
+"""Depth for bpref, which counts judged documents at every rank, like trec_eval."""
 
 Lists = Mapping[str, list[str]]
 Grades = Mapping[str, Mapping[str, int]]
 
 
 def ranked_lists(kept: StoredRecord, dataset: Dataset, depth: int = DEPTH) -> Lists | None:
-    """Return the first documents of every judged query, best first; None where the run is not there."""
+    """Return the first documents of every judged query, best first; None if the run file is missing."""
     if kept.run_file is None:
         return None
     run = WrittenRun(kept.run_file, [query.id for query in dataset.queries])
@@ -39,7 +39,7 @@ def ranked_lists(kept: StoredRecord, dataset: Dataset, depth: int = DEPTH) -> Li
 
 
 def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str, Dataset, Lists]]:
-    """Yield system, name of the dataset, dataset and rankings of everything that is on this machine."""
+    """Yield system, dataset name, dataset and rankings of every run on this machine."""
     for (system, name), kept in material.collection.cells.items():
         dataset = material.recorded.get(name)
         lists = ranked_lists(kept, dataset, depth) if dataset else None
@@ -48,23 +48,23 @@ def _rankings(material: Material, depth: int = DEPTH) -> Iterator[tuple[str, str
 
 
 def headline(qrels: Grades, lists: Lists) -> Floats:
-    """Return nDCG@10 of every query, × 100."""
+    """Return nDCG@10 × 100 of every query."""
     run = {query: {d: -float(rank) for rank, d in enumerate(documents)} for query, documents in lists.items()}
     return 100 * score(qrels, run, [HEADLINE_MEASURE]).values[HEADLINE_MEASURE]
 
 
 def with_unjudged_relevant(qrels: Grades, lists: Lists) -> Grades:
-    """Return the judgements with every unjudged document of the first ten as relevant: no others score higher."""
+    """Return the judgements with every unjudged document of the first ten as relevant. No others score higher."""
     return {query: {**dict.fromkeys(lists[query][:CUTOFF], 1), **grades} for query, grades in qrels.items()}
 
 
 def condensed(qrels: Grades, lists: Lists) -> Lists:
-    """Return the lists without what is not judged."""
+    """Return the rankings without unjudged documents."""
     return {query: [document for document in lists[query] if document in qrels[query]] for query in qrels}
 
 
 def bpref(qrels: Grades, lists: Lists) -> Floats:
-    """Return for every query how seldom judged irrelevant documents stand above relevant ones, × 100."""
+    """Return bpref × 100 of every query: how rarely judged irrelevant documents rank above relevant ones."""
     values = []
     for query, grades in qrels.items():
         relevant = sum(grade > 0 for grade in grades.values())
@@ -81,13 +81,13 @@ def bpref(qrels: Grades, lists: Lists) -> Floats:
 
 
 def judged_share(qrels: Grades, lists: Lists) -> Floats:
-    """Return the share of the first ten that are judged, in percent."""
+    """Return the percentage of the first ten documents that are judged."""
     shares = [np.mean([d in grades for d in lists[query][:CUTOFF]] or [False]) for query, grades in qrels.items()]
     return 100 * np.array(shares, dtype=np.float64)
 
 
 def unjudged_table(material: Material) -> Table | None:
-    """Return each system under what could be true of documents that nobody judged; None without rankings."""
+    """Return the scores of each system if unjudged documents were relevant or not; None without rankings."""
     figures: dict[str, dict[str, list[Floats]]] = {}
     negatives = False
     for system, name, dataset, full in _rankings(material, WHOLE_RUN):
@@ -111,12 +111,12 @@ def unjudged_table(material: Material) -> Table | None:
         "bpref is computed on the whole run."
     )
     if not negatives:
-        note += " Here only relevant documents are judged, so judged only and bpref just say what share was retrieved."
-    return Table.of(heads, rows, "What unjudged documents could hide", note, name="reliability-unjudged", digits=1)
+        note += " Only relevant documents are judged here, so judged only and bpref just show what share was retrieved."
+    return Table.of(heads, rows, "Possible effect of unjudged documents", note, name="reliability-unjudged", digits=1)
 
 
 def duplicate_tables(material: Material) -> Iterator[Table | None]:
-    """Yield how many texts come twice, and what each system would score if copies of a text counted as one document."""
+    """Yield the number of duplicate texts, and the scores if all copies of a text counted as one document."""
     copies: list[list[Value]] = []
     keys: dict[str, dict[str, str]] = {}
     for name, dataset in material.recorded.items():
@@ -127,8 +127,8 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
         copies.append([name, len(dataset.corpus), len(keys[name]), hidden])
     if not copies:
         return
-    heads = ("dataset", "documents", "copies of an earlier text", "unjudged copies of gold")
-    yield Table.of(heads, copies, "Texts that come twice", name="reliability-duplicates")
+    heads = ("dataset", "documents", "copies of an earlier text", "unjudged copies of a relevant document")
+    yield Table.of(heads, copies, "Duplicate texts", name="reliability-duplicates")
     figures: dict[str, dict[str, list[Floats]]] = {}
     moved: dict[str, dict[str, list[Floats]]] = {}
     for system, name, dataset, lists in _rankings(material):
@@ -144,7 +144,7 @@ def duplicate_tables(material: Material) -> Iterator[Table | None]:
 
 
 def first_copies(dataset: Dataset) -> dict[str, str]:
-    """Return for every document whose text came before the first document that has it."""
+    """Return for every document that repeats an earlier text the first document with this text."""
     import hashlib
 
     seen: dict[bytes, str] = {}
@@ -157,7 +157,7 @@ def first_copies(dataset: Dataset) -> dict[str, str]:
 
 
 def as_one(qrels: Grades, lists: Lists, copies: Mapping[str, str]) -> tuple[Grades, Lists]:
-    """Return judgements and rankings in which a text is one document: its best grade, its best rank."""
+    """Return judgements and rankings in which all copies of a text are one document with its best grade and rank."""
     grades: dict[str, dict[str, int]] = {}
     for query, judged in qrels.items():
         merged = grades.setdefault(query, {})
@@ -172,5 +172,5 @@ def _row(figures: Mapping[str, list[Floats]], top: float | None = 100.0) -> list
 
 
 def over_datasets(values: Values, top: float | None = 100.0) -> list[Estimate]:
-    """Return of each row the unweighted mean of datasets with its interval; `top`: see `mean_intervals`."""
+    """Return for each row the unweighted mean over datasets with its interval. For `top` see `mean_interval`."""
     return [figure for figure in with_intervals(values, top) if figure is not None]

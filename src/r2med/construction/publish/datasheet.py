@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from r2med.analysis.overlap import GOLD, dataset_overlap
+from r2med.analysis.overlap import RELEVANT, dataset_overlap
 from r2med.construction.publish.build_outcome import BuildOutcome
 from r2med.construction.review.labels import LabelName, overrating
 from r2med.construction.review.reviews import VERDICTS, rating_table
@@ -248,7 +248,7 @@ def _overlap(dataset: Dataset, store: Store) -> Iterator[Content]:
     ]
     heads = ("", "lower quartile", "median", "upper quartile")
     yield Table.of(heads, rows, "Overlap of a query and a document")
-    tenths = Counter(min(9, int(10 * share)) for share in kinds[GOLD].coverage)
+    tenths = Counter(min(9, int(10 * share)) for share in kinds[RELEVANT].coverage)
     bars = [(f"{10 * tenth} to {10 * tenth + 10} %", tenths[tenth]) for tenth in range(max(tenths) + 1)]
     yield Bars("Relevant documents by the share of the query’s terms that they contain", bars)
 
