@@ -64,9 +64,7 @@ def test_a_changed_prompt_repeats_its_step_and_what_depends_on_it(tmp_path):
     prompt.write_text("Which body system is {text} about? {systems}")
     assert again(tmp_path) == [True, True, False, False, False]
     prompt.write_text("body system {txt}")
-    with pytest.raises(
-        UserError, match=r"label-body-system\.txt: unknown field \{txt\}; known fields: \{text\}, \{answer\}"
-    ):
+    with pytest.raises(UserError, match=r"body-system\.txt: unknown field \{txt\}; known fields: \{text\}, \{answer\}"):
         again(tmp_path)
 
 

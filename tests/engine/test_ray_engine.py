@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,7 @@ def nodes():
         yield running
         ray.shutdown()
         running.cluster.shutdown()
+    engine.cache_clear()
     shutil.rmtree(folder)
 
 
@@ -146,8 +148,14 @@ def command(*words, **variables):
     )
 
 
+@cache
+def engine():
+    """Return one engine for all tests, as one Runtime has one: its workers go on between calls."""
+    return open_engine("ray")
+
+
 def squares(work, count, store, **needs):
-    return dict(open_engine("ray").map(work, range(count), store, Needs(**needs)))
+    return dict(engine().map(work, range(count), store, Needs(**needs)))
 
 
 def test_a_worker_that_dies_is_replaced_but_what_kills_three_is_given_up_in_one_line(nodes, store, tmp_path):
@@ -159,7 +167,7 @@ def test_a_worker_that_dies_is_replaced_but_what_kills_three_is_given_up_in_one_
 
 def test_a_node_that_is_killed_in_the_middle_loses_nothing(nodes, store):
     node = nodes.join("four")
-    results = open_engine("ray").map(Squares(seconds=0.2), range(24), store, Needs())
+    results = engine().map(Squares(seconds=0.2), range(24), store, Needs())
     seen = dict([next(results)])
     nodes.cluster.remove_node(node, allow_graceful=False)
     assert {**seen, **dict(results)} == {number: number**2 for number in range(24)}
