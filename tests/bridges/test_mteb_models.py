@@ -77,7 +77,7 @@ def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
     assert all(cell.record for cell in run("bm25+mteb:org/search", DATA, out=None))
     whole = evaluate("mteb:org/wrapped", DATA).mean  # an encoder with a similarity that is not ours
     assert whole == pytest.approx(evaluate("mteb:org/bert", DATA).mean)
-    with pytest.raises(UserError, match="mteb:org/search searches for whole sets of queries"):
+    with pytest.raises(UserError, match="mteb:org/search can only search for a whole set of queries"):
         System.parse("mteb:org/search").live(demo, System.parse("bm25").runtime.store)
 
 
@@ -86,11 +86,11 @@ def test_a_model_that_searches_gives_its_own_ranking(models: Any) -> None:
     [
         ("mteb:org/brt", r"no model of MTEB 'org/brt' \(did you mean org/bert\?\): hf:ORG/NAME"),
         ("mteb:org/bert@r2", "mteb:org/bert@r2: .*r2"),
-        ("mteb:org/cross", "is a cross-encoder, no retriever: let it rerank, as in bm25 → mteb:org/cross"),
-        ("bm25 → mteb:org/bert", "mteb:org/bert is no cross-encoder"),
+        ("mteb:org/cross", "is a cross-encoder, not a retriever: rerank with it, as in bm25 → mteb:org/cross"),
+        ("bm25 → mteb:org/bert", "mteb:org/bert is not a cross-encoder"),
         ("mteb:org/own-code", "add --trust-remote-code"),
         ("mteb:openai/text-embedding-3-small%20%28embed_dim%3D512%29", "without a budget"),
-        ("mteb:facebook/dinov2-small", "mteb:facebook/dinov2-small: it does not read texts"),
+        ("mteb:facebook/dinov2-small", "mteb:facebook/dinov2-small: this model does not read texts"),
     ],
 )
 def test_what_cannot_run_is_told_in_one_line(models: Any, system: str, message: str) -> None:

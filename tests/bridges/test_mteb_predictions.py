@@ -51,10 +51,10 @@ def test_predictions_score_as_the_run_they_are(tmp_path: Path, mini: Path) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"default": {"test": {}}}, "is no file of predictions"),
-        ([], "is no file of predictions"),
-        ({"task_name": "T", "mteb_version": "1.9.0", "scores": {"test": [{}]}}, "as MTEB 2 writes with prediction_"),
-        ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": [1]}}, "is no file of predictions"),
+        ({"default": {"test": {}}}, "does not hold predictions"),
+        ([], "does not hold predictions"),
+        ({"task_name": "T", "mteb_version": "1.9.0", "scores": {"test": [{}]}}, "which MTEB 2 writes with prediction_"),
+        ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": [1]}}, "does not hold predictions"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"dev": {}, "test": {}}}, "of 2 splits"),
         ({"mteb_model_meta": {"model_name": "m"}, "default": {"test": {"q0": {"nowhere": 1}}}}, "corpus does not have"),
     ],

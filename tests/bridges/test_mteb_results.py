@@ -81,7 +81,7 @@ def test_mteb_reads_back_what_it_computes_itself_for_the_same_model(
 
 def test_a_folder_that_is_called_like_a_task_is_not_exported_as_the_task(tmp_path: Path) -> None:
     evaluate("bm25", random_folder(tmp_path / "Biology", documents=60), tmp_path / "results")
-    with pytest.raises(UserError, match="own/Biology is no task of MTEB"):
+    with pytest.raises(UserError, match="own/Biology is not a task of MTEB"):
         export_results([], tmp_path / "out", tmp_path / "results")
 
 
@@ -90,7 +90,7 @@ def test_a_record_of_older_versions_on_such_a_folder_is_not_exported_either(tmp_
     [path] = (tmp_path / "results").rglob("bm25-*.json")
     record = Record.read(path)
     record.model_copy(update={"dataset": record.dataset.model_copy(update={"name": "Biology"})}).write(path)
-    with pytest.raises(UserError, match="own/Biology is no task of MTEB"):
+    with pytest.raises(UserError, match="own/Biology is not a task of MTEB"):
         export_results([], tmp_path / "out", tmp_path / "results")
 
 
@@ -111,7 +111,7 @@ def test_a_local_copy_of_the_benchmark_has_no_revision_for_mteb(record: Record, 
 
 def test_what_is_no_task_of_mteb_is_told(tmp_path: Path) -> None:
     evaluate("bm25", "demo/MedQA-Diag", tmp_path / "results")
-    with pytest.raises(UserError, match="demo/MedQA-Diag is no task of MTEB: it has Biology, "):
+    with pytest.raises(UserError, match="demo/MedQA-Diag is not a task of MTEB, which has Biology, "):
         export_results([], tmp_path / "out", tmp_path / "results")
     assert not (tmp_path / "out").exists()
 

@@ -58,7 +58,7 @@ def test_a_reranker_gets_all_candidates_of_a_query_and_what_it_leaves_out_comes_
         ("pyterrier:frames:broken", "pyterrier:frames:broken failed at .*no such column"),
         ("bm25 → pyterrier:frames:mute@5", "pyterrier:frames:mute returned no column docno"),
         ("pyterrier:frames:everywhere", "'nowhere', which the corpus does not have"),
-        ("bm25 → pyterrier:frames:everywhere", "'nowhere', which is no candidate: it retrieves, and cannot rerank"),
+        ("bm25 → pyterrier:frames:everywhere", "'nowhere', which is not a candidate: it can retrieve, but not rerank"),
     ],
 )
 def test_what_is_wrong_with_a_pipeline_is_one_line(system: str, message: str) -> None:

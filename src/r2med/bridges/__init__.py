@@ -1,1 +1,1 @@
-"""Bridges to other tools of the field, a file each; the other side is imported when it is used."""
+"""Bridges to other tools of the field, one file each. The other tool is imported on first use."""

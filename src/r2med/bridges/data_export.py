@@ -1,4 +1,4 @@
-"""Datasets in the layouts of others: BEIR, MTEB, TREC, the hub, and the hub with Croissant metadata."""
+"""Export datasets in other layouts: BEIR, MTEB, TREC, the hub, and the hub with Croissant metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = {
     "corpus": ("id", "text"),
     "qrels": ("q_id", "p_id", "score"),
 }
-"""The files of every dataset, and the columns that all rows have."""
+"""File of a dataset -> the columns that all its rows have."""
 
 
 def export_data(dataset: Dataset, form: str, folder: Path) -> None:
@@ -58,7 +58,7 @@ def _beir(dataset: Dataset, folder: Path) -> None:
 
 
 def _mteb(dataset: Dataset, folder: Path) -> None:
-    """Write BEIR's files with the head by which the hub knows them; qrels also as rows, whose ids stay texts."""
+    """Write BEIR's files with a README for the hub. The qrels are also written as JSON rows, so that ids stay texts."""
     _beir(dataset, folder)
     rows = ({"query-id": query, "corpus-id": document, "score": grade} for query, document, grade in _judged(dataset))
     _write_rows(folder / "qrels" / "test.jsonl", rows)
@@ -67,7 +67,7 @@ def _mteb(dataset: Dataset, folder: Path) -> None:
 
 
 def _trec(dataset: Dataset, folder: Path) -> None:
-    """Write topics and qrels in columns; the corpus and the queries stay rows, since columns hold no text."""
+    """Write topics and qrels in columns. Corpus and queries are JSON rows, since columns cannot hold long texts."""
     _write_own(dataset, folder, ("query", "corpus"))
     space = r"\s"
     topics = (f"{_unbroken(query.id, space)}\t{' '.join(query.text.split())}" for query in dataset.queries)
@@ -118,7 +118,7 @@ def _judged(dataset: Dataset) -> Iterator[tuple[str, str, int]]:
 
 
 def _write_own(dataset: Dataset, folder: Path, names: Iterable[str]) -> None:
-    """Write the benchmark's own files."""
+    """Write files in the benchmark's own layout."""
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
         "query": (
             {**{name: getattr(query, name) for name in COLUMNS["query"]}, "excluded_ids": list(query.excluded)}
@@ -148,7 +148,7 @@ def _licence(dataset: Dataset) -> str:
 
 def _unbroken(identifier: str, breaks: str) -> str:
     if re.search(breaks, identifier):
-        raise UserError(f"the id {identifier!r} would break a column of this format: export it as hub")
+        raise UserError(f"the id {identifier!r} would break a column of this format: export the dataset as hub")
     return identifier
 
 

@@ -1,6 +1,6 @@
-"""Our datasets in ir_datasets: importing this registers r2med/biology, r2med/demo/biology and so on.
+"""Register our datasets in ir_datasets: importing this module adds r2med/biology, r2med/demo/biology and so on.
 
-Nothing is read or fetched until a dataset is asked for its documents, queries or judgements.
+Nothing is read or downloaded until the documents, queries or judgements of a dataset are used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Source:
-    """A dataset of ours that is loaded when it is first used."""
+    """One of our datasets, which is loaded on first use."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -33,34 +33,34 @@ class _Source:
 
 
 class Docs(_Source, BaseDocs):  # type: ignore[misc]
-    """The corpus."""
+    """The corpus of a dataset, for ir_datasets."""
 
     def docs_iter(self) -> Iterator[GenericDoc]:
-        """Yield the documents, in their order."""
+        """Yield the documents in order."""
         return (GenericDoc(*document) for document in self._dataset.corpus)
 
     def docs_count(self) -> int:
-        """Return how many there are."""
+        """Return the number of documents."""
         return len(self._dataset.corpus)
 
     def docs_store(self, *options: Any, **more: Any) -> DocsStore:
-        """Return what looks documents up by their ids."""
+        """Return a store that looks up documents by id."""
         return DocsStore(self._dataset)
 
     def docs_lang(self) -> str:
-        """Return the language."""
+        """Return the language code."""
         return "en"
 
 
 class DocsStore(Docstore):  # type: ignore[misc]
-    """Looks documents up in our memory-mapped corpus; nothing is copied."""
+    """Looks up documents in our memory-mapped corpus, without copying it."""
 
     def __init__(self, dataset: Dataset) -> None:
         super().__init__(GenericDoc)
         self._corpus = dataset.corpus
 
     def get_many_iter(self, doc_ids: Sequence[str]) -> Iterator[GenericDoc]:
-        """Yield those of the documents that there are."""
+        """Yield the documents with these ids. Unknown ids are skipped."""
         wanted = list(doc_ids)
         rows = self._corpus.rows(wanted)
         known = [identifier for identifier, row in zip(wanted, rows, strict=True) if row >= 0]
@@ -68,33 +68,33 @@ class DocsStore(Docstore):  # type: ignore[misc]
 
 
 class Queries(_Source, BaseQueries):  # type: ignore[misc]
-    """The queries."""
+    """The queries of a dataset, for ir_datasets."""
 
     def queries_iter(self) -> Iterator[GenericQuery]:
-        """Yield the queries."""
+        """Yield the queries in order."""
         return (GenericQuery(query.id, query.text) for query in self._dataset.queries)
 
     def queries_lang(self) -> str:
-        """Return the language."""
+        """Return the language code."""
         return "en"
 
 
 class Qrels(_Source, BaseQrels):  # type: ignore[misc]
-    """The judgements."""
+    """The relevance judgements of a dataset, for ir_datasets."""
 
     def qrels_iter(self) -> Iterator[GenericQrel]:
-        """Yield the judgements."""
+        """Yield the relevance judgements."""
         for query, grades in self._dataset.qrels.items():
             for document, grade in grades.items():
                 yield GenericQrel(query, document, grade)
 
     def qrels_defs(self) -> dict[int, str]:
-        """Return what the grades mean."""
+        """Return the meaning of each grade."""
         return {1: "relevant"}
 
 
 def identifiers() -> dict[str, str]:
-    """Return the ids of ir_datasets by the names of our datasets."""
+    """Return the name of each of our datasets, with its id in ir_datasets."""
     return {name: f"r2med/{name.lower()}" for group in ("R2MED", "demo") for name in groups()[group]}
 
 

@@ -1,4 +1,4 @@
-"""Any system of ours as a retriever of LangChain; what it finds can also be asked of a server, see `r2med serve`."""
+"""Use any system of ours as a retriever in LangChain. See `r2med serve` for access through a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from r2med.system.system import LiveSystem
 
 
 class LangChainRetriever(BaseRetriever):
-    """Returns the k best documents for a question; nothing of a question is kept."""
+    """Returns the k best documents for a question. The question is not stored."""
 
     system: Any
     """A system, or its name."""
@@ -26,7 +26,7 @@ class LangChainRetriever(BaseRetriever):
     _live: LiveSystem = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Index the corpus and load the models. Raises UserError for what would stop the system."""
+        """Index the corpus and load the models. Raises UserError if the system cannot run."""
         super().model_post_init(context)
         system = self.system if isinstance(self.system, System) else System.parse(self.system)
         dataset = self.data if isinstance(self.data, Dataset) else load(self.data)

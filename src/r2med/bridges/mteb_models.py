@@ -1,8 +1,8 @@
-"""Models of MTEB as stages of ours: mteb:ORG/NAME retrieves, and reranks if it is a cross-encoder.
+"""Use models of MTEB as stages: mteb:ORG/NAME retrieves, or reranks if it is a cross-encoder.
 
-An encoder's vectors go through our batches, shards and exact search, the scores of a cross-encoder through our cache of
-pairs. Any other model searches by its own `index` and `search`, and its run is kept. A model sees a dataset as a task
-of MTEB whose prompt is the dataset's instruction. One with prompts of its own prefers those, as it does in MTEB.
+Encoders use our batches, shards and exact search, and cross-encoders use our cache of pairs. Any other model searches
+with its own `index` and `search`, and its run is stored. A model sees a dataset as a task of MTEB, with the dataset's
+instruction as its prompt. A model with its own prompts prefers those, like in MTEB.
 """
 
 from __future__ import annotations
@@ -41,41 +41,45 @@ from r2med.store import Store
 
 PREFIX = "mteb:"
 TASK_PROMPT = "Given a {kind}, retrieve {what}"
-SPLIT = {"hf_split": "test", "hf_subset": "default"}
-QUIET = {"show_progress_bar": False}
-COMPARED = {None: "cosine", "cosine": "cosine", "dot": "dot"}
-"""Similarities of one vector a text that our exact search knows; a model that does not say means the cosine."""
-CHARACTERS = 4
-"""In a token, about: batches are cut by it, since not every model of MTEB has a tokenizer to ask."""
+SPLIT_ARGUMENTS = {"hf_split": "test", "hf_subset": "default"}
+QUIET_ARGUMENTS = {"show_progress_bar": False}
+SIMILARITIES = {None: "cosine", "cosine": "cosine", "dot": "dot"}
+"""Similarity by MTEB's name -> similarity of our exact search. A model without one means the cosine."""
+CHARACTERS_PER_TOKEN = 4
+"""Approximate length of a token. It sets the size of batches, since not every model of MTEB has a tokenizer."""
 
 
 class MtebModel(VectorSearch, kind="retrieve"):
-    """Search with a model of MTEB: by our search if it is an encoder, else by its own (mteb:ORG/NAME)."""
+    """Search with a model of MTEB (mteb:ORG/NAME): encoders use our search, other models their own."""
 
     def open(self, runtime: Runtime) -> Retriever:
-        """Return the retriever; the weights are loaded when it works. Raises UserError if it is a cross-encoder."""
+        """Return the retriever. Weights are loaded on first use. Raises UserError if the model is a cross-encoder."""
         model = RegisteredModel.of(self.name, runtime)
         if model.meta.is_cross_encoder:
-            raise UserError(f"{self.name} is a cross-encoder, no retriever: let it rerank, as in bm25 → {self.name}")
+            raise UserError(
+                f"{self.name} is a cross-encoder, not a retriever: rerank with it, as in bm25 → {self.name}"
+            )
         if model.is_encoder:
             return MtebEncoderRetriever(self, runtime)
         if self.approximate:
-            raise UserError(f"{self.name} searches by itself: index={self.index} is for models of one vector a text")
+            raise UserError(
+                f"{self.name} has its own search: index={self.index} needs a model with one vector per text"
+            )
         return MtebSearchRetriever(self, model)
 
 
 class MtebCrossEncoder(CrossEncoder, kind="rerank"):
-    """Score each candidate together with the query by a cross-encoder of MTEB (mteb:ORG/NAME)."""
+    """Rerank candidates with a cross-encoder of MTEB (mteb:ORG/NAME)."""
 
     def open(self, runtime: Runtime) -> MtebReranker:
-        """Return the reranker; the weights are loaded when it works."""
+        """Return the reranker. Weights are loaded on first use."""
         name = safe_name(self.name)
         return MtebReranker(self, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0), runtime)
 
 
 @dataclass(frozen=True)
 class RegisteredModel:
-    """A model of MTEB's registry, in a setup of ours."""
+    """A model of MTEB's registry with our setup."""
 
     name: str
     meta: Any
@@ -85,7 +89,7 @@ class RegisteredModel:
     def of(cls, name: str, runtime: Runtime) -> RegisteredModel:
         """Return the model of mteb:ORG/NAME or mteb:ORG/NAME@REVISION.
 
-        Raises UserError if mteb is not installed or has no such model, or if it cannot run as the setup says.
+        Raises UserError if mteb is not installed or does not have this model, or if the setup cannot run it.
         """
         mteb = _mteb(name)
         typed, _, revision = unquote(name.removeprefix(PREFIX)).partition("@")
@@ -98,13 +102,13 @@ class RegisteredModel:
             raise UserError(f"{name}: {error}") from None
         own_code = meta.loader_kwargs.get("trust_remote_code") and not runtime.setup.trust_remote_code
         for wrong, why in (
-            (meta.loader is None, "MTEB has results of it, but no code that runs it"),
-            ("text" not in meta.modalities, "it does not read texts"),
-            (own_code, "it runs code of its own repository: add --trust-remote-code"),
+            (meta.loader is None, "MTEB has results for this model, but no code to run it"),
+            ("text" not in meta.modalities, "this model does not read texts"),
+            (own_code, "this model runs code from its own repository: add --trust-remote-code"),
             (runtime.setup.dtype != "auto", "it has the precision that MTEB gives it: leave --dtype out"),
             (
                 "API" in meta.framework and runtime.budget.limit is not None,
-                "MTEB tells no prices: run without a budget",
+                "MTEB has no prices: run without a budget",
             ),
         ):
             if wrong:
@@ -114,12 +118,12 @@ class RegisteredModel:
 
     @property
     def is_encoder(self) -> bool:
-        """Whether texts become one vector each, which our search can compare."""
+        """True if the model makes one vector per text that our search can compare."""
         one_vector = {"dense", "router"}.intersection(self.meta.model_type)
-        return bool(one_vector) and self.meta.similarity_fn_name in COMPARED
+        return bool(one_vector) and self.meta.similarity_fn_name in SIMILARITIES
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what the vectors of documents depend on; nothing is loaded."""
+        """Return everything that the vectors of documents depend on. Nothing is loaded."""
         return {
             "loader": "mteb",
             "model": self.meta.name,
@@ -130,11 +134,11 @@ class RegisteredModel:
         }
 
     def describe_queries(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what those of queries depend on: the prompt of the task as well."""
+        """Return everything that the vectors of queries depend on, including the prompt of the task."""
         return {**self.describe(dataset), "task_prompt": dataset.instruction.fill(TASK_PROMPT)}
 
     def task(self, dataset: Dataset) -> Any:
-        """Return what MTEB's models are told of a dataset."""
+        """Return the metadata of a dataset as a task of MTEB."""
         from mteb.abstasks.task_metadata import TaskMetadata
 
         return TaskMetadata(
@@ -159,7 +163,7 @@ class RegisteredModel:
         return cached_model(key, self.runtime, lambda: Replicas(self.runtime.setup, load))
 
     def rows(self, texts: Sequence[str], ask: Callable[[Any, Sequence[int]], Any]) -> Encoded:
-        """Return a row per text: `ask(model, positions)` gets those at some positions from one of the copies."""
+        """Return one row per text. `ask(model, positions)` returns the rows at these positions from one model copy."""
 
         def rows(model: Any, positions: Sequence[int]) -> Vectors:
             with _quietly(self.name):
@@ -173,25 +177,25 @@ class RegisteredModel:
             return array
 
         limit = int(min(self.meta.max_tokens or 1 << 20, 1 << 20))
-        lengths = [min(limit, 1 + len(text) // CHARACTERS) for text in texts]
+        lengths = [min(limit, 1 + len(text) // CHARACTERS_PER_TOKEN) for text in texts]
         encoded = self.loaded().run(lengths, rows, estimated=True)
         return replace(encoded, cost=replace(encoded.cost, unpriced=len(texts) if "API" in self.meta.framework else 0))
 
 
 @dataclass(frozen=True)
 class MtebEncoder:
-    """Encodes the texts of a dataset. Generated texts are written as documents are, and encoded so."""
+    """Encodes the texts of a dataset. Generated texts resemble documents and are encoded like them."""
 
     model: RegisteredModel
     dataset: Dataset
 
     def describe(self, role: Role) -> dict[str, Any]:
-        """Return what the vectors of a role depend on."""
+        """Return everything that the vectors of a role depend on."""
         return (self.model.describe_queries if role == "query" else self.model.describe)(self.dataset)
 
     @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order."""
+        """Return one row per text, in the same order."""
         from mteb.types import PromptType
 
         if not texts:
@@ -201,45 +205,47 @@ class MtebEncoder:
 
         def ask(model: Any, at: Sequence[int]) -> Any:
             inputs = _inputs([texts[position] for position in at], kind.value)
-            return model.encode(inputs, task_metadata=task, prompt_type=kind, batch_size=len(at), **SPLIT, **QUIET)
+            return model.encode(
+                inputs, task_metadata=task, prompt_type=kind, batch_size=len(at), **SPLIT_ARGUMENTS, **QUIET_ARGUMENTS
+            )
 
         return self.model.rows(texts, ask)
 
 
 @dataclass(frozen=True)
 class MtebEncoderRetriever(DenseRetriever):
-    """An encoder of MTEB that searches a corpus."""
+    """Searches a corpus with an encoder of MTEB."""
 
     @cached_property
     def model(self) -> RegisteredModel:
-        """The model behind the name."""
+        """The model of MTEB's registry."""
         return RegisteredModel.of(self.stage.name, self.runtime)
 
     @cached_property
     def card(self) -> ModelCard:
-        """What our search has to know of the model."""
-        compared = COMPARED[self.model.meta.similarity_fn_name]
+        """Card of the model for our search."""
+        compared = SIMILARITIES[self.model.meta.similarity_fn_name]
         return ModelCard(name=safe_name(self.stage.name), loader="custom", similarity=compared)
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
-        """Return what encodes for a dataset."""
+        """Return the encoder for a dataset."""
         return MtebEncoder(self.model, dataset)
 
 
 @dataclass(frozen=True)
 class MtebSearchRetriever:
-    """A model of MTEB that searches by itself: multi-vector, sparse and hybrid ones, BM25."""
+    """Searches with a model of MTEB that has its own search: multi-vector, sparse and hybrid models, and BM25."""
 
     stage: MtebModel
     model: RegisteredModel
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on."""
+        """Return every setting that a score depends on."""
         sides = {"query": self.model.describe_queries(dataset), "document": self.model.describe(dataset)}
         return {**self.stage.settings(), **sides}
 
     def index(self, dataset: Dataset, store: Store) -> MtebSearcher:
-        """Return a searcher; the corpus is indexed when the queries are there, since some models forget it."""
+        """Return a searcher. It indexes the corpus for each search, since some models do not keep the index."""
         return MtebSearcher(self.model, dataset)
 
 
@@ -251,12 +257,17 @@ class MtebSearcher:
     dataset: Dataset
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
-        """Return the k best documents of each query, as the model has them. Raises UserError if it fails."""
+        """Return the model's k best documents for each query. Raises UserError if the model fails."""
         from mteb.models import SearchEncoderWrapper
         from mteb.models.models_protocols import SearchProtocol
 
         corpus, loaded = self.dataset.corpus, self.model.loaded().first
-        about = {"task_metadata": self.model.task(self.dataset), **SPLIT, "encode_kwargs": QUIET, "num_proc": None}
+        about = {
+            "task_metadata": self.model.task(self.dataset),
+            **SPLIT_ARGUMENTS,
+            "encode_kwargs": QUIET_ARGUMENTS,
+            "num_proc": None,
+        }
         ids = [query.query.id for query in queries]
         with _quietly(self.model.name):
             searcher = loaded if isinstance(loaded, SearchProtocol) else SearchEncoderWrapper(loaded)
@@ -270,8 +281,8 @@ class MtebSearcher:
         return Searched(on_corpus(Run.of(rankings), ids, corpus, k, self.model.name), cost, prepared)
 
     def live(self) -> MtebSearcher:
-        """Raise UserError: to answer one question it would have to index the corpus again."""
-        raise UserError(f"{self.model.name} searches for whole sets of queries: it cannot answer single questions")
+        """Raise UserError, since the model would have to index the corpus again for every question."""
+        raise UserError(f"{self.model.name} can only search for a whole set of queries, not answer single questions")
 
 
 @dataclass(frozen=True)
@@ -282,11 +293,11 @@ class MtebScorer:
     dataset: Dataset
 
     def describe(self) -> dict[str, Any]:
-        """Return all that a score depends on besides the two texts."""
+        """Return everything that a score depends on, except the two texts."""
         return self.model.describe_queries(self.dataset)
 
     def score(self, pairs: Sequence[Pair]) -> list[ScoredPair]:
-        """Return one score per pair, in their order."""
+        """Return one score per pair, in the same order."""
         if not pairs:
             return []
         task = self.model.task(self.dataset)
@@ -294,7 +305,7 @@ class MtebScorer:
         def ask(model: Any, at: Sequence[int]) -> Any:
             queries, documents = zip(*(pairs[position] for position in at), strict=True)
             sides = _inputs(queries, "query"), _inputs(documents, "document")
-            return model.predict(*sides, task_metadata=task, batch_size=len(at), **SPLIT, **QUIET)
+            return model.predict(*sides, task_metadata=task, batch_size=len(at), **SPLIT_ARGUMENTS, **QUIET_ARGUMENTS)
 
         started = time.perf_counter()
         scores = self.model.rows([f"{query} {document}" for query, document in pairs], ask).vectors
@@ -310,10 +321,10 @@ class MtebReranker(CrossReranker):
 
     @cached_property
     def model(self) -> RegisteredModel:
-        """The model behind the name. Raises UserError if it is no cross-encoder."""
+        """The model of MTEB's registry. Raises UserError if it is not a cross-encoder."""
         model = RegisteredModel.of(self.stage.name, self.runtime)
         if not model.meta.is_cross_encoder:
-            raise UserError(f"{self.stage.name} is no cross-encoder: it retrieves, and cannot rerank")
+            raise UserError(f"{self.stage.name} is not a cross-encoder: it can retrieve, but not rerank")
         return model
 
     def _scorer(self, dataset: Dataset) -> MtebScorer:
@@ -330,14 +341,14 @@ def _mteb(name: str) -> Any:
         ) from None
     import datasets
 
-    logging.getLogger("mteb").setLevel(logging.ERROR)  # it warns of every prompt that a task does not have
+    logging.getLogger("mteb").setLevel(logging.ERROR)  # it warns about every prompt that a task does not have
     datasets.disable_progress_bars()
     return mteb
 
 
 @contextmanager
 def _quietly(what: str) -> Iterator[None]:
-    """Hide warnings, and raise UserError for any fault of the model but a lack of memory, which others mend."""
+    """Hide warnings, and raise UserError for any error of the model except a lack of memory, which callers handle."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -349,12 +360,12 @@ def _quietly(what: str) -> Iterator[None]:
 
 
 def _task_name(dataset: Dataset) -> str:
-    """Return MTEB's own name of a dataset if it has one: models may have a prompt for that very task."""
+    """Return MTEB's name of a dataset if it has one, since models may have a prompt for this task."""
     return tasks().get(dataset.name, dataset.name)
 
 
 def _inputs(texts: Sequence[str], side: str) -> Any:
-    """Return texts as MTEB gives them to its models, in one batch."""
+    """Return texts in one batch, in the form that MTEB gives to its models."""
     from datasets import Dataset as Rows
     from torch.utils.data import DataLoader
 
@@ -370,7 +381,7 @@ def _rows(ids: Sequence[str], texts: Sequence[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return settings of a model as JSON has them; a function is known by its name."""
+    """Return the settings of a model as JSON values. A function is written as its name."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

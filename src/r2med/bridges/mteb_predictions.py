@@ -1,4 +1,4 @@
-"""MTEB's predictions as a run of ours: {Task}_predictions.json becomes rankings, scores and a record."""
+"""Import predictions of MTEB: {Task}_predictions.json becomes a run file and a record with scores."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ENDING = "_predictions"
 
 
 def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: Path | str = "results") -> Record:
-    """Score predictions of MTEB on a dataset, the one of their task unless another is named; the record goes to `out`.
+    """Score predictions of MTEB and write the record to `out`. The dataset is that of the task, unless it is named.
 
-    Raises UserError if the file has another form, or names what the dataset does not have.
+    Raises UserError if the file has the wrong form, or names queries or documents that the dataset does not have.
     """
     file, out = Path(file), Path(out)
     model, rankings = _read(file)
     dataset = data if isinstance(data, Dataset) else load(data or dataset_of(file.stem.removesuffix(ENDING)))
-    # A folder with a run for each dataset is one system, so its records are averaged and compared as one.
+    # A folder with one run per dataset is one system, so its records are averaged and compared as one.
     folder = out / "mteb" / slug(model.replace("/", "__"))
     path = folder.joinpath(*dataset.name.split("/"))
     command = ["r2med", "records", "import", file.name, "--data", dataset.name]
@@ -38,7 +38,7 @@ def import_predictions(file: Path | str, data: str | Path | Dataset = "", out: P
 
 
 def _read(file: Path) -> tuple[str, dict[str, Any]]:
-    """Return the model's name, and query id -> document id -> score of the only split there is."""
+    """Return the name of the model, and query id -> document id -> score of the only split."""
     try:
         content = json.loads(file.read_bytes())
         model = content.pop("mteb_model_meta")["model_name"] or "unnamed"
@@ -46,12 +46,12 @@ def _read(file: Path) -> tuple[str, dict[str, Any]]:
         [rankings] = splits.values()
         assert all(isinstance(scores, dict) for scores in rankings.values())
     except FileNotFoundError:
-        raise UserError(f"{file}: no such file") from None
+        raise UserError(f"{file} does not exist") from None
     except IsADirectoryError:
         raise UserError(f"{file} is a folder: name a file TASK{ENDING}.json in it") from None
     except (KeyError, TypeError, AttributeError, AssertionError, UnicodeDecodeError, json.JSONDecodeError):
         raise UserError(
-            f"{file} is no file of predictions of a retrieval task, as MTEB 2 writes with prediction_folder=DIR"
+            f"{file} does not hold predictions of a retrieval task, which MTEB 2 writes with prediction_folder=DIR"
         ) from None
     except ValueError:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Records as MTEB keeps results: results/ORG__MODEL/REVISION/TASK.json; mteb itself is not needed."""
+"""Export records in MTEB's format of results: results/ORG__MODEL/REVISION/TASK.json. This does not need mteb."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from r2med.records.record import Record
 from r2med.store.files import write_atomically
 
 VERSION = "2.26.24"
-"""The release of mteb whose format this is."""
+"""Release of mteb that defines this format."""
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 
 UNKNOWN_REVISION = "no_revision_available"
-"""MTEB's word where there is no commit of a repository."""
+"""MTEB's revision for a model or dataset without a known commit."""
 
 FAMILIES = {"ndcg": "nDCG", "map": "MAP", "recall": "R", "precision": "P"}
 
 
 def tasks() -> dict[str, str]:
-    """Return the tasks of MTEB by the names of our datasets."""
+    """Return the name of each of our datasets, with its task in MTEB."""
     return {name: f"R2MED{name.replace('-', '')}Retrieval" for name in groups()["R2MED"]}
 
 
@@ -63,15 +63,15 @@ def export_results(
 
 
 def _task(kept: StoredRecord) -> str:
-    """Return MTEB's task of a record. Raises UserError if there is none."""
+    """Return the MTEB task of a record. Raises UserError if its dataset has no task."""
     known, name = tasks(), kept.record.dataset.name
     if name not in known:
-        raise UserError(f"{kept.path}: {name} is no task of MTEB: it has {', '.join(known)}")
+        raise UserError(f"{kept.path}: {name} is not a task of MTEB, which has {', '.join(known)}")
     return known[name]
 
 
 def dataset_of(task: str) -> str:
-    """Return our name of a task of MTEB. Raises UserError if it is not one of this benchmark."""
+    """Return the name of our dataset for a task of MTEB. Raises UserError if the task is not one of this benchmark."""
     names = {task: name for name, task in tasks().items()}
     if task not in names:
         raise unknown("task of MTEB", task, names, "name the dataset with --data")
@@ -79,7 +79,7 @@ def dataset_of(task: str) -> str:
 
 
 def _model(record: Record) -> tuple[str, str]:
-    """Return name and revision: those of the weights where a system is one model, else of this package."""
+    """Return name and revision: those of the weights if a system is a single model, otherwise those of r2med."""
     alone = not record.settings.get("expand") and not record.settings.get("rerank")
     retrieve = record.settings.get("retrieve") or {}
     document = retrieve.get("document") or {}
@@ -109,7 +109,7 @@ def _result(task: str, record: Record) -> dict[str, Any]:
 
 
 def _scores(record: Record) -> dict[str, float]:
-    """Return MTEB's measures; queries without a relevant document are no part of its means."""
+    """Return MTEB's measures. Its means leave out queries without a relevant document."""
     judged = [values for query, values in record.per_query.items() if record.queries[query].positives]
     if missing := [f"nDCG@{k}" for k in CUTOFFS if f"nDCG@{k}" not in record.mean]:
         raise UserError(
@@ -120,7 +120,7 @@ def _scores(record: Record) -> dict[str, float]:
     for name, family in FAMILIES.items():
         scores |= {f"{name}_at_{k}": _mean([values[f"{family}@{k}"] for values in judged]) for k in CUTOFFS}
     for k in CUTOFFS:
-        # The reciprocal of a rank below k is smaller than that of k; who found one relevant document hit.
+        # The first relevant document is within the first k ranks if its reciprocal rank is at least 1/k.
         firsts = [values["MRR"] if values["MRR"] * k >= 1 - 1e-9 else 0.0 for values in judged]
         scores[f"mrr_at_{k}"] = _mean(firsts)
         scores[f"hit_rate_at_{k}"] = _mean([float(first > 0) for first in firsts])

@@ -1,7 +1,7 @@
-"""Pipelines of PyTerrier as stages of ours: pyterrier:MODULE:NAME retrieves, and reranks after another retriever.
+"""Use pipelines of PyTerrier as stages: pyterrier:MODULE:NAME retrieves, or reranks after another retriever.
 
-`r2med.run` takes them as objects too. PyTerrier is imported by the module that makes a pipeline, not here. What a
-pipeline gives is kept for later processes only if it says that it is the same, by an attribute `revision`.
+`r2med.run` also takes them as objects. The module that makes a pipeline imports PyTerrier, not this one. Results of a
+pipeline are reused by later processes only if it has an attribute `revision`, which shows that it has not changed.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _TURN = threading.Lock()
 
 
 class Pipeline(Stage, kind="retrieve"):
-    """Search with a pipeline of PyTerrier: it gets qid and query, and returns docno and score."""
+    """Search with a pipeline of PyTerrier, which takes qid and query and returns docno and score."""
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return that the pipeline works by itself."""
         return [StagePlan(str(self), OWN_WORK)]
 
     def open(self, runtime: Runtime) -> Pipeline:
-        """Return itself: it is imported when it is described."""
+        """Return the stage itself. The pipeline is imported when it is described."""
         return self
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
@@ -52,13 +52,13 @@ class Pipeline(Stage, kind="retrieve"):
         return {**self.settings(), **_pipeline(self.name).describe()}
 
     def index(self, dataset: Dataset, store: Store) -> PipelineSearcher:
-        """Return a searcher; a pipeline has its index."""
+        """Return a searcher. The pipeline has its own index."""
         return PipelineSearcher(_pipeline(self.name), dataset)
 
 
 @dataclass(frozen=True)
 class PipelineSearcher:
-    """Searches with a pipeline."""
+    """Searches with a pipeline of PyTerrier."""
 
     pipeline: PythonObject
     dataset: Dataset
@@ -73,12 +73,12 @@ class PipelineSearcher:
         return Searched(run, Cost(seconds=time.perf_counter() - started))
 
     def live(self) -> PipelineSearcher:
-        """Return itself: it keeps nothing of a query."""
+        """Return the searcher itself, since it stores nothing about a query."""
         return self
 
 
 class PipelineReranker(Stage, kind="rerank"):
-    """Rerank with a pipeline of PyTerrier: it gets qid, query, docno, text, score and rank, and returns new scores."""
+    """Rerank with a pipeline of PyTerrier, which takes qid, query, docno, text, score, rank and returns new scores."""
 
     depth: int = depth_field()
 
@@ -93,11 +93,11 @@ class PipelineReranker(Stage, kind="rerank"):
 
 @dataclass(frozen=True)
 class OpenedPipeline(Opened[PipelineReranker]):
-    """Orders candidates by the scores that a pipeline gives them, all candidates of a query at once."""
+    """Reranks candidates by the scores of a pipeline, which gets all candidates of a query together."""
 
     @property
     def depth(self) -> int:
-        """How many candidates of each query it looks at."""
+        """Number of candidates per query that are reranked."""
         return self.stage.depth
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class OpenedPipeline(Opened[PipelineReranker]):
         return {**self.stage.settings(), **_pipeline(self.stage.name).describe()}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
-        """Return the run in its new order; documents that the pipeline leaves out come after all others."""
+        """Return the reranked run. Documents that the pipeline leaves out come last."""
         started = time.perf_counter()
         pipeline, corpus = _pipeline(self.stage.name), dataset.corpus
         given, frame = [], []
@@ -120,10 +120,10 @@ class OpenedPipeline(Opened[PipelineReranker]):
 
 
 def _scores(ranking: dict[str, float], candidates: Sequence[str], pipeline: PythonObject) -> Scores:
-    """Return a score for each candidate; those without one get lower ones, in their order."""
+    """Return a score for each candidate. Candidates without one get lower scores, in their order."""
     if strangers := sorted(ranking.keys() - set(candidates)):
         raise UserError(
-            f"{_name(pipeline)} returned {strangers[0]!r}, which is no candidate: it retrieves, and cannot rerank"
+            f"{_name(pipeline)} returned {strangers[0]!r}, which is not a candidate: it can retrieve, but not rerank"
         )
     scores = np.array([ranking.get(document, np.nan) for document in candidates], dtype=np.float64)
     left_out = np.isnan(scores)
@@ -137,7 +137,7 @@ def _name(pipeline: PythonObject) -> str:
 
 
 def _pipeline(name: str) -> PythonObject:
-    """Return the pipeline of pyterrier:MODULE:NAME. Raises UserError if there is none."""
+    """Return the pipeline of pyterrier:MODULE:NAME. Raises UserError if it does not exist."""
     path = name.removeprefix(f"{PIPELINE}:")
     return python_object(checked_python_path(path, "pipeline", PIPELINE), ["transform"])
 

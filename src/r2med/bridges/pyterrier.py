@@ -1,4 +1,4 @@
-"""Our datasets and systems in PyTerrier, without Java; its pipelines here: see `pipelines`."""
+"""Use our datasets and systems in PyTerrier, without Java. For the other direction see `pipelines`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Provider(pt.datasets.DatasetProvider):  # type: ignore[misc]
     """Our datasets by name: pt.get_dataset("r2med:Biology")."""
 
     def get_dataset(self, name: str) -> PyTerrierDataset:
-        """Return a dataset. Raises KeyError if there is none of this name, as PyTerrier wants it."""
+        """Return a dataset. Raises KeyError, as PyTerrier expects, if no dataset has this name."""
         try:
             return PyTerrierDataset(load(name))
         except UserError as error:
             raise KeyError(str(error)) from None
 
     def list_dataset_names(self) -> list[str]:
-        """Return the names."""
+        """Return the names of all datasets."""
         return [*cards(), *groups()["demo"]]
 
 
 class PyTerrierDataset(pt.datasets.Dataset):  # type: ignore[misc]
-    """A dataset of ours as PyTerrier's frames."""
+    """One of our datasets as data frames for PyTerrier."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -42,15 +42,15 @@ class PyTerrierDataset(pt.datasets.Dataset):  # type: ignore[misc]
         return f"PyTerrierDataset({self.dataset.name!r})"
 
     def get_corpus_iter(self, verbose: bool = True) -> Iterator[dict[str, str]]:
-        """Yield the documents."""
+        """Yield the documents as docno and text."""
         return ({"docno": identifier, "text": text} for identifier, text in self.dataset.corpus)
 
     def get_topics(self, variant: str | None = None) -> pd.DataFrame:
-        """Return the queries."""
+        """Return the queries as a frame of qid and query."""
         return pd.DataFrame([(query.id, query.text) for query in self.dataset.queries], columns=["qid", "query"])
 
     def get_qrels(self, variant: str | None = None) -> pd.DataFrame:
-        """Return the judgements."""
+        """Return the relevance judgements as a frame of qid, docno and label."""
         judged = [(query, d, grade) for query, grades in self.dataset.qrels.items() for d, grade in grades.items()]
         return pd.DataFrame(judged, columns=["qid", "docno", "label"])
 
@@ -67,7 +67,7 @@ class PyTerrierRetriever(pt.Transformer):  # type: ignore[misc]
         return f"PyTerrierRetriever({str(self.system)!r}, {self.dataset.name!r}, k={self.k})"
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Search; ranks begin with 0, as PyTerrier's do, and other columns of the queries stay."""
+        """Search for the queries of a frame. Ranks start at 0, like PyTerrier's, and other columns are kept."""
         pt.validate.query_frame(inp, extra_columns=["query"])
         own = {(query.id, query.text): query for query in self.dataset.queries}
         asked = [(str(qid), text) for qid, text in zip(inp["qid"], inp["query"], strict=True)]
