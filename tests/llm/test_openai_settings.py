@@ -48,7 +48,7 @@ def test_an_endpoint_of_ones_own_needs_no_key(server: Server, home: Path, monkey
 
 def test_bad_settings_are_one_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for url in ("localhost:80", "http://u:p@h/v1", " "):
-        with pytest.raises(UserError, match="base URL given for m (is|must)"):
+        with pytest.raises(UserError, match=r"base URL given for m (is|must)"):
             open_chat(card(), Runtime(base_url=url))
     with pytest.raises(UserError, match=r"no LLM backend 'openia' \(did you mean openai\?\)"):
         open_chat(card(), Runtime(llm_backend="openia"))
