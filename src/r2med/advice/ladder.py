@@ -70,7 +70,7 @@ def advise(
     give_up: float | None = None,
     announce: Callable[[int], Callable[[str], None]] = lambda total: lambda step: None,
 ) -> Advice:
-    """Return which pipeline to use on a dataset; `announce` is told how many steps there are, and then each of them.
+    """Return which pipeline to use on a dataset; `announce` gets the number of steps first, then each step.
 
     `models` and `rerankers` are those whose weights are on this machine, unless they are named. Expansions and
     rerankers by LLM are tried with each of `llms`. The best is recommended; with `give_up` a cheaper one that surely

@@ -1,4 +1,4 @@
-"""What a stage would do on some datasets, told before anything is asked, loaded or downloaded."""
+"""What a stage would do on some datasets, before anything is asked, loaded or downloaded."""
 
 from __future__ import annotations
 

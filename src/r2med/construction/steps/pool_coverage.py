@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from r2med.construction.items import Candidate
 
 SOURCE = "source"
-"""Name of the member that stands for the links of a question's source."""
+"""Name of the member that represents the links of a question's source."""
 
 
 @dataclass(frozen=True)
