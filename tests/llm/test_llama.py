@@ -234,3 +234,13 @@ def test_an_answer_keeps_the_schema_that_was_asked_for(smollm2):
     assert free.content[:1] != kept.content[:1]
     assert list(json.loads(kept.content)) == list(Rated.model_fields)
     assert Rated.model_validate_json(kept.content)
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_the_most_likely_first_tokens_are_reported_with_their_log_probabilities(smollm2, raw):
+    asked = ask_raw("The capital of France is", max_tokens=1) if raw else ask("Is water wet?", temperature=0.0)
+    (got,) = answers(smollm2, replace(asked, top_logprobs=20))
+    (best, likely), *others = got.first_choices
+    assert len(got.first_choices) == 20 and got.content.startswith(best)
+    assert likely == max(logprob for _, logprob in got.first_choices) and all(logprob <= 0 for _, logprob in others)
+    assert got.last_tokens[0] == (best, likely)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,8 +130,9 @@ def answer(
     stream: bool = True,
     delay: float = 0.0,
     pieces: int = 3,
+    logprobs: Sequence[tuple[str, dict[str, float]]] = (),
 ) -> Step:
-    """Answer right, or with what a model may also say."""
+    """Answer right, or with what a model may also say; `logprobs` are its tokens, each with its alternatives."""
 
     async def step(exchange: Exchange) -> None:
         if delay:
@@ -145,7 +146,7 @@ def answer(
         message |= ({reasoning_field: reasoning} if reasoning else {}) | ({"refusal": refusal} if refusal else {})
         if not (stream and request.body.get("stream")):
             said_whole = {"text": content} if request.raw else {"message": message}
-            whole = {"choices": [{"index": 0, **said_whole, "finish_reason": finish}]}
+            whole = {"choices": [{"index": 0, **said_whole, "finish_reason": finish, **reported(request, logprobs)}]}
             exchange.server.served[request.question] += 1  # before its last byte: who has it may look here at once
             await exchange.send(200, json.dumps(whole | ({"usage": bill} if usage else {})).encode())
         else:
@@ -155,6 +156,10 @@ def answer(
                 await exchange.event(exchange.piece({"content": content[start : start + size]}))
             rest = {name: value for name, value in message.items() if name not in ("role", "content")}
             await exchange.event(exchange.piece(rest))
+            for token in logprobs:  # one event each, as servers stream them
+                event = exchange.piece({"content": ""})
+                event["choices"][0] |= reported(request, [token])
+                await exchange.event(event)
             await exchange.event(exchange.piece({}, finish))
             if usage and request.body.get("stream_options"):
                 await exchange.event({"choices": [], "usage": bill})
@@ -162,6 +167,28 @@ def answer(
             await exchange.event(DONE, last=True)
 
     return step
+
+
+def reported(request: Request, logprobs: Sequence[tuple[str, dict[str, float]]]) -> dict[str, Any]:
+    """Return tokens with log-probabilities as the two endpoints of OpenAI's protocol report them, if asked."""
+    if not (logprobs and request.body.get("logprobs")):
+        return {}
+    if request.raw:
+        lists = {
+            "tokens": [token for token, _ in logprobs],
+            "token_logprobs": [tops[token] for token, tops in logprobs],
+            "top_logprobs": [tops for _, tops in logprobs],
+        }
+        return {"logprobs": lists}
+    content = [
+        {
+            "token": token,
+            "logprob": tops[token],
+            "top_logprobs": [{"token": name, "logprob": value} for name, value in tops.items()],
+        }
+        for token, tops in logprobs
+    ]
+    return {"logprobs": {"content": content}}
 
 
 def refuse(status: int, body: str = '{"error": {"message": "no"}}', **headers: str) -> Step:

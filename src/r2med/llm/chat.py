@@ -80,6 +80,8 @@ class ChatRequest:
     """
     schema: str = ""
     """The JSON schema that the answer has to keep, as JSON; empty for any text. See `LLMCard.keeps_schema`."""
+    top_logprobs: int = 0
+    """How many alternatives to a token the answer reports with their log-probabilities; 0: none are asked for."""
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
@@ -111,6 +113,15 @@ class ChatRequest:
         return {name: value for name, value in given.items() if value is not None}
 
 
+Logprobs = tuple[tuple[str, float], ...]
+"""Tokens with their log-probabilities."""
+
+LAST_TOKENS = 16
+"""Tokens at the end of an answer whose log-probabilities are kept. A score is written there; a whole chain of thought
+would fill the journal.
+"""
+
+
 @dataclass(frozen=True)
 class RawAnswer:
     """What a backend returned, before cleaning; `reasoning` only where the server gives it in a field of its own."""
@@ -125,6 +136,10 @@ class RawAnswer:
     attempts: int = 1
     estimated: bool = False
     """Whether the tokens were counted here, roughly, because the server did not say."""
+    first_choices: Logprobs = ()
+    """The most likely first tokens of the answer, where the request asked for them."""
+    last_tokens: Logprobs = ()
+    """The last tokens of the answer, where the request asked for log-probabilities."""
 
 
 @dataclass(frozen=True)

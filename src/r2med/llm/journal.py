@@ -35,6 +35,10 @@ LEASE_SECONDS = 60.0
 """A lease whose owner showed no sign of life for so long is anybody's."""
 
 
+_LOGPROBS = ("first_choices", "last_tokens")
+"""Fields of an answer that JSON returns as lists, and that most answers do not have."""
+
+
 def journal_file(store: Store) -> Path:
     """Return where a store keeps answers."""
     return store.answers / "chat.sqlite"
@@ -47,6 +51,8 @@ def key_of(identity: dict[str, Any], request: ChatRequest) -> bytes:
         del asked["prompt"]  # answers from before there were prompts are kept under keys without one
     if not request.schema:
         del asked["schema"]  # likewise
+    if not request.top_logprobs:
+        del asked["top_logprobs"]  # likewise
     return bytes.fromhex(digest([identity, asked]))
 
 
@@ -206,14 +212,20 @@ def _since_boot() -> float:
 
 def _encoded(model: str, answer: RawAnswer | Failure) -> bytes:
     kind = "failure" if isinstance(answer, Failure) else "answer"
-    row = {"model": model, "process": _process(os.getpid()), kind: vars(answer)}
+    content = {name: value for name, value in vars(answer).items() if name not in _LOGPROBS or value}
+    row = {"model": model, "process": _process(os.getpid()), kind: content}
     return json.dumps(row).encode("ascii")  # ASCII: lone surrogates have no UTF-8
 
 
 def _decoded(content: bytes) -> Entry:
     row = json.loads(content)
-    answer = Failure(**row["failure"]) if "failure" in row else RawAnswer(**row["answer"])
+    answer = Failure(**row["failure"]) if "failure" in row else _raw_answer(row["answer"])
     return Entry(answer, row.get("process") == _process(os.getpid()))
+
+
+def _raw_answer(content: dict[str, Any]) -> RawAnswer:
+    lists = {name: tuple((token, logprob) for token, logprob in content.get(name, ())) for name in _LOGPROBS}
+    return RawAnswer(**{**content, **lists})
 
 
 @cache

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from r2med.core.errors import MissingExtraError, UserError
-from r2med.llm.chat import ChatRequest, Failure, RawAnswer, finish_reason
+from r2med.llm.chat import LAST_TOKENS, ChatRequest, Failure, RawAnswer, finish_reason
 from r2med.llm.llm_cards import GGUF, LLMCard
+from r2med.llm.openai_protocol import MalformedReply, logprob_settings, read_logprobs
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
 
@@ -156,7 +157,8 @@ def _body(request: ChatRequest, card: LLMCard) -> dict[str, Any]:
     if request.prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
     # A prompt that starts like the last one is read in other batches then, and rounds differently: not repeatable.
-    return {**request.text, "cache_prompt": False, **settings, **request.response_format}
+    asked = {**settings, **logprob_settings(request), **request.response_format}
+    return {**request.text, "cache_prompt": False, **asked}
 
 
 def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
@@ -168,6 +170,7 @@ def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
     try:
         choice, usage = result["choices"][0], result["usage"]
         written = choice["message"] if "message" in choice else {"content": choice["text"]}
+        tokens, tops = read_logprobs(choice.get("logprobs"))
         return RawAnswer(
             content=written.get("content") or "",
             reasoning=written.get("reasoning_content") or "",
@@ -175,6 +178,8 @@ def _read(result: dict[str, Any], seconds: float) -> RawAnswer | Failure:
             prompt_tokens=usage["prompt_tokens"],
             completion_tokens=usage["completion_tokens"],
             seconds=seconds,
+            first_choices=tops[0] if tops else (),
+            last_tokens=tuple(tokens[-LAST_TOKENS:]),
         )
-    except (KeyError, IndexError, TypeError) as error:
+    except (KeyError, IndexError, TypeError, MalformedReply) as error:
         return Failure("invalid", f"llama.cpp answered without {error}", seconds=seconds)

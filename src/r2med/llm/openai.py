@@ -272,6 +272,9 @@ class _Call:
         """Hand an answer over; once more if its bill has come since."""
         if question.delivered and (not question.estimated or not reply.is_billed):
             return
+        if question.request.top_logprobs and not reply.has_logprobs:  # before it is kept: it would be of no use
+            reason = f"{self.endpoint.server} reports no log-probabilities of tokens, and they are needed here"
+            raise RequestFailed(f"{reason}: serve the model with vLLM or llama.cpp", again=False, for_all=True)
         answer = reply.answer(question.request, time.monotonic() - started)
         price = dollars(self.card, answer.prompt_tokens, answer.completion_tokens)
         question.paid += price - question.price

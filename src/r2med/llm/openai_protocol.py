@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from r2med.llm.chat import ChatRequest, RawAnswer, finish_reason
+from r2med.llm.chat import LAST_TOKENS, ChatRequest, Logprobs, RawAnswer, finish_reason
 from r2med.llm.costs import approximate_tokens, request_tokens
 from r2med.llm.llm_cards import LLMCard
 from r2med.net.endpoint import Endpoint
@@ -28,7 +29,40 @@ def request_body(card: LLMCard, request: ChatRequest) -> dict[str, Any]:
             settings["max_completion_tokens"] = settings.pop("max_tokens")
     if request.prompt is None and card.thinking is not None:
         settings["chat_template_kwargs"] = {"enable_thinking": card.thinking}
+    settings |= logprob_settings(request)
     return {"model": card.model, **request.text, "stream": True, **settings}
+
+
+def logprob_settings(request: ChatRequest) -> dict[str, Any]:
+    """Return the settings that ask for log-probabilities; the two endpoints have different names for them."""
+    if not request.top_logprobs:
+        return {}
+    if request.prompt is not None:
+        return {"logprobs": request.top_logprobs}
+    return {"logprobs": True, "top_logprobs": request.top_logprobs}
+
+
+def read_logprobs(logprobs: Any) -> tuple[list[tuple[str, float]], list[Logprobs]]:
+    """Return the tokens of a choice with their log-probabilities, and the alternatives to each token.
+
+    Chat endpoints and llama.cpp send a list `content`; OpenAI's and vLLM's completions send three parallel lists.
+    """
+    if not isinstance(logprobs, dict):
+        return [], []
+    try:
+        if isinstance(content := logprobs.get("content"), list):
+            tokens = [(str(each["token"]), float(each["logprob"])) for each in content]
+            tops = [
+                tuple((str(top["token"]), float(top["logprob"])) for top in each.get("top_logprobs") or ())
+                for each in content
+            ]
+            return tokens, tops
+        names, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
+        listed = logprobs.get("top_logprobs") or [{}] * len(names)
+        tops = [tuple((str(name), float(value)) for name, value in (each or {}).items()) for each in listed]
+        return [(str(name), float(value)) for name, value in zip(names, values, strict=True)], tops
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise MalformedReply("a list of log-probabilities that cannot be read") from None
 
 
 class MalformedReply(Exception):  # noqa: N818 - reads as what came
@@ -59,6 +93,8 @@ class Reply:
         self._refusal: list[str] = []
         self._finish_reason = ""
         self._calls_tools = False
+        self._tokens_seen: deque[tuple[str, float]] = deque(maxlen=LAST_TOKENS)
+        self._first_choices: Logprobs = ()
         self._usage: tuple[int, int] | None = None
         self.began = False
         """Whether anything of it came."""
@@ -67,6 +103,11 @@ class Reply:
     def complete(self) -> bool:
         """Return whether the server said why the answer ended."""
         return bool(self._finish_reason)
+
+    @property
+    def has_logprobs(self) -> bool:
+        """Return True if the server reported log-probabilities."""
+        return bool(self._tokens_seen)
 
     @property
     def is_billed(self) -> bool:
@@ -108,7 +149,16 @@ class Reply:
         if refusal:
             content, reason = refusal, "refusal"
         usage = self._usage or (request_tokens(request), self.written_tokens)
-        return RawAnswer(content, reasoning, reason, *usage, seconds=seconds, estimated=self._usage is None)
+        return RawAnswer(
+            content,
+            reasoning,
+            reason,
+            *usage,
+            seconds=seconds,
+            estimated=self._usage is None,
+            first_choices=self._first_choices,
+            last_tokens=tuple(self._tokens_seen),
+        )
 
     def _add(self, choice: dict[str, Any], message: Any) -> None:
         if not isinstance(message, dict):
@@ -124,6 +174,10 @@ class Reply:
             if not isinstance(text, str):
                 raise MalformedReply(f"{names[0]} is no text")
             pieces.append(text)
+        tokens, tops = read_logprobs(choice.get("logprobs"))
+        if tokens and not self._tokens_seen:
+            self._first_choices = tops[0] if tops else ()
+        self._tokens_seen.extend(tokens)
         self._calls_tools = self._calls_tools or bool(message.get("tool_calls") or message.get("function_call"))
         reason = choice.get("finish_reason") or ""
         if not isinstance(reason, str):

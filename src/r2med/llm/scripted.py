@@ -41,6 +41,8 @@ class ScriptedBackend:
         """Answer all requests in their order."""
         self._rules = self._rules or self._read()
         for number, request in enumerate(requests):
+            if request.top_logprobs:
+                raise UserError(f"{self._path.name} holds texts only: log-probabilities of tokens need a model")
             prompt = request.prompt or "\n".join(message.content for message in request.messages)
             text = next((answer for when, answer in self._rules if all(part in prompt for part in when)), None)
             if text is None:
