@@ -60,6 +60,33 @@ def test_prefixes_hold_the_dataset_s_words(name, prefix):
     assert MODELS.card(name).query.prefix_for(EXAM) == prefix
 
 
+AS_REASONEMBED_RAN = "reasonembed reasonembed-4b reasonembed-llama reasonembed-basic-4b reasonembed-basic-8b " + (
+    "reasonembed-basic-llama rader diver gte-qwen2 qwen3-4b qwen3-8b"
+)
+
+
+@pytest.mark.parametrize("name", AS_REASONEMBED_RAN.split())
+def test_reasonembed_s_instructions_end_with_a_full_stop_and_its_texts_at_512_tokens(name):
+    card = MODELS.card(f"{name}:512")
+    assert card.query.prefix_for(EXAM) == TASK.replace("exam\n", "exam.\n")
+    assert (card.query.max_tokens, card.document.max_tokens, card.document.prefix) == (512, 512, "")
+    assert (card.pooling, card.normalise) == ("last", True)
+
+
+def test_reasonir_as_reasonembed_ran_it_keeps_its_own_marks():
+    card = MODELS.card("reasonir:512")
+    words = "Given a Medical Exam, retrieve relevant passages that help answer the exam."
+    assert card.query.prefix_for(EXAM) == f"<|user|>\n{words}\n<|embed|>\n"
+
+
+@pytest.mark.parametrize("name", ["diver", "diver-1020", "diver-1.7b", "diver-0.6b"])
+def test_diver_as_published_has_one_instruction_for_all_datasets(name):
+    card = MODELS.card(f"{name}:published")
+    instruction = "Given a web search query, retrieve relevant passages that answer the query"
+    assert card.query.prefix_for(EXAM) == f"Instruct: {instruction}\nQuery:"
+    assert (card.query.max_tokens, card.document.max_tokens) == (16384, 16384)
+
+
 INSTRUCTOR = {
     "Biology": ("Biology post for retrieving relevant paragraphs", "Biology paragraph"),
     "Bioinformatics": ("Bioinformatics post for retrieving relevant paragraphs", "Bioinformatics paragraph"),

@@ -251,7 +251,9 @@ def test_only_what_is_needed_is_downloaded():
     ]
 
 
-UNPINNED = {"reasonembed"}
+UNPINNED = {"rader", "inf-pro", "nv-reasoning", "reasonembed", "reasonembed-4b", "reasonembed-llama"} | {
+    f"reasonembed-basic-{size}" for size in ("4b", "8b", "llama")
+}
 """Encoders whose commit no public source names."""
 
 
