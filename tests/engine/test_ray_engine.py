@@ -95,7 +95,7 @@ def small(monkeypatch):
     """Shards of few documents, so that a small corpus has many."""
     monkeypatch.setattr(embeddings, "SHARD", 8)
     monkeypatch.setattr(index, "SEGMENT", 16)
-    monkeypatch.setattr(cross, "CHUNK", 100)
+    monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 100)
     monkeypatch.setattr(proposals, "GROUP", 2)
     monkeypatch.setattr(proposals, "WORTHWHILE", 0)
 

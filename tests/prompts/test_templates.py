@@ -185,7 +185,7 @@ def _shingles(text, size=6):
 
 
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(GENERATED, KINDS)])
-def test_no_prompt_holds_anything_of_the_gold_data(tmp_path, method, kind):
+def test_no_prompt_contains_relevance_judgments(tmp_path, method, kind):
     """Every field of the data but the query's text is marked; LameR and the rounds may show what a search found."""
     marked = Query("GOLDID", "swollen face", "GOLDANSWER", "GOLDSYSTEM", ("GOLDEXCLUDED",))
     documents = [

@@ -1,4 +1,4 @@
-"""Cross-encoders as rerankers: the order of the scores, each pair scored once, whatever happens in between."""
+"""Cross-encoder rerankers sort by score, and score each pair only once, also after interruptions."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ from r2med.runtime.runtime import Runtime
 from support.processes import PATIENCE, started
 
 MODULE = '''
-"""A reranker that writes down what it was asked, and stops where it is told to."""
+"""A reranker that records its pairs and fails at a given point."""
 import os
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def dataset(documents=DOCUMENTS, queries=("q one", "q two")):
 
 
 def first_stage(data, widths=None):
-    """Return a run that lists the documents of each query by row."""
+    """Return a run with the given document rows for each query."""
     count = len(data.corpus)
     found = [
         (np.arange(width, dtype=np.int32), np.arange(width, 0, -1, dtype=np.float32))
@@ -61,13 +61,13 @@ def first_stage(data, widths=None):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Make a folder with the user's module the current one."""
+    """Change to a folder that contains the user's module."""
     (tmp_path / "own_reranker.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "own_reranker", raising=False)
     monkeypatch.setattr(custom, "_objects", {})  # each test has a module of this name
     monkeypatch.setattr(custom, "_sources", {})
-    monkeypatch.setattr(cross, "CHUNK", 3)
+    monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 3)
     return tmp_path
 
 
@@ -98,7 +98,7 @@ def test_documents_are_sorted_by_their_scores_and_ties_by_id(folder, store):
     assert cost.seconds == cost.encoder_seconds > 0
 
 
-def test_what_lies_below_the_depth_keeps_its_order(folder, store):
+def test_documents_below_the_depth_keep_their_order(folder, store):
     found = rerank(dataset(), store, built(depth=3))
     assert order(found) == ["d1", "d0", "d2", "d3", "d4", "d5", "d6", "d7"]
     assert found.cost.texts == 6
@@ -106,7 +106,7 @@ def test_what_lies_below_the_depth_keeps_its_order(folder, store):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_a_run_shorter_than_the_depth_is_reranked_as_far_as_it_goes(folder, store):
+def test_a_run_shorter_than_the_depth_is_reranked_completely(folder, store):
     data = dataset()
     found = rerank(data, store, run=first_stage(data, [3, 0]))
     assert (order(found, 0), order(found, 1)) == (["d1", "d0", "d2"], [])
@@ -119,7 +119,7 @@ def test_an_empty_run_comes_back_with_a_notice(folder, store):
     assert found.run is run and "nothing to rerank" in found.notices[0] and not pairs_asked(folder)
 
 
-def test_a_pair_is_scored_once_whatever_run_it_is_in(folder, store):
+def test_a_pair_is_scored_once_for_all_runs(folder, store):
     data = dataset()
     first = rerank(data, store, built(depth=3))
     assert len(pairs_asked(folder)) == 6
@@ -139,7 +139,7 @@ def test_the_same_texts_under_other_ids_are_the_same_pair(folder, store):
     assert len(pairs_asked(folder)) == 16 and found.cost.texts == 18
 
 
-def test_a_run_that_is_stopped_goes_on_where_it_was(folder, store, monkeypatch):
+def test_a_stopped_run_continues_where_it_stopped(folder, store, monkeypatch):
     data = dataset()
     monkeypatch.setenv("STOP", "77777777")
     with pytest.raises(UserError, match="RuntimeError: told to stop"):
@@ -163,7 +163,7 @@ folder, store, tests = sys.argv[1:]
 os.chdir(folder)
 sys.path += [tests, os.path.dirname(tests)]
 import test_cross
-cross.CHUNK = 3
+cross.PAIRS_PER_CHUNK = 3
 print(test_cross.order(test_cross.rerank(test_cross.dataset(), Store(store))))
 """
 
@@ -172,7 +172,7 @@ def child(folder, store, **variables):
     return started(["-c", CHILD, folder, store.root, Path(__file__).parent], **variables)
 
 
-def test_a_process_that_is_killed_loses_only_what_it_was_at(folder, store):
+def test_a_killed_process_loses_only_its_current_chunk(folder, store):
     with child(folder, store, FATAL="77777777") as first:
         assert first.wait(PATIENCE) == -9, first.communicate()
     asked = pairs_asked(folder)
@@ -189,7 +189,7 @@ def test_two_processes_score_each_pair_once_between_them(folder, store):
     assert len(pairs_asked(folder)) == 16
 
 
-def test_a_run_that_starts_over_scores_again_but_once(folder, store):
+def test_a_run_that_starts_over_scores_each_pair_once_more(folder, store):
     data = dataset()
     rerank(data, store)
     fresh = store.fresh()
@@ -200,14 +200,14 @@ def test_a_run_that_starts_over_scores_again_but_once(folder, store):
     assert len(pairs_asked(folder)) == 32
 
 
-def test_a_changed_model_does_not_take_anothers_scores(folder, store):
+def test_a_changed_model_does_not_use_the_old_scores(folder, store):
     rerank(dataset(), store)
     (folder / "own_reranker.py").write_text(MODULE + "\n# changed\n")
     rerank(dataset(), store)
     assert len(pairs_asked(folder)) == 32
 
 
-def test_a_score_that_is_no_number_names_the_query_and_the_document(folder, store):
+def test_an_error_for_a_nan_score_names_the_query_and_the_document(folder, store):
     data = dataset([*DOCUMENTS, ("d8", "an odd one")])
     with pytest.raises(UserError, match=r"the score of query q0 and document d8 is NaN or infinite \(from .*predict\)"):
         rerank(data, store)
@@ -221,7 +221,7 @@ def test_the_query_may_be_the_expanded_one(folder, store):
     assert pairs_asked(folder) == ["q|000", "q", "", "a generated text|000"]
 
 
-def test_names_say_all_that_one_types(folder):
+def test_a_name_shows_all_that_the_user_typed(folder):
     assert built(depth=20).name == "py:own_reranker:Length@20"
     expanded = built("bge-reranker(query=expanded)")
     assert (expanded.name, expanded.depth) == ("bge-reranker(query=expanded)@100", 100)
@@ -229,7 +229,7 @@ def test_names_say_all_that_one_types(folder):
     assert {"bge-reranker", "monobert", "rankllama"} <= set(names("rerank"))
 
 
-def test_a_description_holds_the_models_the_query_and_the_depth(folder):
+def test_the_description_contains_the_model_the_query_and_the_depth(folder):
     found = built("py:own_reranker:Length(query=expanded)", 7).describe(dataset())
     assert (found["stage"], found["query"], found["depth"]) == ("py:own_reranker:Length", "expanded", 7)
     assert found["model"] == "own_reranker:Length" and found["source"]
@@ -244,7 +244,7 @@ def test_a_description_holds_the_models_the_query_and_the_depth(folder):
         ("monobert(o3-mini)", r"does not know what 'o3-mini' is"),
     ],
 )
-def test_what_cannot_be_built_is_one_line(spec, message):
+def test_an_invalid_reranker_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
         built(spec)
 
@@ -259,12 +259,12 @@ def test_what_cannot_be_built_is_one_line(spec, message):
         ("py:a\0b:C", "no module"),
     ],
 )
-def test_names_that_no_file_can_have_are_one_line(spec, message):
+def test_an_impossible_file_name_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
         built(spec).describe(dataset())
 
 
-def test_folders_with_long_names_and_with_spaces_hold_rerankers_too(tmp_path, store):
+def test_rerankers_load_from_folders_with_long_names_and_with_spaces(tmp_path, store):
     from support import tiny_rerankers
 
     data = dataset([("a", "heart attack"), ("b", "tax law")])
@@ -275,7 +275,7 @@ def test_folders_with_long_names_and_with_spaces_hold_rerankers_too(tmp_path, st
     assert all(len(file.name.encode()) < 160 for file in (store.root / "scores").iterdir())
 
 
-def test_a_depth_of_nothing_is_one_line():
+def test_a_depth_of_zero_gives_a_one_line_error():
     with pytest.raises(UserError, match="depth must be 1 or more, not 0"):
         built("monobert", 0)
 

@@ -1,4 +1,4 @@
-"""Scores in the cache: what is sound is read back as it was, what is not counts as absent."""
+"""Cached scores: valid scores are read back unchanged, invalid ones count as missing."""
 
 import math
 
@@ -13,13 +13,13 @@ def test_scores_come_back_as_they_were(scored):
     assert unpacked(packed(scored)) == scored
 
 
-def test_what_is_no_score_counts_as_absent():
+def test_an_invalid_score_counts_as_missing():
     whole = packed(ScoredPair(1.0, 2))
     assert (
         unpacked(whole[:8]) is unpacked(whole + b"0") is unpacked(b"") is unpacked(packed(ScoredPair(math.nan))) is None
     )
 
 
-def test_a_key_tells_model_query_and_document_apart():
+def test_the_key_differs_for_each_model_query_and_document():
     a, b = text_hash("a"), text_hash("b")
     assert len({pair_key("m", a, b), pair_key("m", b, a), pair_key("n", a, b), pair_key("m", a, a)}) == 4

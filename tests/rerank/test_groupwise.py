@@ -1,4 +1,4 @@
-"""Groupwise reranking: groups, shuffles, the mixing with the first stage, and what becomes of failed calls."""
+"""Groupwise reranking: groups, shuffles, the mix with first-stage scores, and failed calls."""
 
 import json
 
@@ -13,7 +13,7 @@ from support.judging import in_scores, judged, permutation, places, rerank, scor
 
 
 @pytest.mark.parametrize("count", [2, 7, 20, 21, 25, 41, 95])
-def test_scores_mean_the_same_in_every_group_so_the_order_is_the_true_one(tmp_path, count):
+def test_consistent_scores_in_all_groups_give_the_true_order(tmp_path, count):
     worth = permutation(count)
     reranked, llm = rerank("groupwise(judge, weight=1)", in_scores, judged(worth), tmp_path)
     assert places(reranked.run) == true_order(worth)
@@ -29,27 +29,27 @@ def test_documents_with_equal_scores_stay_in_the_order_of_the_first_stage(tmp_pa
         assert scores(reranked.run) == sorted(set(scores(reranked.run)), reverse=True)
 
 
-def test_one_candidate_and_none_need_no_call_and_fewer_than_the_depth_are_all_there_are(tmp_path):
+def test_fewer_than_two_candidates_need_no_call(tmp_path):
     reranked, llm = rerank("groupwise(judge, weight=1)@50", in_scores, judged([1.0], [], permutation(3)), tmp_path)
     assert [len(shown(request)) for request in llm.asked] == [3]
     assert places(reranked.run, 2) == true_order(permutation(3))
     assert [len(found) for _, found in reranked.run] == [1, 0, 3]
 
 
-def test_an_empty_run_is_told(tmp_path):
+def test_an_empty_run_gives_a_notice(tmp_path):
     reranked, llm = rerank("groupwise(judge)", in_scores, judged([], []), tmp_path)
     assert not llm.asked
     assert "nothing to rerank" in reranked.notices[0]
 
 
-def test_what_lies_below_the_depth_stays_after_the_reranked_part(tmp_path):
+def test_documents_below_the_depth_stay_after_the_reranked_part(tmp_path):
     worth = permutation(30)
     reranked, _ = rerank("groupwise(judge, weight=1)@12", in_scores, judged(worth), tmp_path)
     assert places(reranked.run) == true_order(worth[:12]) + list(range(12, 30))
 
 
-def test_the_score_is_weight_times_the_llm_s_and_the_rest_the_first_stage_s(tmp_path):
-    """The first stage's scores are 9, 5 and 1: from 0 to 1 that is 1, 0.5 and 0."""
+def test_the_score_is_the_weighted_mean_of_llm_and_first_stage(tmp_path):
+    """The first-stage scores 9, 5 and 1 are scaled to 1, 0.5 and 0."""
     reranked, _ = rerank("groupwise(judge, weight=0.3)", in_scores, judged([0.0, 10.0, 5.0]), tmp_path)
     assert places(reranked.run) == [0, 1, 2]
     assert scores(reranked.run) == pytest.approx([0.7, 0.3 + 0.35, 0.15])
@@ -62,7 +62,7 @@ def test_by_default_the_first_stage_is_worth_two_and_a_half_points(tmp_path):
     assert places(reranked.run) == [1, 0]
 
 
-def test_weight_0_is_the_first_stage(tmp_path):
+def test_weight_0_gives_the_order_of_the_first_stage(tmp_path):
     reranked, _ = rerank("groupwise(judge, weight=0)", in_scores, judged(permutation(9)), tmp_path)
     assert places(reranked.run) == list(range(9))
 
@@ -72,35 +72,35 @@ def pool(count, text="what is it?"):
     return Pool(text, f"<query>{text}</query>", ids, ids, np.zeros(count))
 
 
-def test_groups_are_of_nearly_equal_sizes_and_hold_everything_once():
+def test_groups_have_nearly_equal_sizes_and_contain_each_candidate_once():
     for count, sizes in ((21, [10, 11]), (100, [20] * 5), (41, [13, 14, 14]), (3, [3]), (20, [20])):
         groups = Groupwise(llm="judge").dealt(pool(count), 0)
         assert [len(group) for group in groups] == sizes
         assert sorted(place for group in groups for place in group) == list(range(count))
 
 
-def test_a_shuffle_is_the_seed_s_the_query_s_and_its_number_s_and_the_same_everywhere():
+def test_a_shuffle_depends_only_on_the_seed_the_query_and_its_number():
     plain, seeded, one = Groupwise(llm="judge", size=3), Groupwise(llm="judge", size=3, seed=1), pool(6)
     assert plain.dealt(one, 0) == [[2, 5, 0], [3, 4, 1]]  # on every machine, in every version
     others = [plain.dealt(one, 1), seeded.dealt(one, 0), plain.dealt(pool(6, "who?"), 0)]
     assert all(groups != plain.dealt(one, 0) for groups in others)
 
 
-def test_a_query_is_asked_the_same_whatever_other_queries_there_are(tmp_path):
+def test_the_questions_of_a_query_do_not_depend_on_other_queries(tmp_path):
     alone = rerank("groupwise(judge)", in_scores, judged(permutation(30)), tmp_path)[1].asked
     among = rerank("groupwise(judge)", in_scores, judged(permutation(30), permutation(9)), tmp_path)[1].asked
     assert among[: len(alone)] == alone
 
 
-def test_the_same_candidates_in_another_order_are_the_same_questions(tmp_path):
-    """So that after another first stage the journal has the answers."""
+def test_the_same_candidates_in_another_order_give_the_same_questions(tmp_path):
+    """The journal can then answer after another first stage."""
     dataset, run = judged(permutation(30))
     turned = type(run)(run.queries, run.rows[:, ::-1].copy(), run.scores, run.documents)
     asked = [rerank("groupwise(judge)", in_scores, (dataset, each), tmp_path)[1].asked for each in (run, turned)]
     assert asked[0] == asked[1]
 
 
-def test_sorted_groups_are_neighbours_in_the_order_so_far(tmp_path):
+def test_sorted_groups_contain_neighbours_of_the_current_order(tmp_path):
     _, llm = rerank("groupwise(judge, groups=sorted, size=2)", in_scores, judged([1.0, 2.0, 3.0]), tmp_path)
     assert [list(worths(request).values()) for request in llm.asked] == [[1.0], [2.0, 3.0]]
 
@@ -132,7 +132,7 @@ def test_a_failed_group_stays_where_the_first_stage_had_it(tmp_path):
     assert scores(reranked.run) == list(range(25, 0, -1))
 
 
-def test_with_several_shuffles_the_mean_is_of_those_that_were_scored(tmp_path):
+def test_the_mean_over_shuffles_uses_only_successful_calls(tmp_path):
     worth = permutation(25)
 
     def reply(request):
@@ -143,7 +143,7 @@ def test_with_several_shuffles_the_mean_is_of_those_that_were_scored(tmp_path):
     assert (reranked.failures, reranked.failure_kinds) == (2, {"invalid": 2})
 
 
-def test_a_document_that_an_answer_leaves_out_keeps_its_place_and_is_counted(tmp_path):
+def test_a_document_missing_from_an_answer_keeps_its_position_and_is_counted(tmp_path):
     def reply(request):
         return json.dumps({number: worth for number, worth in worths(request).items() if worth != 4.0} | {77: 3})
 
@@ -152,7 +152,7 @@ def test_a_document_that_an_answer_leaves_out_keeps_its_place_and_is_counted(tmp
     assert (reranked.failures, reranked.repairs) == (0, {"invented": 1, "missing": 1})
 
 
-def test_when_every_call_fails_the_run_is_as_it_was(tmp_path):
+def test_the_run_is_unchanged_if_every_call_fails(tmp_path):
     reranked, _ = rerank(
         "groupwise(judge)", lambda _: Failure("budget", "used up", 0), judged(permutation(25)), tmp_path
     )
@@ -172,6 +172,6 @@ def test_when_every_call_fails_the_run_is_as_it_was(tmp_path):
         ("groupwise(judge, seed=x)", "not a whole number"),
     ],
 )
-def test_mistakes_are_one_line(tmp_path, spec, says):
+def test_user_mistakes_give_a_one_line_error(tmp_path, spec, says):
     with pytest.raises(UserError, match=says):
         rerank(spec, in_scores, judged([1.0]), tmp_path)

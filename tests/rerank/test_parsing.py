@@ -1,4 +1,4 @@
-"""Reading LLMs' answers: every notation they use, everything that can be wrong with one, and never an exception."""
+"""Parsing of LLM answers: every notation, every kind of fault, and never an exception."""
 
 import json
 
@@ -72,7 +72,7 @@ def test_an_order_is_read_in_any_notation(text):
         ("[2, 2, 7.5, -1]", (1, 0, 2, 3), {"repeated": 1, "invented": 2, "missing": 3}),
     ],
 )
-def test_an_order_with_faults_is_mended_and_what_was_mended_is_counted(text, order, repairs):
+def test_an_order_with_faults_is_repaired_and_the_repairs_are_counted(text, order, repairs):
     parsed = parse_order(text, 4)
     assert parsed is not None
     assert (parsed.value, parsed.repairs) == (order, repairs)
@@ -100,7 +100,7 @@ NO_ANSWERS = [
 
 
 @pytest.mark.parametrize("text", NO_ANSWERS)
-def test_an_answer_that_names_no_passage_is_none(text):
+def test_an_answer_without_passages_parses_to_none(text):
     assert parse_order(text, 3) is None
     assert parse_scores(text, 3) is None
 
@@ -147,7 +147,7 @@ def test_scores_are_read_in_any_shape(text):
         ('{"1": 7, "2": 3, "3": 1, "44": 2}', {0: 7.0, 1: 3.0, 2: 1.0}, {"invented": 1}),
     ],
 )
-def test_scores_with_faults_are_mended_and_what_was_mended_is_counted(text, scores, repairs):
+def test_scores_with_faults_are_repaired_and_the_repairs_are_counted(text, scores, repairs):
     parsed = parse_scores(text, 3)
     assert parsed is not None
     assert (parsed.value, parsed.repairs) == (scores, repairs)
@@ -175,7 +175,7 @@ def test_a_ranking_is_not_taken_for_scores():
         ('{"score": -1}', 0.0, {"clipped": 1}),
     ],
 )
-def test_one_score_is_read_wherever_it_stands(text, score, repairs):
+def test_one_score_is_read_at_any_position(text, score, repairs):
     parsed = parse_score(text, 1)
     assert parsed is not None
     assert (parsed.value, parsed.repairs) == (score, repairs)
@@ -184,7 +184,7 @@ def test_one_score_is_read_wherever_it_stands(text, score, repairs):
 @pytest.mark.parametrize(
     "text", ["", "{}", "It is relevant.", "这段文字很相关。", "In 2019, 45 patients were treated.", '{"score": "high"}']
 )
-def test_an_answer_without_a_score_is_none(text):
+def test_an_answer_without_a_score_parses_to_none(text):
     assert parse_score(text, 1) is None
 
 
@@ -204,7 +204,7 @@ JSON = st.recursive(
 
 
 @given(text=PIECES | JSON, count=st.integers(1, 25))
-def test_whatever_is_written_an_order_is_a_permutation_and_scores_are_on_their_scale(text, count):
+def test_for_any_text_an_order_is_a_permutation_and_scores_are_on_the_scale(text, count):
     order = parse_order(text, count)
     assert order is None or sorted(order.value) == list(range(count))
     for scores in (parse_scores(text, count), parse_score(text, 1)):
@@ -215,7 +215,7 @@ def test_whatever_is_written_an_order_is_a_permutation_and_scores_are_on_their_s
 
 
 @given(order=st.permutations(range(20)), prose=st.text(alphabet="abc ,.\n", max_size=40))
-def test_a_whole_order_is_read_as_it_is(order, prose):
+def test_a_complete_order_is_read_unchanged(order, prose):
     for form in (" > ".join, ", ".join, "\n".join):
         parsed = parse_order(f"Answer: {prose}\n" + form(f"[{place + 1}]" for place in order), 20)
         assert parsed is not None
@@ -223,7 +223,7 @@ def test_a_whole_order_is_read_as_it_is(order, prose):
 
 
 @given(scores=st.lists(st.integers(0, 20).map(lambda half: half / 2), min_size=1, max_size=25))
-def test_whole_scores_are_read_as_they_are(scores):
+def test_complete_scores_are_read_unchanged(scores):
     text = json.dumps({str(place): score for place, score in enumerate(scores, 1)})
     parsed = parse_scores(f"Answer: some.\n{text}", len(scores))
     assert parsed is not None
@@ -242,7 +242,7 @@ def test_whole_scores_are_read_as_they_are(scores):
         ("[3] > " * 20_000 + "[2]", (2, 1, 0, *range(3, 20))),
     ],
 )
-def test_of_a_monstrous_answer_only_the_end_is_read_and_few_brackets_are_tried_in_vain(monkeypatch, text, order):
+def test_only_the_end_of_a_huge_answer_is_read_and_few_brackets_are_tried(monkeypatch, text, order):
     in_vain = []
     decode = json_in_text._DECODER.raw_decode
 

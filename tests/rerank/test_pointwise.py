@@ -9,7 +9,7 @@ from r2med.llm.chat import Failure
 from support.judging import in_one_score, judged, permutation, places, rerank, scores, shown, true_order, worths
 
 
-def test_a_right_judge_makes_the_true_order(tmp_path):
+def test_a_perfect_judge_gives_the_true_order(tmp_path):
     worth = permutation(23)
     reranked, llm = rerank("pointwise(judge, weight=1)", in_one_score, judged(worth, [5.0], []), tmp_path)
     assert places(reranked.run) == true_order(worth)
@@ -17,14 +17,14 @@ def test_a_right_judge_makes_the_true_order(tmp_path):
     assert all(len(shown(request)) == 1 for request in llm.asked)
 
 
-def test_equals_stay_in_order_and_the_first_stage_is_mixed_in(tmp_path):
+def test_ties_keep_their_order_and_first_stage_scores_are_mixed_in(tmp_path):
     reranked, _ = rerank("pointwise(judge, weight=1)", in_one_score, judged([2.0, 2.0, 2.0, 9.0]), tmp_path)
     assert places(reranked.run) == [3, 0, 1, 2]
     reranked, _ = rerank("pointwise(judge, weight=0.5)", in_one_score, judged([0.0, 9.0]), tmp_path)
     assert scores(reranked.run) == pytest.approx([0.5, 0.45])
 
 
-def test_samples_are_averaged_over_those_that_came(tmp_path):
+def test_the_mean_over_samples_uses_only_successful_calls(tmp_path):
     def reply(request):
         if request.sample == 2:
             return "hm"
@@ -53,7 +53,7 @@ def test_scores_beyond_the_scale_are_clipped_and_counted(tmp_path):
     assert reranked.repairs == {"clipped": 2}
 
 
-def test_mistakes_are_one_line(tmp_path):
+def test_user_mistakes_give_a_one_line_error(tmp_path):
     with pytest.raises(UserError, match="samples must be 100 or less"):
         rerank("pointwise(judge, samples=1000000000)", in_one_score, judged([1.0]), tmp_path)
     with pytest.raises(UserError, match="samples must be 1 or more"):

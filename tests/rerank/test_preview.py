@@ -1,4 +1,4 @@
-"""A dry run of a reranker asks as often as the real thing, and nobody."""
+"""The preview of a reranker counts the calls of a real run without making them."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from r2med.store import Store
     ("reranker", "calls"),
     [("groupwise(gpt4, shuffles=2)@50", 2 * 3), ("listwise(gpt4)@50", 4), ("pointwise(gpt4, samples=2)@5", 10)],
 )
-def test_as_many_calls_as_there_will_be(tmp_path, reranker, calls):
+def test_the_preview_counts_the_calls_of_a_real_run(tmp_path, reranker, calls):
     store, dataset = Store(tmp_path), load("demo/Biology")
     [stage] = System.parse(f"bm25 → {reranker}", Setup(store=store)).asking.values()
     asked = stage.preview(dataset, store).requests

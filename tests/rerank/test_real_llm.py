@@ -1,4 +1,4 @@
-"""Every method once with a real small LLM in process: whatever it writes is an order or a counted failure."""
+"""Each method with a real small LLM in this process. Every answer becomes an order or a counted failure."""
 
 import pytest
 
@@ -36,14 +36,14 @@ def smollm2():
 
 @pytest.fixture
 def small():
-    """One query with two documents that take a moment to read, one of them gold."""
+    """One query with two long documents. One of them is relevant."""
     query = Query("0", "red spots")
     corpus = Corpus.of([("gold", "Measles has red spots."), ("other", "Red spots on fish.")])
     return Dataset("small", (query,), corpus, Qrels({"0": {"gold": 1}}), load("demo/Biology").card)
 
 
 @pytest.mark.parametrize("method", SHORT)
-def test_a_real_llm_ends_as_an_order_or_a_counted_failure_and_is_asked_once(small, smollm2, tmp_path, method):
+def test_each_answer_of_a_real_llm_is_an_order_or_a_counted_failure_and_is_asked_once(small, smollm2, tmp_path, method):
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "system.txt").write_text("Be brief.")
     (tmp_path / "prompts" / f"{method}.post.txt").write_text(SHORT[method])

@@ -86,7 +86,7 @@ def test_two_systems_stand_side_by_side_in_a_browser(chat_server, marked_keys, c
         one, two = page.query_selector_all(".answer")
         assert MARKUP.partition("\u202e")[0] in one.query_selector(".wrote").inner_text()
         assert "hyde(some-model)" in one.query_selector("table").inner_text()
-        assert "brought no order" in two.query_selector(".problem").inner_text()  # what it wrote is no order
+        assert "no usable order" in two.query_selector(".problem").inner_text()  # what it wrote is no order
         assert {mark.inner_text() for mark in two.query_selector_all("mark.query")} >= {"swollen", "knee"}
         assert one.query_selector("mark.generated")
         # What came from data is text: nothing of it became an element, ran, or turned the reading order of a name.

@@ -304,7 +304,7 @@ class Asked(Prompted[Generated]):
         if cut_texts:
             lines.append(told_cut(cut_texts, self.stage.samples * len(queries)))
         if cut_prompts:
-            lines.append(f"{cut_prompts} prompts were cut at their passages to fit {self.card.context_length} tokens")
+            lines.append(f"{cut_prompts} prompts have shortened passages to fit {self.card.context_length} tokens")
         return tuple(f"{self.name} on {dataset}: {line}" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""Putting the top of a ranking into a better order: cross-encoders, LLMs, a user's own scorer."""
+"""Rerankers: cross-encoders, LLMs and user scorers that reorder the top of a ranking."""
 
 from r2med.rerank.reranking import Reranked, Reranker
 

@@ -1,8 +1,10 @@
-"""Cross-encoders as rerankers: every candidate is read together with the query, and sorted by the score.
+"""Rerank candidates with a cross-encoder.
 
-Scores go through a cache: what is there is read back, the rest is scored and kept as it comes. A score's key holds the
-model's description and the two texts, so that it serves every run, depth and dataset in which the pair occurs. Work is
-kept chunk by chunk: a run that dies goes on where it was. The texts are not kept.
+The model reads each candidate together with the query and returns a score. Candidates are sorted by this score.
+
+Scores are cached. The key of a score contains the model's description and the two texts. So a cached score is used
+again in every run, depth and dataset that contains the pair. Scores are saved chunk by chunk, so an interrupted run
+continues where it stopped. The texts are not saved.
 """
 
 from __future__ import annotations
@@ -40,31 +42,32 @@ from r2med.store import LiveStore, Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table
 
-CHUNK = 512
-"""Pairs a chunk: enough for batches of even lengths, few enough to lose little."""
+PAIRS_PER_CHUNK = 512
+"""Number of pairs in a chunk. Large enough for batches of similar lengths, small enough to lose little work."""
 
-TEXTS = 4096
-"""Documents read at a time for their hashes."""
+TEXTS_PER_READ = 4096
+"""Number of documents read at a time to compute their hashes."""
 
-_FORM = struct.Struct("<dq?d")
+_SCORE_FORMAT = struct.Struct("<dq?d")
 
 
 class CrossEncoder(Stage, kind="rerank"):
     """Score each candidate together with the query by a cross-encoder, and sort by the score."""
 
     query: Literal["original", "expanded"] = Field(
-        "original", description="expanded: documents are scored against the query with what was generated for it"
+        "original",
+        description="expanded: documents are scored against the query together with its generated text",
     )
     depth: int = depth_field()
 
     @classmethod
     def summary(cls, name: str) -> str:
-        """Return what the model of a card is."""
+        """Return a one-sentence description of the card's model."""
         card = RERANKERS.get(name)
         return f"Scores of the cross-encoder {card.repository}." if card else super().summary(name)
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return how many pairs would be scored, and whether weights would be downloaded."""
+        """Return how many pairs would be scored and how much would be downloaded."""
         pairs = sum(each.queries * min(self.depth, each.documents) for each in data)
         fetch, missing = bytes_to_fetch(self.name, RERANKERS, resolve_reranker, runtime.setup)
         known = seconds_per_pair(runtime.store, self.name)
@@ -73,13 +76,16 @@ class CrossEncoder(Stage, kind="rerank"):
         return [StagePlan(str(self), work, fetch, seconds, missing)]
 
     def open(self, runtime: Runtime) -> CrossReranker:
-        """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME; no weights are loaded yet."""
+        """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
         return CrossReranker(self, resolve_reranker(self.name), runtime)
 
 
 @dataclass(frozen=True)
 class CrossReranker(Opened[CrossEncoder]):
-    """Orders candidates by a cross-encoder's scores; nothing is loaded while the cache has them all."""
+    """Reranker that sorts candidates by a cross-encoder's scores.
+
+    The model is not loaded while the cache has all scores.
+    """
 
     card: RerankerCard
     runtime: Runtime
@@ -87,13 +93,14 @@ class CrossReranker(Opened[CrossEncoder]):
 
     @property
     def depth(self) -> int:
-        """How many candidates of each query it looks at."""
+        """Number of candidates that are reranked for each query."""
         return self.stage.depth
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on."""
+        """Return every setting that a score depends on."""
         scorer = self._scorer(dataset)
-        # Not in the scorer's description: scores depend on the commit alone, and are kept when it is pinned later.
+        # The pin is not part of the scorer's description. Scores depend on the commit alone, so they stay valid when
+        # the commit is pinned later.
         pinned = {} if getattr(scorer, "pinned", True) else {"pinned": False}
         return {**self.stage.settings(), **scorer.describe(), **pinned}
 
@@ -104,7 +111,7 @@ class CrossReranker(Opened[CrossEncoder]):
             for query, rows in zip(queries, candidates(run, self.depth), strict=True)
         ]
         if not any(len(query.rows) for query in ranked):
-            return Reranked(run, notices=(f"{self.name}: the run has no documents, there is nothing to rerank",))
+            return Reranked(run, notices=(f"{self.name}: the run has no documents, so there is nothing to rerank",))
         scorer, engine = self._scorer(dataset), self.runtime.engine
         scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
         scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
@@ -119,7 +126,7 @@ class CrossReranker(Opened[CrossEncoder]):
 
 @dataclass(frozen=True)
 class RankedQuery:
-    """A query with the documents that are scored for it."""
+    """A query and the documents to score for it."""
 
     id: str
     text: str
@@ -128,33 +135,33 @@ class RankedQuery:
 
 @dataclass(frozen=True)
 class PairBlock:
-    """Pairs that are scored together, and the keys of their scores."""
+    """Pairs that are scored together, with the keys of their scores."""
 
     keys: tuple[bytes, ...]
     pairs: tuple[Pair, ...]
     ids: tuple[tuple[str, str], ...]
-    """Of the query and the document, for messages."""
+    """Ids of the query and the document of each pair, for error messages."""
 
 
 @dataclass(frozen=True)
 class ScorePairs(Work[PairBlock, list[ScoredPair]]):
-    """Scores blocks of pairs, on any machine that opens the model as this one did."""
+    """Work that scores blocks of pairs on any machine that opens the same model."""
 
     scorer: PairScorer
     described: dict[str, Any]
 
     @property
     def needs(self) -> Needs:
-        """Where it can be done: scorers that do not say stay here."""
+        """Where the work can run. A scorer that does not declare this runs on this machine."""
         needs: Needs = getattr(self.scorer, "needs", HERE)
         return needs
 
     def check(self) -> None:
-        """Raise UserError if the model is described otherwise on this machine."""
+        """Raise UserError if the model on this machine has a different description."""
         check_described(self.described, self.scorer.describe())
 
     def __call__(self, block: PairBlock, store: Store) -> list[ScoredPair]:
-        """Return the scores. Raises UserError that names the pair whose score is not finite."""
+        """Return the scores of a block. Raises UserError that names the pair if a score is not finite."""
         try:
             return self.scorer.score(block.pairs)
         except NotFiniteError as error:
@@ -172,7 +179,10 @@ def pair_scores(
     name: str,
     engine: Engine = THREADS,
 ) -> list[list[ScoredPair]]:
-    """Return the scores of each query's candidates, in their order; `name` is what the cache's file is called."""
+    """Return the scores of each query's candidates, in the candidates' order.
+
+    `name` is the name of the cache file.
+    """
     work = ScorePairs(scorer, scorer.describe())
     keys = _keys(queries, digest(work.described), corpus)
     pairs = {
@@ -182,7 +192,7 @@ def pair_scores(
     }
     if not pairs:
         return [[] for _ in queries]
-    if isinstance(store, LiveStore):  # keeps nothing of a question; threads take turns with the model
+    if isinstance(store, LiveStore):  # A live store saves nothing about a question. Threads take turns with the model.
         with store.turn(f"scorer {name}"):
             scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
         return [[scores[key] for key in line] for line in keys]
@@ -191,12 +201,13 @@ def pair_scores(
         scores = _kept(cache, list(pairs), store)
         missing = [key for key in pairs if key not in scores]
         reporter = Reporter("pairs", len(pairs), before=len(scores))
-        # Whoever scores the same pairs waits, and finds them done; other datasets or depths are scored meanwhile.
+        # Another process with the same pairs waits here, and then finds the scores in the cache. Other datasets and
+        # depths do not wait.
         lock = file.parent / f"{digest(sorted(key.hex() for key in pairs))}.lock"
         with exclusive(lock) if missing else nullcontext():
             scores |= _kept(cache, missing, store)
             missing = [key for key in missing if key not in scores]
-            chunks = (missing[start : start + CHUNK] for start in range(0, len(missing), CHUNK))
+            chunks = (missing[start : start + PAIRS_PER_CHUNK] for start in range(0, len(missing), PAIRS_PER_CHUNK))
             blocks = (_block({key: pairs[key] for key in chunk}, corpus) for chunk in chunks)
             for block, scored in engine.map(work, blocks, store, work.needs):
                 new = dict(zip(block.keys, scored, strict=True))
@@ -208,7 +219,7 @@ def pair_scores(
 
 
 def seconds_per_pair(store: Store, name: str) -> float | None:
-    """Return what a pair took on average of those that the cache of a model has; None if it has none."""
+    """Return the mean time per pair in the cache of a model, or None if the cache is empty."""
     if not (path := _cache_file(store, name)).is_file():
         return None
     with _opened(path) as cache:
@@ -227,15 +238,15 @@ def _opened(path: Path) -> Table:
 def _keys(queries: Sequence[RankedQuery], model: str, corpus: Corpus) -> list[list[bytes]]:
     rows = sorted({int(row) for query in queries for row in query.rows})
     hashes: dict[int, bytes] = {}
-    for start in range(0, len(rows), TEXTS):
-        part = rows[start : start + TEXTS]
+    for start in range(0, len(rows), TEXTS_PER_READ):
+        part = rows[start : start + TEXTS_PER_READ]
         hashes.update(zip(part, map(text_hash, corpus.texts(part)), strict=True))
     hashed = [(query, text_hash(query.text)) for query in queries]
     return [[pair_key(model, text, hashes[int(row)]) for row in query.rows] for query, text in hashed]
 
 
 def _kept(cache: Table, keys: Sequence[bytes], store: Store) -> dict[bytes, ScoredPair]:
-    """Return the scores that the cache has, without what a run that starts over did not score itself."""
+    """Return the cached scores. A run that starts over gets only the scores that it computed itself."""
     scores = {key: unpacked(value) for key, value in cache.get(keys).items() if store.usable(key.hex())}
     return {key: scored for key, scored in scores.items() if scored is not None}
 
@@ -249,21 +260,21 @@ def _block(pairs: Mapping[bytes, tuple[RankedQuery, int]], corpus: Corpus) -> Pa
 
 
 def pair_key(model: str, query: bytes, document: bytes) -> bytes:
-    """Return the key of a pair's score: by the digest of the model's description and the hashes of the two texts."""
+    """Return the cache key of a pair, made from the digest of the model and the hashes of the two texts."""
     return hashlib.sha256(model.encode() + query + document).digest()
 
 
 def text_hash(text: str) -> bytes:
-    """Return the hash of a text; lone surrogates, which have no UTF-8, count as they are."""
+    """Return the hash of a text. Lone surrogates, which UTF-8 cannot encode, are kept as they are."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def packed(scored: ScoredPair) -> bytes:
-    """Return a score as the cache keeps it."""
-    return _FORM.pack(*scored)
+    """Return a score as bytes for the cache."""
+    return _SCORE_FORMAT.pack(*scored)
 
 
 def unpacked(value: bytes) -> ScoredPair | None:
-    """Return a score that the cache kept; None if it is no score."""
-    scored = ScoredPair(*_FORM.unpack(value)) if len(value) == _FORM.size else None
+    """Return a score from the bytes in the cache, or None if they are not a valid score."""
+    scored = ScoredPair(*_SCORE_FORMAT.unpack(value)) if len(value) == _SCORE_FORMAT.size else None
     return scored if scored is not None and math.isfinite(scored.score) else None

@@ -1,4 +1,4 @@
-"""An LLM as a reranker: what the three methods share, from a run's candidates to a run in a new order."""
+"""LLM rerankers: the parts that listwise, groupwise and pointwise reranking share."""
 
 from __future__ import annotations
 
@@ -30,32 +30,34 @@ from r2med.store import Store
 
 Value = TypeVar("Value")
 Complete = Callable[[Sequence[ChatRequest]], list[Generation | Failure]]
-"""Answers requests, in their order."""
+"""Function that answers requests in their order."""
 
-WORDS, WORDS_OF_KIND = 300, {"similar-case": 600}
-"""How much of a document is shown. 300 words hold nearly all passages of the Q&A and evidence sets whole (their means
-are 60 to 130). Case reports are several times as long, and may name the diagnosis late: they get twice that, with which
-twenty of them still fit a context of 32k.
+SHOWN_WORDS, SHOWN_WORDS_BY_KIND = 300, {"similar-case": 600}
+"""Number of words shown of a document.
+
+300 words show nearly all passages of the Q&A and evidence datasets in full; their mean length is 60 to 130 words. Case
+reports are several times longer and may name the diagnosis late, so they get 600 words. Twenty of them still fit a
+context of 32k tokens.
 """
 
 
 @dataclass(frozen=True)
 class Pool:
-    """One query's candidates, in the order they came in."""
+    """The candidates of one query, in the order of the previous stage."""
 
     text: str
-    """The query's own text."""
+    """Text of the query alone."""
     block: str
-    """What a prompt shows of the query."""
+    """The part of a prompt that shows the query."""
     ids: tuple[str, ...]
-    """Documents' ids: they make shuffles, and never reach a prompt."""
+    """Ids of the documents. They determine the shuffles and are never part of a prompt."""
     texts: tuple[str, ...]
     first: Scores
-    """What the stage before thought of them, from 0 to 1."""
+    """Scores of the previous stage, scaled to 0 to 1."""
     hinted: bool = False
 
     def question(self, indices: Sequence[int], sample: int = 0) -> Question:
-        """Return a call about some of the candidates."""
+        """Return a question about some of the candidates."""
         hints = tuple(float(self.first[index]) for index in indices) if self.hinted else ()
         return Question(self.block, tuple(self.texts[index] for index in indices), hints, sample)
 
@@ -64,57 +66,60 @@ class Pool:
 
 
 NewOrder = tuple[Sequence[int], Scores | None]
-"""A new order, as indices of candidates, and the candidates' scores where there are some for all of them."""
+"""A new order as indices of candidates, and the scores of all candidates. The scores are None if some are unknown."""
 
 
 class JudgeStage(Stage, kind="rerank", needs="llm"):
-    """What every method declares; a method adds its own settings, and `orders`."""
+    """Settings that all LLM rerankers share. Each method adds its own settings and defines `orders`."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages", "count")
 
-    llm: str = argument("the LLM that judges")
+    llm: str = argument("the LLM that judges the documents")
     words: int = Field(
-        0, ge=0, le=100_000, description="words of a document that are shown at most; 0: 300, of similar cases 600"
+        0,
+        ge=0,
+        le=100_000,
+        description="maximum number of words shown of a document; 0: 300 words, or 600 for similar cases",
     )
     scores: Literal["hide", "show"] = Field(
-        "hide", description="show: the score of the stage before, from 0 to 1, stands beside each document"
+        "hide", description="show: the prompt shows the previous stage's score, from 0 to 1, beside each document"
     )
     query: Literal["original", "expanded"] = Field(
-        "original", description="expanded: what an expansion wrote is shown below the query"
+        "original", description="expanded: the prompt shows the generated text below the query"
     )
     prompts: str = Field("", description=PROMPTS_MEANING)
     depth: int = depth_field()
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return that an LLM is asked; `preview` says what."""
+        """Return a plan which says that an LLM is asked. `preview` gives the details."""
         missing = missing_key(self.llm, runtime.setup)
         return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
 
     def open(self, runtime: Runtime) -> LLMReranker:
-        """Return the reranker; nothing is asked, and no key needed, until a question comes that has no answer yet."""
+        """Return the reranker. No API key is needed until a question has no saved answer."""
         card = resolve_llm(self.llm, runtime.setup)
         return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
-        """Return the new order of each pool."""
+        """Return the new order of each query's candidates."""
         raise NotImplementedError(f"{type(self).__name__} has no orders()")
 
     def words_for(self, kind: str) -> int:
-        """Return how many words of a document are shown for a kind of task."""
-        return self.words or WORDS_OF_KIND.get(kind, WORDS)
+        """Return the number of words shown of a document for this kind of task."""
+        return self.words or SHOWN_WORDS_BY_KIND.get(kind, SHOWN_WORDS)
 
 
 @dataclass(frozen=True)
 class LLMReranker(Prompted[JudgeStage]):
-    """One method with one LLM."""
+    """Reranker that uses one method with one LLM."""
 
     @property
     def depth(self) -> int:
-        """How many candidates of each query it looks at."""
+        """Number of candidates that are reranked for each query."""
         return self.stage.depth
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; templates by their hash."""
+        """Return every setting that a score depends on. Templates are given by their hash."""
         kind = kind_of(dataset)
         return {
             **self.settings(dataset),
@@ -124,12 +129,15 @@ class LLMReranker(Prompted[JudgeStage]):
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets: templates, or no room for a prompt."""
+        """Raise UserError if a template is wrong or if the context has no room for a prompt."""
         super().check(datasets)
         Fitter(self.card, system="")
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
-        """Ask about every query with candidates to choose from; answers are journaled, so nothing else is kept."""
+        """Rerank each query that has at least two candidates.
+
+        The journal saves the answers, so nothing else is saved.
+        """
         return self._rerank(dataset, queries, run, self.llm.complete)
 
     def _rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete) -> Reranked:
@@ -143,7 +151,7 @@ class LLMReranker(Prompted[JudgeStage]):
         return asker.result(new, blocks, f"{self.name} on {dataset.name}")
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
-        """Return what it would ask about documents taken at even steps from the corpus: how often, and how much."""
+        """Return the requests that a run would send, estimated with documents sampled evenly from the corpus."""
         size = min(self.depth, len(dataset.corpus))
         rows = np.linspace(0, len(dataset.corpus) - 1, size).astype(np.int32)
         scores = np.arange(size, 0, -1, dtype=np.float32)
@@ -153,10 +161,10 @@ class LLMReranker(Prompted[JudgeStage]):
 
         def listen(requests: Sequence[ChatRequest]) -> list[Generation | Failure]:
             asked.update(dict.fromkeys(requests))
-            return [Failure("budget", "nothing is asked in a dry run", attempts=0) for _ in requests]
+            return [Failure("budget", "a dry run does not ask the LLM", attempts=0) for _ in requests]
 
         self._rerank(dataset, queries, run, listen)
-        note = "about: documents of the corpus stand in for what will be found"
+        note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
         return Preview(self.card, tuple(asked), tuple(asked), note=note)
 
     def _prompts(self, kind: str) -> JudgePrompts:
@@ -177,7 +185,7 @@ class LLMReranker(Prompted[JudgeStage]):
 
 
 class Asker:
-    """One reranking's calls. Owns all counts of it."""
+    """Asks the questions of one reranking and counts failures and repairs."""
 
     def __init__(self, complete: Complete, card: LLMCard, prompts: JudgePrompts, words: int) -> None:
         self._complete = complete
@@ -185,16 +193,16 @@ class Asker:
         self._prompts = prompts
         self._words = words
         self._answers: list[Generation | Failure] = []
-        self._asked: list[str] = []  # for each answer the query's block
+        self._asked: list[str] = []  # The query block of each answer.
         self._repairs: Counter[str] = Counter()
         self._cut = 0
 
     def ask(
         self, questions: Sequence[Question], parse: Callable[[str, int], Parsed[Value] | None]
     ) -> list[Value | None]:
-        """Return what the answers say, None where a call failed or its answer cannot be used.
+        """Return the parsed answers. An answer is None if its call failed or if it cannot be parsed.
 
-        `parse` gets an answer's text and how many passages it is about.
+        `parse` gets the text of an answer and the number of passages in its question.
         """
         prompts = [self._prompts.fitted(question, self._card, self._words) for question in questions]
         self._cut += sum(isinstance(prompt, Fitted) and prompt.cut for prompt in prompts)
@@ -225,7 +233,10 @@ class Asker:
         return values
 
     def result(self, run: Run, blocks: Mapping[str, str], who: str) -> Reranked:
-        """Return the new run with all that was counted; `blocks` are the queries' by id, `who` is named in notices."""
+        """Return the new run with all counts.
+
+        `blocks` maps query ids to query blocks. `who` is the prefix of the notices.
+        """
         kinds = failure_kinds(self._answers)
         failed = failed_queries(zip(self._asked, self._answers, strict=True))
         return Reranked(
@@ -241,40 +252,41 @@ class Asker:
     def _notices(self, run: Run, kinds: dict[str, int]) -> list[str]:
         notices = []
         if kinds:
-            calls = f"{sum(kinds.values())} of {len(self._answers)} calls brought no order ({listed_kinds(kinds)})"
-            notices.append(f"{calls}: their documents stay where they were")
+            calls = f"{sum(kinds.values())} of {len(self._answers)} calls gave no usable order ({listed_kinds(kinds)})"
+            notices.append(f"{calls}; their documents keep their positions")
             notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
         if unranked := self._repairs["missing"]:
             were = "passage was" if unranked == 1 else "passages were"
-            notices.append(f"{unranked:,} {were} shown and not ranked: ranked ones come first")
+            notices.append(f"{unranked:,} {were} shown but not ranked; they come after the ranked ones")
         if self._cut:
-            notices.append(f"{self._cut} prompts were cut at their passages to fit {self._card.context_length} tokens")
+            notices.append(f"{self._cut} prompts have shortened passages to fit {self._card.context_length} tokens")
         if len(run.queries) and not run.found.any():
             notices.append("there is nothing to rerank: no query of the run has a document")
         return notices
 
 
 def _from_0_to_1(scores: Scores) -> Scores:
-    """Return scores on the scale from the worst candidate's to the best one's; all 0 where they are equal."""
+    """Return the scores scaled to 0 for the worst candidate and 1 for the best, or zeros if all are equal."""
     if not len(scores) or not 0 < (span := np.ptp(scores)) < np.inf:
         return np.zeros(len(scores))
     return np.asarray((scores - scores.min()) / span)
 
 
-PARROTED = 120
-"""Characters of a prompt's end, or of an answer, that are enough to see that one repeats the other."""
+PARROT_CHARACTERS = 120
+"""Number of characters of the prompt's end, or of an answer, that show that one repeats the other."""
 
 
 def _is_parrot(answer: str, prompt: str) -> bool:
-    """Return True if an answer repeats the end of its prompt, where the form and its example are, or is a part of it.
+    """Return True if an answer only repeats its prompt.
 
-    Only asked of an answer that leaves passages out: one that ranks all of them is good, whatever it repeats before.
+    The end of a prompt shows an example of the answer format. This check is used only for answers that leave passages
+    out. An answer that ranks all passages is valid even if it repeats the prompt first.
     """
     said, asked = " ".join(answer.split()), " ".join(prompt.split())
-    return asked[-PARROTED:] in said or (len(said) >= PARROTED and said in asked)
+    return asked[-PARROT_CHARACTERS:] in said or (len(said) >= PARROT_CHARACTERS and said in asked)
 
 
 def _unusable(answer: Generation) -> Failure:
     said = " ".join(answer.text.split())[:100]
-    message = f"an answer that is not in the form it was asked for: {said}"
+    message = f"the answer does not have the requested format: {said}"
     return Failure.of(answer, "invalid", message)

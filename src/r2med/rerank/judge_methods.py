@@ -1,4 +1,4 @@
-"""The three ways to ask an LLM about candidates: windows to be ordered, groups to be scored, each document alone."""
+"""The three LLM reranking methods: order windows, score groups, or score each document alone."""
 
 from __future__ import annotations
 
@@ -11,38 +11,44 @@ from pydantic import Field, model_validator
 from r2med.ask.json_in_text import Parsed
 from r2med.rerank.judge import Asker, JudgeStage, NewOrder, Pool
 from r2med.rerank.parse_order import parse_order
-from r2med.rerank.parse_scores import HIGHEST, parse_score, parse_scores
+from r2med.rerank.parse_scores import MAX_SCORE, parse_score, parse_scores
 from r2med.rerank.reranking import Scores, kept_in_place
 from r2med.store import digest
 
-WEIGHT = 0.8
-"""What the LLM's opinion counts. From its best to its worst candidate the first stage is then worth 2.5 points of
-ten: it decides between passages that the LLM finds about as good, and never lifts a useless one over a good one.
+LLM_WEIGHT = 0.8
+"""Weight of the LLM's score.
+
+With 0.8, the whole range of first-stage scores is worth 2.5 of the LLM's ten points. So the first stage decides between
+passages that the LLM scores about equally, but it never lifts a useless passage above a good one.
 """
 
 
 class Listwise(JudgeStage):
     """Let an LLM put windows of candidates into order, from the bottom to the top.
 
-    A window's best documents move on with it, as many as two windows share. So after one round the best `window - step`
-    candidates are at the top in their order, if every answer is right, and after n rounds the best n times that many.
+    The best documents of a window move up into the next window. If every answer is right, one round puts the best
+    `window - step` candidates at the top, in the right order. Each further round does the same for the next `window -
+    step` candidates.
     """
 
     name: str = "listwise"
-    window: int = Field(20, ge=2, le=1000, description="documents in a window")
-    step: int = Field(10, ge=1, le=1000, description="how far the window moves up at a time")
-    rounds: int = Field(1, ge=1, le=100, description="how often it goes from the bottom to the top")
+    window: int = Field(20, ge=2, le=1000, description="number of documents in a window")
+    step: int = Field(10, ge=1, le=1000, description="number of documents that the window moves up at a time")
+    rounds: int = Field(1, ge=1, le=100, description="number of passes from the bottom to the top")
 
     @model_validator(mode="after")
     def _leaves_none_out(self) -> Self:
         if self.step > self.window:
             raise ValueError(
-                f"step={self.step} with window={self.window} would leave documents out: a step is no longer"
+                f"step={self.step} with window={self.window} would leave documents out; step must be at most window"
             )
         return self
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
-        """Return new orders. Windows of a query wait for each other; all queries go forward together."""
+        """Return new orders.
+
+        The windows of one query are asked one after the other. All queries are asked in parallel.
+        """
         orders = [list(range(len(pool))) for pool in pools]
         paths = [windows(len(pool), self.window, self.step) for pool in pools]
         for turn in range(max(map(len, paths), default=0) * self.rounds):
@@ -57,7 +63,7 @@ class Listwise(JudgeStage):
 
 
 def windows(count: int, size: int, step: int) -> list[tuple[int, int]]:
-    """Return where windows start and end, from the bottom up; the last is at the top, and whole."""
+    """Return the start and end of each window, from the bottom to the top. The top window has the full size."""
     if count < 2:
         return []
     starts = [*range(count - size, 0, -step), 0]
@@ -65,20 +71,24 @@ def windows(count: int, size: int, step: int) -> list[tuple[int, int]]:
 
 
 class Groupwise(JudgeStage):
-    """Let an LLM score shuffled groups of candidates, and mix its scores with those of the stage before."""
+    """Let an LLM score shuffled groups of candidates, and mix its scores with those of the previous stage."""
 
     name: str = "groupwise"
-    size: int = Field(20, ge=1, le=1000, description="documents in a group at most")
-    shuffles: int = Field(1, ge=1, le=100, description="how often groups are dealt and scored anew, and averaged")
-    weight: float = Field(WEIGHT, ge=0, le=1, description="what the LLM's opinion counts against the stage before")
-    # Published figures have random groups ahead, 52.3 to 49.8.
-    groups: Literal["random", "sorted"] = Field(
-        "random", description="sorted: neighbours in the order so far make a group"
+    size: int = Field(20, ge=1, le=1000, description="maximum number of documents in a group")
+    shuffles: int = Field(
+        1, ge=1, le=100, description="number of times that new groups are formed and scored; the scores are averaged"
     )
-    seed: int = Field(42, ge=0, le=2**63 - 1, description="of the shuffles")
+    weight: float = Field(
+        LLM_WEIGHT, ge=0, le=1, description="weight of the LLM's score; the previous stage gets the rest"
+    )
+    # Random groups are better in the published results: 52.3 against 49.8.
+    groups: Literal["random", "sorted"] = Field(
+        "random", description="sorted: a group contains neighbours of the current order"
+    )
+    seed: int = Field(42, ge=0, le=2**63 - 1, description="seed of the shuffles")
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
-        """Return new orders by mean scores, mixed with those of the stage before."""
+        """Return new orders by mean LLM score, mixed with the scores of the previous stage."""
         asked = [
             (query, group, shuffle)
             for query, pool in enumerate(pools)
@@ -89,10 +99,11 @@ class Groupwise(JudgeStage):
         return _by_mean_scores(asker, pools, asked, parse_scores, self.weight)
 
     def dealt(self, pool: Pool, shuffle: int) -> list[list[int]]:
-        """Return groups of candidates, of sizes as equal as can be: one alone has nothing to be compared with.
+        """Return groups of candidates of nearly equal size, because a document alone has nothing to be compared with.
 
-        A document's place in a shuffle is a hash of the seed, the query and the document: the same on every machine,
-        whatever other queries there are, and for the same candidates in another order: their answers are found again.
+        A document's position in a shuffle is a hash of the seed, the query and the document. So the shuffle is the same
+        on every machine and for every set of queries. It is also the same if another first stage returns the same
+        candidates, and the journal then has the answers.
         """
         count = len(pool)
         order = list(range(count))
@@ -103,16 +114,20 @@ class Groupwise(JudgeStage):
 
 
 class Pointwise(JudgeStage):
-    """Let an LLM score each candidate alone, and mix its scores with those of the stage before."""
+    """Let an LLM score each candidate alone, and mix its scores with those of the previous stage."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages")
 
     name: str = "pointwise"
-    samples: int = Field(1, ge=1, le=100, description="how often each document is scored, and averaged")
-    weight: float = Field(WEIGHT, ge=0, le=1, description="what the LLM's opinion counts against the stage before")
+    samples: int = Field(
+        1, ge=1, le=100, description="number of times that each document is scored; the scores are averaged"
+    )
+    weight: float = Field(
+        LLM_WEIGHT, ge=0, le=1, description="weight of the LLM's score; the previous stage gets the rest"
+    )
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
-        """Return new orders by mean scores, mixed with those of the stage before."""
+        """Return new orders by mean LLM score, mixed with the scores of the previous stage."""
         asked = [
             (query, [candidate], sample)
             for query, pool in enumerate(pools)
@@ -135,9 +150,9 @@ def _by_mean_scores(
     parse: Callable[[str, int], Parsed[dict[int, float]] | None],
     weight: float,
 ) -> list[NewOrder]:
-    """Return the orders by weight · mean score / 10 + (1 - weight) · first stage; ties stay as they were.
+    """Return orders by weight · mean score / 10 + (1 - weight) · first-stage score. Ties keep their order.
 
-    `asked` are (number of the pool, candidates, sample).
+    Each entry of `asked` is (index of the pool, candidates, sample).
     """
     sums = [np.zeros(len(pool)) for pool in pools]
     counts = [np.zeros(len(pool)) for pool in pools]
@@ -146,15 +161,15 @@ def _by_mean_scores(
         for index, score in (scores or {}).items():
             sums[query][group[index]] += score
             counts[query][group[index]] += 1
-    with np.errstate(invalid="ignore"):  # NaN for a candidate that no call scored
+    with np.errstate(invalid="ignore"):  # The mean is NaN for a candidate that no call scored.
         means = [np.asarray(total / count) for total, count in zip(sums, counts, strict=True)]
     return [_mixed(pool, scores, weight) for pool, scores in zip(pools, means, strict=True)]
 
 
 def _mixed(pool: Pool, means: Scores, weight: float) -> NewOrder:
-    """Return the order by mixed scores, in which documents that no call scored keep their places.
+    """Return the order by mixed scores. Documents that no call scored keep their positions.
 
-    Where there are such documents, the places they keep have nothing to do with scores: then the order is all there is.
+    If there are such documents, the order does not follow from scores, so no scores are returned.
     """
-    scores = weight * means / HIGHEST + (1 - weight) * pool.first
+    scores = weight * means / MAX_SCORE + (1 - weight) * pool.first
     return kept_in_place(scores), None if np.isnan(scores).any() else scores

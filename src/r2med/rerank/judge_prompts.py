@@ -1,8 +1,8 @@
-"""What a prompt shows: the query and numbered passages, inside marks that nothing in them can imitate, and so that
-they fit the LLM.
+"""Build the prompts of LLM rerankers.
 
-An answer names passages as `[3]`, which documents may well contain; the marks therefore look different. Where a prompt
-is too long, all of its passages are cut to the same length, and the query never.
+A prompt shows the query and numbered passages. Each is inside tags that its text cannot imitate. An answer names
+passages as `[3]`, which documents may also contain, so the tags have a different form. If a prompt is too long for the
+LLM, all passages are cut to the same length. The query is never cut.
 """
 
 from __future__ import annotations
@@ -20,48 +20,50 @@ from r2med.prompts.templates import Template, open_templates
 from r2med.rerank.reranking import query_text
 from r2med.retrieve.retriever import SearchQuery
 
-CHARACTERS = 12
-"""Characters that count as one word at most: a DNA sequence or a page of Chinese is a single word to `split`."""
+CHARACTERS_PER_WORD = 12
+"""Maximum number of characters that count as one word. A DNA sequence or a page of Chinese is one word to `split`."""
 
-LEAST = 20
-"""Words of a passage below which it cannot be judged."""
+MIN_PASSAGE_WORDS = 20
+"""Minimum number of words that are needed to judge a passage."""
 
-EMPTY = "(no text)"
+EMPTY_PASSAGE = "(no text)"
 
-# What would open or close one of our marks, and what some servers read as a special token of the model's.
-_MARK = re.compile(r"<(?=\s*/?\s*(?:passage|query|notes)\b|\|)", re.IGNORECASE)
-_HINTED = "The search score in a mark says how a first search rated the passage, from 0 to 1: a hint and no judgement."
-_NOTED = "What a language model wrote about it beforehand; it may help, and it may be wrong:"
+# Text that would open or close one of our tags, or that some servers read as a special token of the model.
+_TAG_START = re.compile(r"<(?=\s*/?\s*(?:passage|query|notes)\b|\|)", re.IGNORECASE)
+_HINTS_NOTE = (
+    "The search score in a mark says how a first search rated the passage, from 0 to 1: a hint and no judgement."
+)
+_EXPANSION_NOTE = "What a language model wrote about it beforehand; it may help, and it may be wrong:"
 
 
 @dataclass(frozen=True)
 class Question:
-    """One call: passages to be judged for a query. All it holds are strings: no field of a query but its text."""
+    """Passages to judge for a query in one call. It contains only text and scores, no other field of the query."""
 
     query: str
-    """The query in its marks."""
+    """Text of the query inside its tags."""
     passages: tuple[str, ...]
     hints: tuple[float, ...] = ()
-    """What the stage before thought of them, where that is shown."""
+    """Scores of the previous stage, if the prompt shows them."""
     sample: int = 0
 
 
 @dataclass(frozen=True)
 class JudgePrompts:
-    """The template of one method for one kind of task, with the system prompt that goes before it."""
+    """The template of one method for one kind of task, and its system prompt."""
 
     system: str
     template: Template
     hash: str
 
     def fitted(self, question: Question, card: LLMCard, words: int) -> Fitted | Failure:
-        """Return the prompt of a question; a failure where passages would be cut below what can be judged."""
-        least = min(LEAST, words)
+        """Return the prompt of a question, or a failure if the passages would become too short to judge."""
+        least = min(MIN_PASSAGE_WORDS, words)
         smallest = f"a query with {least} words of each of {len(question.passages)} passages"
         return Fitter(card, self.system).fit(lambda size: self._rendered(question, size), least, words, smallest)
 
     def _rendered(self, question: Question, words: int) -> str:
-        """Return the user's message with so many words of each passage."""
+        """Return the user message with at most `words` words of each passage."""
         texts = [shortened(text, words) for text in question.passages]
         return self.template.render(
             {"query": question.query, "passages": passages_block(texts, question.hints), "count": str(len(texts))}
@@ -71,27 +73,29 @@ class JudgePrompts:
 def open_prompts(
     method: str, kind: str, folder: Traversable | None = None, fields: Sequence[str] | None = None
 ) -> JudgePrompts:
-    """Return the prompts of a method; files of a set go before those of plugins and ours.
+    """Return the prompts of a method. Files of a prompt set replace those of plugins and of r2med.
 
-    `fields` are those its template may have, by default what the stage of this name declares. Raises UserError if a
-    template is missing, wrong, or shows no passages.
+    `fields` are the fields that the template may contain. By default, the stage of this name declares them. Raises
+    UserError if a template is missing, invalid or shows no passages.
     """
     templates = open_templates(folder, [kind])
     system, template = templates.template("system"), templates.template(method, kind, fields)
     if not template.names("passages"):
-        raise UserError(f"{template.file}: it does not name {{passages}}: the model would have nothing to judge")
+        raise UserError(
+            f"{template.file}: the template does not contain {{passages}}, so the model would have no passages to judge"
+        )
     return JudgePrompts(system.text, template, templates.hash)
 
 
 def inert(text: str) -> str:
-    """Return a text that can neither close its mark nor open another."""
-    return _MARK.sub("‹", text)
+    """Return the text changed so that it cannot open or close a tag."""
+    return _TAG_START.sub("‹", text)
 
 
 def shortened(text: str, words: int) -> str:
-    """Return the first words of a text, all on one line."""
+    """Return the first words of a text on one line."""
     line = first_words(" ".join(text.split()), words)
-    limit = words * CHARACTERS
+    limit = words * CHARACTERS_PER_WORD
     if len(line) <= limit:
         return line
     start, space, _ = line[:limit].rpartition(" ")
@@ -99,19 +103,19 @@ def shortened(text: str, words: int) -> str:
 
 
 def query_block(asked: SearchQuery, which: str) -> str:
-    """Return the query within its marks; with `expanded`, what was generated for it stands apart as what it is."""
+    """Return the query inside its tags. If `which` is "expanded", the generated text follows as separate notes."""
     block = f"<query>\n{inert(asked.query.text).strip()}\n</query>"
     if query_text(asked, which) == asked.query.text:
         return block
     written = "\n\n".join(inert(text).strip() for text in asked.generated)
-    return f"{block}\n\n{_NOTED}\n<notes>\n{written}\n</notes>"
+    return f"{block}\n\n{_EXPANSION_NOTE}\n<notes>\n{written}\n</notes>"
 
 
 def passages_block(texts: Sequence[str], hints: Sequence[float] = ()) -> str:
-    """Return passages numbered from 1; `hints` are shown beside the numbers."""
+    """Return the passages numbered from 1. `hints` are shown beside the numbers."""
     shown = [f", search score {hint:.2f}" for hint in hints] or [""] * len(texts)
     blocks = [
-        f"<passage {number}{hint}>\n{inert(text) or EMPTY}\n</passage {number}>"
+        f"<passage {number}{hint}>\n{inert(text) or EMPTY_PASSAGE}\n</passage {number}>"
         for number, (text, hint) in enumerate(zip(texts, shown, strict=True), 1)
     ]
-    return "\n\n".join([_HINTED, *blocks] if hints else blocks)
+    return "\n\n".join([_HINTS_NOTE, *blocks] if hints else blocks)

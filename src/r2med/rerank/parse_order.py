@@ -1,4 +1,4 @@
-"""An order of passages in an answer: `[3] > [1] > [2]`, a JSON list, numbers on a line, or a list of lines."""
+"""Parse an order of passages from an answer: `[3] > [1] > [2]`, a JSON list, numbers on a line, or a list of lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from r2med.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, mended, values
 
 _WORD = r"(?:passages?|documents?|docs?|ids?|p|d)"
-# A number that is plainly a passage's: in brackets, or after a word for it.
+# A number that clearly names a passage: it is in brackets or follows a word such as "passage".
 _STRONG = rf"[\[【［(（]\s?#?(?:{_WORD}[\s#]?)?(\d{{1,9}})\s?[\]】］)）]|<?\b{_WORD}[\s_#]?\[?(\d{{1,9}})\b\]?>?"
 _TOKEN = re.compile(
     rf"(?P<strong>{_STRONG})|(?P<bare>(?<![\w.])\d{{1,9}}(?!\w|\.\d))"
@@ -24,10 +24,10 @@ _RANKING = re.compile(r"rank|order|permut|answer|result", re.IGNORECASE)
 
 
 def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
-    """Return the order of passages 1 to count as indices from 0; None where the answer names none of them.
+    """Return the order of passages 1 to `count` as indices from 0, or None if the answer names no passage.
 
-    Passages that are left out come last, in the order they have; of one named twice the first place counts; numbers
-    that no passage has are dropped. All of it is counted.
+    Passages that the answer leaves out come last, in their current order. If a passage is named twice, the first
+    position counts. Numbers without a passage are dropped. Each of these repairs is counted.
     """
 
     def usable(ids: Sequence[int]) -> int:
@@ -52,12 +52,12 @@ def parse_order(text: str, count: int) -> Parsed[tuple[int, ...]] | None:
 
 
 def _plain(text: str) -> str:
-    """Return the text with orders that are broken over several lines on one."""
+    """Return the text with each order on one line, also if the answer breaks it over several lines."""
     return _UNFINISHED.sub(r"\1 ", re.sub(r"[^\S\n]+", " ", mended(text)))
 
 
 def _orders(text: str) -> Iterator[tuple[int, list[int]]]:
-    """Yield everything in a text that may be an order, with where it stands."""
+    """Yield everything in a text that may be an order, with its position."""
     for located in values(text):
         for ids in _lists(located.value):
             yield located.start, ids
@@ -65,7 +65,7 @@ def _orders(text: str) -> Iterator[tuple[int, list[int]]]:
 
 
 def _lists(value: Any, depth: int = 20) -> Iterator[list[int]]:
-    """Yield the lists of numbers in a JSON value; where an object says which one is the ranking, only that."""
+    """Yield the lists of numbers in a JSON value. If a key of an object names the ranking, yield only its list."""
     if isinstance(value, list):
         ids = [_number(entry) for entry in value]
         if len(ids) > 1 and None not in ids:
@@ -92,7 +92,7 @@ def _number(entry: Any) -> int | None:
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
-    """Yield the orders in lines: lists with an entry to a line, and what stands within a line."""
+    """Yield the orders in the lines of a text: lists with one entry per line, and orders inside a line."""
     block: list[int] = []
     position = start = 0
     for line in text.split("\n"):
@@ -111,22 +111,22 @@ def _lines(text: str) -> Iterator[tuple[int, list[int]]]:
 
 
 def _listed(line: str) -> int | None:
-    """Return the passage of a line that is an entry of a list: `2. [3] because …`, `- passage 3`, or a bare `3`."""
+    """Return the passage of a list entry such as `2. [3] because …`, `- passage 3`, or a bare `3`."""
     bullet = _BULLET.match(line)
     tokens = _tokens(line[bullet.end() :] if bullet else line)
     if len(tokens) == 1 and tokens[0][0] in ("strong", "bare"):
         return tokens[0][1]
-    # Remarks on each passage stand in lists too; only with a number before it is the passage's rank told.
+    # Comments on passages come in lists too. A list entry is a rank only if a number precedes it.
     ranked = bullet and bullet[1] and tokens and tokens[0][0] == "strong"
     return tokens[0][1] if ranked and all(kind != "above" for kind, _ in tokens) else None
 
 
 def _chains(line: str) -> Iterator[list[int]]:
-    """Yield the orders within a line: all of it is one, or passages stand in it with a > between them."""
+    """Yield the orders inside a line: the whole line, or passages with a > between them."""
     tokens = _tokens(_LABEL.sub("", _BULLET.sub("", line)))
     if not any(kind == "other" for kind, _ in tokens):
         named = [(kind, number) for kind, number in tokens if kind in ("strong", "bare")]
-        # One bare number after a word may be anything: a score, an age.
+        # One bare number after a word can mean anything, such as a score or an age.
         if len(named) > 1 or (named and named[0][0] == "strong"):
             yield [number for _, number in named]
         return
@@ -136,7 +136,7 @@ def _chains(line: str) -> Iterator[list[int]]:
             chain.append((kind, number))
             continue
         kinds, ids = {kind for kind, _ in chain}, [number for kind, number in chain if kind != "above"]
-        # Two bare numbers with a > between them may be anything: a blood pressure, a p-value.
+        # Two bare numbers with a > between them can mean anything, such as a blood pressure or a p-value.
         if "above" in kinds and len(ids) >= (3 if "bare" in kinds else 2):
             yield ids
         chain = [(kind, number)] if kind in ("strong", "bare") else []

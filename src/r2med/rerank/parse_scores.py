@@ -1,4 +1,4 @@
-"""Scores from 0 to 10 in an answer: JSON in any of the shapes models give it, or lines such as `[3]: 7`."""
+"""Parse scores from 0 to 10 from an answer: JSON in any shape that models use, or lines such as `[3]: 7`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from r2med.ask.json_in_text import MAX_CHARACTERS, Members, Parsed, last_full, members, mended, values
 
-HIGHEST = 10.0
+MAX_SCORE = 10.0
 
 Pairs = list[tuple[int, float]]
 
@@ -34,10 +34,10 @@ _SAID = re.compile(
 
 
 def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
-    """Return the scores of passages 1 to count by index from 0; None where the answer scores none of them.
+    """Return the scores of passages 1 to `count` by index from 0, or None if the answer scores no passage.
 
-    Passages without a score are left out; of several the last counts; numbers that no passage has are dropped; scores
-    beyond the scale become its end. All of it is counted.
+    Passages without a score are left out. If a passage has several scores, the last one counts. Numbers without a
+    passage are dropped. Scores outside the scale are clipped. Each of these repairs is counted.
     """
     text = text[-MAX_CHARACTERS:]
     right = mended(text)
@@ -55,14 +55,14 @@ def parse_scores(text: str, count: int) -> Parsed[dict[int, float]] | None:
             repairs["invented"] += 1
             continue
         repairs["repeated"] += number - 1 in scores
-        repairs["clipped"] += not 0 <= score <= HIGHEST
-        scores[number - 1] = min(max(score, 0.0), HIGHEST)
+        repairs["clipped"] += not 0 <= score <= MAX_SCORE
+        scores[number - 1] = min(max(score, 0.0), MAX_SCORE)
     repairs["missing"] += count - len(scores)
     return Parsed(scores, +repairs)
 
 
 def parse_score(text: str, count: int = 1) -> Parsed[float] | None:
-    """Return the one score that an answer about one passage gives, the last it says; None where it says none."""
+    """Return the last score in an answer about one passage, or None if the answer contains no score."""
     text = _SCALE.sub(" ", text[-MAX_CHARACTERS:])
     right = mended(text)
     said = [
@@ -74,11 +74,11 @@ def parse_score(text: str, count: int = 1) -> Parsed[float] | None:
     if not said:
         return None
     score = sorted(said, key=lambda one: one[0])[-1][1]
-    return Parsed(min(max(score, 0.0), HIGHEST), +Counter(clipped=int(not 0 <= score <= HIGHEST)))
+    return Parsed(min(max(score, 0.0), MAX_SCORE), +Counter(clipped=int(not 0 <= score <= MAX_SCORE)))
 
 
 def _in_json(text: str) -> Iterator[Pairs]:
-    """Yield the scores of each JSON value; values with nothing between them (an object to a line) belong together."""
+    """Yield the scores of each JSON value. Values with only separators between them belong together."""
     together: Pairs = []
     end = 0
     for located in values(text):
@@ -91,7 +91,7 @@ def _in_json(text: str) -> Iterator[Pairs]:
 
 
 def _pairs(value: Any, depth: int = 20) -> Pairs:
-    """Return all (passage, score) of a JSON value, however deep."""
+    """Return all (passage, score) pairs of a JSON value at any depth."""
     if not depth:
         return []
     if isinstance(value, Members):
@@ -100,13 +100,13 @@ def _pairs(value: Any, depth: int = 20) -> Pairs:
         if ids and score is not None:
             return [(ids[0], score)]
         return [pair for key, entry in value for pair in _member(key, entry, depth)]
-    # A bare list of numbers may be a ranking or a citation as well as scores: it is none of them.
+    # A bare list of numbers may be a ranking or citations. So it is not read as scores.
     entries = value if isinstance(value, list) else ()
     return [pair for entry in entries for pair in _couple(entry) or _pairs(entry, depth - 1)]
 
 
 def _couple(entry: Any) -> Pairs:
-    """Return what [1, 7] says inside of another list."""
+    """Return the pair that an entry such as [1, 7] of a list gives."""
     if not isinstance(entry, list) or len(entry) != 2:
         return []
     number, score = _id(entry[0]), _score(entry[1])
@@ -124,7 +124,7 @@ def _member(key: str, entry: Any, depth: int) -> Pairs:
 
 
 def _in_lines(text: str) -> Iterator[Pairs]:
-    """Yield the scores in lines that hold little else; neighbouring lines belong together."""
+    """Yield the scores in lines that contain little else. Scores of neighbouring lines belong together."""
     together: Pairs = []
     for line in filter(str.strip, text.split("\n")):
         pairs = [(int(match[1]), float(match[2].replace(",", "."))) for match in _PAIR.finditer(line)]
@@ -144,7 +144,10 @@ def _says_more(text: str) -> bool:
 
 
 def _score_in(value: Any) -> float | None:
-    """Return what stands under a key that says it is a score: `score` itself before others, the outermost first."""
+    """Return the score of the member whose key names a score.
+
+    The key `score` comes before others, outer keys before inner.
+    """
     scores = [
         (key.lower() != "score", score)
         for part in members(value)

@@ -1,4 +1,4 @@
-"""What a reranker is, and what it returns: the same documents, the top of them in a new order."""
+"""Reranker protocol and its result: the same documents with the top of each ranking in a new order."""
 
 from __future__ import annotations
 
@@ -19,50 +19,51 @@ from r2med.store import Store
 
 @dataclass(frozen=True)
 class Reranked:
-    """A run in its new order, and what that took."""
+    """A run in its new order, with its costs, failures and repairs."""
 
     run: Run
     cost: Cost = field(default_factory=Cost)
     failures: int = 0
-    """Calls that brought no order: their documents stay where the stage before had them."""
+    """Number of calls without a usable order. Their documents keep the positions of the previous stage."""
     failure_kinds: dict[str, int] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    """Query id -> how many of its calls failed, by kind, in words."""
+    """Query id -> text that says how many of its calls failed, by kind."""
     repairs: dict[str, int] = field(default_factory=dict)
-    """What had to be mended in answers that could still be used, by kind: missing, repeated, invented, …"""
+    """Number of repairs in answers that could still be used, by kind: missing, repeated, invented, …"""
     notices: tuple[str, ...] = ()
 
 
 class Reranker(Protocol):
     """Anything that puts candidates into a better order.
 
-    One that asks an LLM has two methods more: `check(datasets)`, which raises UserError for what would stop it on one
-    of them, and `preview(dataset, store)`, which returns what it would ask. Neither asks anything.
+    A reranker that asks an LLM has two more methods. `check(datasets)` raises UserError if the reranker cannot run on
+    one of the datasets. `preview(dataset, store)` returns what it would ask. Neither calls the LLM.
     """
 
     @property
     def name(self) -> str:
-        """What one types to get it, its depth included; settings at their defaults are left out."""
+        """Text that a user types to get this reranker, with its depth. Settings with default values are left out."""
 
     @property
     def depth(self) -> int:
-        """How many candidates of each query it looks at."""
+        """Number of candidates that are reranked for each query."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; it goes into keys and records. Nothing is asked or loaded."""
+        """Return every setting that a score depends on, for keys and records. Nothing is asked or loaded."""
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
-        """Return the run with its first `depth` documents in a new order and all others after them, as they were.
+        """Return the run with its first `depth` documents in a new order.
 
-        `queries` are the run's, in its order, with what an expansion added. Documents are rows of the dataset's corpus.
+        The other documents follow in their old order. `queries` are the queries of the run, in its order, with the text
+        that an expansion generated. Documents are given as rows of the dataset's corpus.
         """
 
 
 Rows = npt.NDArray[np.int32]
 Scores = npt.NDArray[np.float64]
 
-LARGEST = float(1 << 23)
-"""Whole numbers up to here, and their neighbours, are apart in single precision."""
+MAX_EXACT_SCORE = float(1 << 23)
+"""Largest whole number whose neighbours are still distinct in single precision."""
 
 
 def candidates(run: Run, depth: int) -> list[Rows]:
@@ -71,7 +72,10 @@ def candidates(run: Run, depth: int) -> list[Rows]:
 
 
 def reranked(run: Run, depth: int, scores: Sequence[Scores]) -> Run:
-    """Return a run whose first documents are ordered by new scores, one for each candidate; ties by document id."""
+    """Return a run whose first documents are ordered by new scores, one per candidate.
+
+    Ties are ordered by document id.
+    """
     ranks = run.documents.id_ranks()
     lines = []
     for rows, new in zip(candidates(run, depth), scores, strict=True):
@@ -82,11 +86,11 @@ def reranked(run: Run, depth: int, scores: Sequence[Scores]) -> Run:
 
 
 def ordered(run: Run, orders: Sequence[Sequence[int]], scores: Sequence[Scores | None], depth: int) -> Run:
-    """Return a run whose first documents come in a new order, given as indices of candidates.
+    """Return a run whose first documents have a new order, given as indices of candidates.
 
-    `scores` are those the order comes from, one for each candidate; None: an order without scores, so that they fall
-    by one from each to the next. Documents with equal scores are put a hair's breadth apart, or whoever reads the run
-    would order them by their ids.
+    `scores` has the scores that the order comes from, one per candidate. If it is None, the scores decrease by one per
+    rank. Equal scores are made slightly different. Otherwise a program that reads the run would order these documents
+    by id.
     """
     lines = []
     for rows, order, new in zip(candidates(run, depth), orders, scores, strict=True):
@@ -97,10 +101,9 @@ def ordered(run: Run, orders: Sequence[Sequence[int]], scores: Sequence[Scores |
 
 
 def kept_in_place(scores: Scores) -> list[int]:
-    """Return the order of candidates by score, where those without one (NaN) keep the place they have.
+    """Return the order of candidates by score. Candidates without a score (NaN) keep their positions.
 
-    A failed call says nothing about its documents: neither that they are good nor that they are bad. Ties keep the
-    order of the stage before.
+    A failed call does not say that its documents are good or bad. Ties keep the order of the previous stage.
     """
     known = np.flatnonzero(~np.isnan(scores))
     order = np.arange(len(scores))
@@ -109,14 +112,14 @@ def kept_in_place(scores: Scores) -> list[int]:
 
 
 def query_text(asked: SearchQuery, which: str) -> str:
-    """Return what a reranker compares documents with: the query, or the query with what was generated for it."""
+    """Return the text that a reranker compares with documents: the query, or the query with its generated text."""
     if which == "expanded" and asked.generated:
         return "\n\n".join([asked.query.text, *asked.generated])
     return asked.query.text
 
 
 def _apart(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return scores that fall from each to the next, each the nearest such number to what it was."""
+    """Return strictly decreasing scores, each as near as possible to its old value."""
     apart = scores.copy()
     for index in range(1, len(apart)):
         apart[index] = min(apart[index], np.nextafter(apart[index - 1], np.float32(-np.inf)))
@@ -124,7 +127,7 @@ def _apart(scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _joined(run: Run, heads: Sequence[tuple[Rows, npt.NDArray[np.float32]]]) -> Run:
-    """Return the run with new heads; tails keep their order, with scores that fall below the head's last."""
+    """Return the run with a new head for each ranking. The other documents keep their order and get lower scores."""
     rows = np.array(run.rows)
     scores = np.zeros(run.rows.shape, dtype=np.float32)
     for line, (head, new) in enumerate(heads):
@@ -135,10 +138,11 @@ def _joined(run: Run, heads: Sequence[tuple[Rows, npt.NDArray[np.float32]]]) -> 
 
 
 def _falling(head: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
-    """Return scores for a whole ranking: the head's own, then whole numbers below its last one."""
+    """Return scores for a whole ranking: first the head's scores, then whole numbers below its last score."""
     tail = count - len(head)
     last = float(np.floor(head[-1])) if len(head) else 0.0
-    if tail and not abs(last) + tail < LARGEST:
-        # Too large to count down from: then only the order is kept, in which ties of the head have been broken.
+    if tail and not abs(last) + tail < MAX_EXACT_SCORE:
+        # The scores are too large to count down from. So only the order is kept, with the ties of the head already
+        # broken.
         return np.arange(count, 0, -1, dtype=np.float32)
     return np.concatenate([head, last - np.arange(1, tail + 1)]).astype(np.float32)
