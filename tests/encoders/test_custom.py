@@ -88,8 +88,10 @@ def opened(tmp_path, monkeypatch, request):
     (tmp_path / f"{name}.py").write_text(GOOD)
     monkeypatch.chdir(tmp_path)
 
+    runtime = Runtime()
+
     def open_(thing, module=None):
-        return open_encoder(resolve_card(f"py:{module or name}:{thing}"), ANY_DATASET, Runtime())
+        return open_encoder(resolve_card(f"py:{module or name}:{thing}"), ANY_DATASET, runtime)
 
     open_.module = name
     return open_
@@ -163,11 +165,11 @@ def test_an_object_that_names_its_folders_is_known_by_the_files_in_them(opened, 
 
 def test_an_object_that_says_nothing_is_not_used_again_by_a_later_process(opened, caplog):
     first, second = opened("Strings").describe("document"), opened("Strings").describe("document")
-    assert first == second, "within one process it is the same object"
+    assert first == second, "within one runtime it is the same object"
     [line] = [record.message for record in caplog.records]
     assert "later runs start over" in line and "`revision`" in line and "`folders`" in line
-    code = "from r2med.encoders.custom import python_object; "
-    code += f"print(python_object('{opened.module}:Strings', ()).describe())"
+    code = "from r2med import Runtime; from r2med.encoders.user_objects import UserObjects; "
+    code += f"print(UserObjects.of(Runtime()).get('{opened.module}:Strings').describe())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert first["source"] in other and first["process"] not in other
 

@@ -11,7 +11,7 @@ import r2med
 from r2med import System, UserError
 from r2med.core import stages as core_stages
 from r2med.data import load
-from r2med.encoders.custom import spec_of
+from r2med.encoders.user_objects import UserObjects
 from r2med.evaluation.batch import plan_run
 from r2med.retrieve.bm25.searcher import BM25Retriever
 from r2med.retrieve.dense import dense_retriever
@@ -24,7 +24,7 @@ from r2med.system import composing
 
 
 @pytest.fixture
-def setup(tmp_path: Path) -> Setup:
+def setup(tmp_path: Path) -> Runtime:
     return Runtime(store=Store(tmp_path / "store"))
 
 
@@ -111,7 +111,7 @@ class Letters:
         return np.array([[text.count(letter) for letter in "aeioutns"] for text in texts], dtype=np.float32)
 
 
-def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(setup: Setup, monkeypatch) -> None:
+def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(setup: Runtime, monkeypatch) -> None:
     """The latency probe too uses what is open."""
     counts: Counter[str] = Counter()
 
@@ -132,7 +132,8 @@ def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(
         count(kind, "describe")
     for kind in (BM25Retriever, DenseRetriever):
         count(kind, "index")
-    [[cell]] = r2med.run(f"bm25+{spec_of(Letters())}", "demo/Biology", out=None, setup=setup).rows
+    letters = UserObjects.of(setup).name(Letters())
+    [[cell]] = r2med.run(f"bm25+{letters}", "demo/Biology", out=None, setup=setup).rows
     assert cell.record is not None and cell.record.latency(0.5) > 0
     assert counts == {
         "parse": 1,

@@ -16,10 +16,11 @@ from r2med.llm import openai
 from r2med.llm.chat import Generation, RawAnswer
 from r2med.llm.costs import answers_cost
 from r2med.llm.journal import key_of
+from r2med.llm.journaled import open_chat
 from r2med.llm.openai_protocol import MalformedReply, Reply
 from r2med.net.http import HTTPAnswer
 from support import chat_server as api
-from support.chat_models import PATIENT, ask, card, numbered, one, opened, texts
+from support.chat_models import PATIENT, ask, card, numbered, one, opened, setup, texts
 from support.chat_server import Server, reply_to
 
 pytestmark = pytest.mark.usefixtures("marked_keys")
@@ -95,12 +96,15 @@ def test_a_server_that_takes_no_schema_is_asked_without_and_that_is_told_once(
         await (refused if "response_format" in exchange.request.body else api.answer())(exchange)
 
     server.otherwise = step
+    runtime = setup(server, home, concurrency=4)
     for _ in range(2):  # two steps of a build, each with an LLM that it opens
-        chat = opened(server, home, concurrency=4)
+        chat = open_chat(card(), runtime)
         assert len(texts(chat.complete([replace(request, schema=SCHEMA) for request in numbered(8)]))) == 8
     assert sum("takes no JSON schema for org/m" in message for message in caplog.messages) == 1
-    texts(opened(server, home).complete([replace(request, schema=SCHEMA) for request in ask("later")]))
+    texts(open_chat(card(), runtime).complete([replace(request, schema=SCHEMA) for request in ask("later")]))
     assert "response_format" not in server.requests[-1].body
+    texts(opened(server, home).complete([replace(request, schema=SCHEMA) for request in ask("elsewhere")]))
+    assert "response_format" in server.requests[-2].body, "another runtime tries for itself"
 
 
 def test_identical_requests_are_asked_once_and_samples_apart(server: Server, home: Path) -> None:

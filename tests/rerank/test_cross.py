@@ -11,7 +11,6 @@ from r2med.core.spec import encoded, parse_stage
 from r2med.core.stages import names, stage
 from r2med.data.corpus import Corpus
 from r2med.data.dataset import Dataset, Qrels, Query
-from r2med.encoders import custom
 from r2med.engine.reporting import listening
 from r2med.rerank import cross
 from r2med.retrieve.retriever import SearchQuery
@@ -64,9 +63,7 @@ def folder(tmp_path, monkeypatch):
     """Change to a folder that contains the user's module."""
     (tmp_path / "own_reranker.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "own_reranker", raising=False)
-    monkeypatch.setattr(custom, "_objects", {})  # each test has a module of this name
-    monkeypatch.setattr(custom, "_sources", {})
+    monkeypatch.delitem(sys.modules, "own_reranker", raising=False)  # each test has its own
     monkeypatch.setattr(cross, "PAIRS_PER_CHUNK", 3)
     return tmp_path
 

@@ -6,9 +6,9 @@ from threading import Event
 import numpy as np
 import pytest
 
-from r2med import Dataset, Qrels, Query, UserError
+from r2med import Dataset, Qrels, Query, Runtime, UserError
 from r2med.data import Corpus
-from r2med.encoders.custom import spec_of
+from r2med.encoders.user_objects import UserObjects
 from r2med.system import System
 
 TOPICS = ["myocardial infarction", "tax law", "pulmonary embolism", "a recipe for bread"]
@@ -19,8 +19,8 @@ def tiny(query, documents=TOPICS):
     return Dataset("tiny", (Query("q", query),), corpus, Qrels({"q": {documents[0]: 1}}))
 
 
-def ranking(spec, dataset, store, k=10):
-    return [document for document, _ in next(iter(System.parse(spec).run(dataset, store, k).run))[1]]
+def ranking(spec, dataset, store, k=10, runtime=None):
+    return [document for document, _ in next(iter(System.parse(spec, runtime).run(dataset, store, k).run))[1]]
 
 
 def test_a_heart_attack_is_nearer_to_myocardial_infarction_than_to_tax_law(store):
@@ -79,8 +79,10 @@ class Answering:
 def test_a_model_that_is_slow_to_answer_keeps_no_other_model_waiting(store):
     slow_is_asked, fast_is_asked, dataset = Event(), Event(), tiny("heart attack")
     slow, fast = Answering("slow", slow_is_asked, wait=fast_is_asked), Answering("fast", fast_is_asked)
+    runtime = Runtime()
+    slow_spec, fast_spec = map(UserObjects.of(runtime).name, (slow, fast))
     with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(ranking, spec_of(slow), dataset, store)
+        first = threads.submit(ranking, slow_spec, dataset, store, runtime=runtime)
         assert slow_is_asked.wait(60)
-        second = threads.submit(ranking, spec_of(fast), dataset, store)
+        second = threads.submit(ranking, fast_spec, dataset, store, runtime=runtime)
         assert len(second.result()) == len(first.result()) == len(TOPICS)

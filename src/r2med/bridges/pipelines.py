@@ -6,7 +6,6 @@ pipeline are reused by later processes only if it has an attribute `revision`, w
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Opened, Stage, depth_field
 from r2med.data.dataset import Dataset
-from r2med.encoders.custom import PIPELINE, PythonObject, guarded, python_object
 from r2med.encoders.model_cards import checked_python_path
+from r2med.encoders.user_objects import PIPELINE, PythonObject, UserObjects, guarded
 from r2med.rerank.reranking import Reranked, Scores, candidates, reranked
 from r2med.retrieve.candidates import on_corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
@@ -32,8 +31,40 @@ OWN_WORK = "runs a pipeline of PyTerrier, which has its own index and weights"
 
 Rankings = dict[str, dict[str, float]]
 
-_TURN = threading.Lock()
-"""Questions that come at once are searched one after the other: nobody promises that a pipeline bears threads."""
+
+@dataclass(frozen=True)
+class UserPipeline:
+    """A pipeline of a user's. Questions that come at once take turns, since few pipelines are safe in threads."""
+
+    python: PythonObject
+    runtime: Runtime
+
+    @classmethod
+    def of(cls, name: str, runtime: Runtime) -> UserPipeline:
+        """Return the pipeline of pyterrier:MODULE:NAME. Raises UserError if it does not exist."""
+        path = checked_python_path(name.removeprefix(f"{PIPELINE}:"), "pipeline", PIPELINE)
+        python = UserObjects.of(runtime).get(path)
+        python.check_methods(["transform"])
+        return cls(python, runtime)
+
+    @property
+    def name(self) -> str:
+        """What one types to get it."""
+        return f"{PIPELINE}:{self.python.path}"
+
+    def rankings(self, rows: Sequence[tuple[Any, ...]], columns: tuple[str, ...]) -> Rankings:
+        """Return what it makes of a frame: query id -> document id -> score. Raises UserError if that is no ranking."""
+        import pandas as pd
+
+        with self.runtime.turn(("pipeline", self.python.path)):
+            frame = guarded(lambda _: self.python.model(pd.DataFrame(rows, columns=columns)), [], self.name)
+        needed = ["qid", "docno", "score"]
+        if missing := [column for column in needed if column not in getattr(frame, "columns", ())]:
+            raise UserError(f"{self.name} returned no column {missing[0]}: a pipeline returns qid, docno and score")
+        rankings: Rankings = {}
+        for query, document, score in frame[needed].itertuples(index=False):
+            rankings.setdefault(str(query), {})[str(document)] = float(score)
+        return rankings
 
 
 class Pipeline(Stage, kind="retrieve"):
@@ -43,24 +74,31 @@ class Pipeline(Stage, kind="retrieve"):
         """Return that the pipeline works by itself."""
         return [StagePlan(str(self), OWN_WORK)]
 
-    def open(self, runtime: Runtime) -> Pipeline:
-        """Return the stage itself. The pipeline is imported when it is described."""
-        return self
+    def open(self, runtime: Runtime) -> PipelineRetriever:
+        """Return the retriever. The pipeline is imported when it is described."""
+        return PipelineRetriever(self, runtime)
+
+
+@dataclass(frozen=True)
+class PipelineRetriever(Opened[Pipeline]):
+    """Retrieves with a pipeline of PyTerrier."""
+
+    runtime: Runtime
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return what is known of the pipeline."""
-        return {**self.settings(), **_pipeline(self.name).describe()}
+        return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
 
     def index(self, dataset: Dataset, store: Store) -> PipelineSearcher:
         """Return a searcher. The pipeline has its own index."""
-        return PipelineSearcher(_pipeline(self.name), dataset)
+        return PipelineSearcher(UserPipeline.of(self.stage.name, self.runtime), dataset)
 
 
 @dataclass(frozen=True)
 class PipelineSearcher:
     """Searches with a pipeline of PyTerrier."""
 
-    pipeline: PythonObject
+    pipeline: UserPipeline
     dataset: Dataset
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -68,8 +106,8 @@ class PipelineSearcher:
         started = time.perf_counter()
         ids = [query.query.id for query in queries]
         topics = [(query.query.id, query.lexical_text) for query in queries]
-        rankings = _asked(self.pipeline, topics, ("qid", "query"))
-        run = on_corpus(Run.of(rankings), ids, self.dataset.corpus, k, _name(self.pipeline))
+        rankings = self.pipeline.rankings(topics, ("qid", "query"))
+        run = on_corpus(Run.of(rankings), ids, self.dataset.corpus, k, self.pipeline.name)
         return Searched(run, Cost(seconds=time.perf_counter() - started))
 
     def live(self) -> PipelineSearcher:
@@ -88,12 +126,14 @@ class PipelineReranker(Stage, kind="rerank"):
 
     def open(self, runtime: Runtime) -> OpenedPipeline:
         """Return the reranker."""
-        return OpenedPipeline(self)
+        return OpenedPipeline(self, runtime)
 
 
 @dataclass(frozen=True)
 class OpenedPipeline(Opened[PipelineReranker]):
     """Reranks candidates by the scores of a pipeline, which gets all candidates of a query together."""
+
+    runtime: Runtime
 
     @property
     def depth(self) -> int:
@@ -102,56 +142,31 @@ class OpenedPipeline(Opened[PipelineReranker]):
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return what is known of the pipeline."""
-        return {**self.stage.settings(), **_pipeline(self.stage.name).describe()}
+        return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:
         """Return the reranked run. Documents that the pipeline leaves out come last."""
         started = time.perf_counter()
-        pipeline, corpus = _pipeline(self.stage.name), dataset.corpus
+        pipeline, corpus = UserPipeline.of(self.stage.name, self.runtime), dataset.corpus
         given, frame = [], []
         for query, rows, scores in zip(queries, candidates(run, self.depth), run.scores, strict=True):
             ids = corpus.ids(rows)
             ranked = zip(ids, corpus.texts(rows), scores[: len(rows)].tolist(), range(len(rows)), strict=True)
             frame += [(query.query.id, query.query.text, *columns) for columns in ranked]
             given.append((query.query.id, ids))
-        rankings = _asked(pipeline, frame, ("qid", "query", "docno", "text", "score", "rank"))
-        new = [_scores(rankings.get(query, {}), ids, pipeline) for query, ids in given]
+        rankings = pipeline.rankings(frame, ("qid", "query", "docno", "text", "score", "rank"))
+        new = [_scores(rankings.get(query, {}), ids, pipeline.name) for query, ids in given]
         return Reranked(reranked(run, self.depth, new), Cost(seconds=time.perf_counter() - started))
 
 
-def _scores(ranking: dict[str, float], candidates: Sequence[str], pipeline: PythonObject) -> Scores:
+def _scores(ranking: dict[str, float], candidates: Sequence[str], pipeline: str) -> Scores:
     """Return a score for each candidate. Candidates without one get lower scores, in their order."""
     if strangers := sorted(ranking.keys() - set(candidates)):
         raise UserError(
-            f"{_name(pipeline)} returned {strangers[0]!r}, which is not a candidate: it can retrieve, but not rerank"
+            f"{pipeline} returned {strangers[0]!r}, which is not a candidate: it can retrieve, but not rerank"
         )
     scores = np.array([ranking.get(document, np.nan) for document in candidates], dtype=np.float64)
     left_out = np.isnan(scores)
     lowest = scores[~left_out].min(initial=0.0)
     scores[left_out] = lowest - 1 - np.arange(np.count_nonzero(left_out))
     return scores
-
-
-def _name(pipeline: PythonObject) -> str:
-    return f"{PIPELINE}:{pipeline.path}"
-
-
-def _pipeline(name: str) -> PythonObject:
-    """Return the pipeline of pyterrier:MODULE:NAME. Raises UserError if it does not exist."""
-    path = name.removeprefix(f"{PIPELINE}:")
-    return python_object(checked_python_path(path, "pipeline", PIPELINE), ["transform"])
-
-
-def _asked(pipeline: PythonObject, rows: Sequence[tuple[Any, ...]], columns: tuple[str, ...]) -> Rankings:
-    """Return what a pipeline makes of a frame: query id -> document id -> score. Raises UserError if that is none."""
-    import pandas as pd
-
-    with _TURN:
-        frame = guarded(lambda _: pipeline.model(pd.DataFrame(rows, columns=columns)), [], _name(pipeline))
-    needed = ["qid", "docno", "score"]
-    if missing := [column for column in needed if column not in getattr(frame, "columns", ())]:
-        raise UserError(f"{_name(pipeline)} returned no column {missing[0]}: a pipeline returns qid, docno and score")
-    rankings: Rankings = {}
-    for query, document, score in frame[needed].itertuples(index=False):
-        rankings.setdefault(str(query), {})[str(document)] = float(score)
-    return rankings

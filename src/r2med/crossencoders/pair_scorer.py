@@ -18,10 +18,10 @@ from r2med.crossencoders.pairs import Pair, PairTokenizer
 from r2med.crossencoders.reranker_cards import RerankerCard
 from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
-from r2med.encoders.custom import guarded, python_object
 from r2med.encoders.encoder import NotFiniteError, Vectors, extras_installed
 from r2med.encoders.replicas import Replicas, cached_model
 from r2med.encoders.tokenize import padded
+from r2med.encoders.user_objects import UserObjects, guarded
 from r2med.encoders.weights import Weights
 from r2med.engine.work import Needs
 from r2med.runtime.runtime import Runtime
@@ -88,7 +88,8 @@ class CustomScorer:
     def __init__(self, card: RerankerCard, instruction: Instruction, runtime: Runtime) -> None:
         self._opened_with = (card, instruction, runtime)
         self._path = card.repository
-        self._object = python_object(self._path, [self.METHOD])
+        self._object = UserObjects.of(runtime).get(self._path)
+        self._object.check_methods([self.METHOD])
 
     def __reduce__(self) -> tuple[type[CustomScorer], tuple[RerankerCard, Instruction, Runtime]]:
         return type(self), self._opened_with

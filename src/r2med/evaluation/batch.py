@@ -10,7 +10,7 @@ from typing import Any
 from r2med.core.errors import UserError, refuse_table
 from r2med.core.spec import Calls
 from r2med.data import Dataset, load, names
-from r2med.encoders.custom import spec_of
+from r2med.encoders.user_objects import UserObjects
 from r2med.engine.notebook import notebook_progress
 from r2med.evaluation.evaluation import DEPTH, evaluated
 from r2med.evaluation.results import Cell, Results
@@ -124,8 +124,8 @@ def plan_run(
 ) -> Plan:
     """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
-    specs: list[str | Calls] = [_spec(system) for system in systems if not isinstance(system, System)]
-    rerankers = [_spec(reranker) for reranker in rerank]
+    specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
+    rerankers = [_spec(reranker, runtime) for reranker in rerank]
     made = [system for system in systems if isinstance(system, System)]
     if suite:
         chosen = read_suite(suite)
@@ -148,8 +148,8 @@ def plan_run(
     return Plan(tuple(parsed.values()), tuple(sources), runtime)
 
 
-def _spec(stage: object) -> str:
-    return stage if isinstance(stage, str) else spec_of(stage)
+def _spec(stage: object, runtime: Runtime) -> str:
+    return stage if isinstance(stage, str) else UserObjects.of(runtime).name(stage)
 
 
 def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:

@@ -7,10 +7,8 @@ import importlib
 import importlib.util
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +22,6 @@ from r2med.runtime.setup import Setup
 MAGIC = b"GGUF"
 SAMPLE = 1 << 20
 """Bytes read at either end of a weight file for its fingerprint: all of 40 GB would take minutes before every run."""
-_TURN = threading.Lock()
-"""Threads that ask at once take turns: each answer has all the cores."""
 
 
 class LlamaBackend:
@@ -36,7 +32,7 @@ class LlamaBackend:
     def __init__(self, card: LLMCard, runtime: Runtime) -> None:
         self.card = card
         self.file = gguf_file(card, runtime.setup)
-        self._threads = runtime.setup.threads
+        self._runtime = runtime
 
     def describe(self) -> dict[str, Any]:
         """Return the weights by name, size and fingerprint, and the room they are given."""
@@ -54,8 +50,8 @@ class LlamaBackend:
     def answer(self, requests: Iterable[ChatRequest], done: Callable[[int, RawAnswer | Failure], None]) -> None:
         """Answer all requests in their order."""
         for number, request in enumerate(requests):
-            with _TURN:
-                engine = _engine(self.card.name, self.file, self.card.context_length, self._threads)
+            with self._runtime.turn("llama.cpp"):  # of all its LLMs: each answer has all the cores
+                engine = self._engine()
                 started = time.perf_counter()
                 try:
                     raw = request.prompt is not None
@@ -66,10 +62,14 @@ class LlamaBackend:
                 seconds = time.perf_counter() - started
             done(number, _read(result, seconds))
 
+    def _engine(self) -> Any:
+        """Return the engine, which all stages of the runtime share."""
+        made_of = self.card.name, self.file, self.card.context_length, self._runtime.setup.threads
+        return self._runtime.opened(("llama.cpp", *made_of), lambda: _load_engine(*made_of)).value
 
-@cache
-def _engine(name: str, file: Path, context_length: int, threads: int) -> Any:
-    """Return the engine of a weight file, loaded once however many stages ask it."""
+
+def _load_engine(name: str, file: Path, context_length: int, threads: int) -> Any:
+    """Return the engine of a weight file."""
     llama = _library(name)
     settings = llama.CommonParams()
     settings.model.path = str(file)

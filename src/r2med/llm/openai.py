@@ -41,9 +41,6 @@ _DOZEN = 12
 _OF_THE_ENDPOINT = ("timeout", "connection", "rate_limit", "server", "auth", "invalid")
 """Kinds of failures that are no question's own."""
 
-_WITHOUT_SCHEMA: set[tuple[str, str]] = set()
-"""Endpoints and their models that refused the schema of an answer: asked once in a process, told once."""
-
 Done = Callable[[int, RawAnswer | Failure], None]
 
 
@@ -63,6 +60,8 @@ class OpenAIBackend:
         self._needs_key = known and not self.is_local
         self._policy = runtime.setup.policy
         self._budget = runtime.budget
+        # Endpoints and their models that refused the schema of an answer: tried once, and noticed once.
+        self._without_schema: set[tuple[str, str]] = runtime.opened("LLMs without a schema", set).value
         if runtime.budget.limit is not None and "price" not in card.model_fields_set and not self.is_local:
             raise UserError(
                 f"{card.name} has no price in its card, so no budget can be kept: "
@@ -88,7 +87,8 @@ class OpenAIBackend:
             )
         key = self._endpoint.key() if self._needs_key or self._endpoint.has_key else ""
         endpoint = replace(self._endpoint, url=self._endpoint.url or OPENAI)
-        call = _Call(self._card, endpoint, self._policy, self._budget, enumerate(requests), done)
+        of_runtime = self._budget, self._without_schema
+        call = _Call(self._card, endpoint, self._policy, *of_runtime, enumerate(requests), done)
         run_sync(call.answer_all(key))
 
 
@@ -118,6 +118,7 @@ class _Call:
     endpoint: Endpoint
     policy: Policy
     budget: Budget
+    without_schema: set[tuple[str, str]]
     requests: Iterator[tuple[int, ChatRequest]]
     done: Done
     answered: bool = False
@@ -229,7 +230,7 @@ class _Call:
         body = request_body(self.card, request)
         if self.tells_usage:
             body["stream_options"] = {"include_usage": True}
-        if request.schema and (self.endpoint.identity, self.card.model) not in _WITHOUT_SCHEMA:
+        if request.schema and (self.endpoint.identity, self.card.model) not in self.without_schema:
             body |= request.response_format
             self.sends_schema = True
         limit = request.sampling.max_tokens or self.card.max_tokens
@@ -296,8 +297,8 @@ class _Call:
             self.tells_usage = False
             return RequestFailed(f"{endpoint.server} takes no stream_options", again=True, retry_after=0.0)
         if status in (400, 422) and self.sends_schema and NO_SCHEMA.search(body):
-            if (model := (endpoint.identity, self.card.model)) not in _WITHOUT_SCHEMA:
-                _WITHOUT_SCHEMA.add(model)
+            if (model := (endpoint.identity, self.card.model)) not in self.without_schema:
+                self.without_schema.add(model)
                 log.warning(
                     "%s takes no JSON schema for %s: its answers are read as they come (json_schema = false in the "
                     "card does not try)",
