@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from r2med.evaluation.results import Results
     from r2med.evaluation.run_export import export_runs
     from r2med.evaluation.story import Story, explain
+    from r2med.evaluation.text_generation import GeneratedTexts, generate
     from r2med.expand.expansion import Expander, Expansion
     from r2med.leaderboard.reproduction import Reproduction, reproduce
     from r2med.leaderboard.submission import Entry, submit
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from r2med.retrieve.retriever import Retriever, Searched
     from r2med.runtime.runtime import Runtime
     from r2med.runtime.setup import Setup
+    from r2med.server.serving import review, serve, serve_board
     from r2med.site.site import board
     from r2med.system import System
     from r2med.system.question import Answer, Passage, search
@@ -72,6 +74,7 @@ __all__ = [
     "Entry",
     "Expander",
     "Expansion",
+    "GeneratedTexts",
     "Judgement",
     "Labelling",
     "LangChainRetriever",
@@ -114,6 +117,7 @@ __all__ = [
     "export_results",
     "export_runs",
     "fleiss_kappa",
+    "generate",
     "identifiers",
     "import_predictions",
     "import_tables",
@@ -125,10 +129,13 @@ __all__ = [
     "report",
     "reproduce",
     "reranked",
+    "review",
     "run",
     "score",
     "search",
     "sentences",
+    "serve",
+    "serve_board",
     "submit",
     "verify",
     "write_example",
@@ -193,6 +200,7 @@ _MODULES = {
     "r2med.evaluation.results": ("Results",),
     "r2med.evaluation.run_export": ("export_runs",),
     "r2med.evaluation.story": ("Story", "explain"),
+    "r2med.evaluation.text_generation": ("GeneratedTexts", "generate"),
     "r2med.expand.expansion": (
         "Expander",
         "Expansion",
@@ -232,6 +240,7 @@ _MODULES = {
     ),
     "r2med.runtime.runtime": ("Runtime",),
     "r2med.runtime.setup": ("Setup",),
+    "r2med.server.serving": ("review", "serve", "serve_board"),
     "r2med.site.site": ("board",),
     "r2med.system": ("System",),
     "r2med.system.question": (

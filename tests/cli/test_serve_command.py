@@ -4,8 +4,6 @@ import socket
 
 import pytest
 
-from r2med.cli.options import needing_server
-from r2med.core.errors import MissingExtraError
 from support.processes import python
 
 
@@ -41,11 +39,3 @@ def test_a_port_in_use_is_reported_before_the_corpus_is_indexed(tmp_path, r2med)
 def test_without_the_extra_it_says_what_to_install(tmp_path):
     code = "import sys; sys.modules['uvicorn'] = None; from r2med.cli import main; main()"
     assert_one_line(python(code, "serve", "demo/Biology", R2MED_HOME=tmp_path), "pip install -e '.[serve]'")
-
-
-def test_only_the_packages_of_the_server_are_an_extra_that_is_missing():
-    says = r"r2med review needs an optional part: pip install -e '\.\[serve\]'"
-    with pytest.raises(MissingExtraError, match=says), needing_server("r2med review"):
-        raise ModuleNotFoundError(name="uvicorn.config")
-    with pytest.raises(ModuleNotFoundError, match="ours"), needing_server("r2med review"):
-        raise ModuleNotFoundError("ours", name="r2med.nothing")

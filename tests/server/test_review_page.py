@@ -380,11 +380,11 @@ def test_reviews_go_out_and_in_by_the_command_line(desk: Desk, r2med: Callable[.
     page = desk.open("#/review?name=Ann")
     press(page, "a")
     ended = r2med("review", desk.file, "--export", "out.csv")
-    assert (ended.returncode, ended.stdout) == (0, "1 reviews in out.csv\n")
+    assert (ended.returncode, ended.stdout) == (0, "1 review in out.csv\n")
     [kept] = csv.DictReader((tmp_path / "out.csv").open())
     other = {**kept, "annotator": "Bo", "verdict": "reject"}
     (tmp_path / "in.csv").write_text(",".join(other) + "\n" + ",".join(other.values()) + "\n")
-    assert r2med("review", desk.file, "--import", "in.csv").stdout == "1 new reviews from in.csv\n"
+    assert r2med("review", desk.file, "--import", "in.csv").stdout == "1 new review from in.csv\n"
     assert r2med("review", desk.file, "--import", "in.csv").stdout == "0 new reviews from in.csv\n"
     bo = desk.open("#/review?name=Bo")  # the server that runs has seen it
     assert reviewed(bo) == "1 reviewed"

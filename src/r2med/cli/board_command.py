@@ -33,24 +33,12 @@ def board(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of --serve. 0 picks a free one.")] = 8080,
 ) -> None:
     """Make a site of records: leaderboard, pages of systems, explorer. It opens from disk, with the network off."""
-    from functools import partial
-
+    from r2med.server.serving import serve_board
     from r2med.site.site import board as make_board
     from r2med.text.terminal_text import printable
 
-    make = partial(make_board, sources or (), out, data or (), entries, max_failures, not without_texts)
-    if not serve:
-        print(printable(f"The board: {make()}"))
-        return
-    from r2med.site.live_preview import Preview
-
-    with flags.needing_server("r2med board --serve"):
-        from r2med.server.http_server import bind
-        from r2med.server.preview_app import serve_preview
-
-    watched = [*map(Path, sources or ([] if entries else ["results"])), *([entries] if entries else [])]
-    listener = bind("127.0.0.1", port, None)
-    preview = Preview(make, out, watched)
-    listener.listen()  # a person who reads the line may come at once
-    print(f"{listener.url}/ · Ctrl-C stops", flush=True)
-    serve_preview(preview, listener)
+    of_board = (sources or (), out, data or (), entries, max_failures, not without_texts)
+    if serve:
+        serve_board(*of_board, port)
+    else:
+        print(printable(f"The board: {make_board(*of_board)}"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -202,19 +201,6 @@ def dataset_names(data: list[str] | None) -> list[str]:
 def comma_separated(given: list[str] | None) -> list[str]:
     """Return the names of a flag that may be repeated, and that may hold several with commas."""
     return [name.strip() for entry in given or [] for name in entry.split(",") if name.strip()]
-
-
-@contextlib.contextmanager
-def needing_server(command: str) -> Iterator[None]:
-    """Import what a command serves pages with. Raises MissingExtraError if the extra is not installed."""
-    from r2med.core.errors import MissingExtraError
-
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("fastapi", "starlette", "uvicorn"):
-            raise
-        raise MissingExtraError(command, "serve") from None
 
 
 def check_writable(out: Path) -> None:

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from r2med.cli import options as flags
-
 
 def review(
     source: Annotated[
@@ -29,36 +27,37 @@ def review(
     ] = None,
 ) -> None:
     """Let people accept or reject candidates on a page of this machine, and settle what they disagree about."""
-    from r2med.construction.pipeline import Build
-    from r2med.construction.publish.dataset_folder import lacks_reviews
-    from r2med.construction.review.review_book import ReviewBook, add_reviews, read_reviews
-    from r2med.construction.review.review_desk import ReviewDesk
-    from r2med.construction.review.review_files import export_reviews, import_reviews
-    from r2med.construction.review.review_items import review_items, reviews_file
-    from r2med.text.terminal_text import printable
+    from r2med.server.serving import review as serve_page
 
     if import_ is not None:
-        print(printable(f"{add_reviews(source, import_reviews(import_)):,} new reviews from {import_}"))
-        if source.is_dir() and lacks_reviews(made := Build.open(source)):
-            print(
-                printable(
-                    f"{made.dataset} does not have them yet: r2med build run PLAN.toml -o {source} writes it again"
-                )
-            )
+        _import(source, import_)
     if export is not None:
-        reviews = read_reviews(source)
-        export_reviews(export, reviews, review_items(source, sample))
-        print(printable(f"{len(reviews):,} reviews in {export}"))
-    if import_ is not None or export is not None:
-        return
-    with flags.needing_server("r2med review"):
-        from r2med.server.http_server import GuardedServer, bind
-        from r2med.server.limits import Limits
-        from r2med.server.review_app import create_review_app
-    items = review_items(source, sample)
-    listener = bind("127.0.0.1", port, None)
-    with ReviewBook(reviews_file(source)) as book:
-        listener.listen()  # whoever reads the line may come at once
-        print(printable(f"{listener.url}/ · {source}, {len(items):,} candidates · Ctrl-C stops"), flush=True)
-        app = create_review_app(ReviewDesk(items, book), source.resolve().name)
-        GuardedServer(app, Limits(), lambda: None).serve_at(listener)
+        _export(source, export, sample)
+    if import_ is None and export is None:
+        serve_page(source, sample, port)
+
+
+def _import(source: Path, file: Path) -> None:
+    from r2med.construction.pipeline import Build
+    from r2med.construction.publish.dataset_folder import lacks_reviews
+    from r2med.construction.review.review_book import add_reviews
+    from r2med.construction.review.review_files import import_reviews
+    from r2med.text.plurals import counted
+    from r2med.text.terminal_text import printable
+
+    print(printable(f"{counted(add_reviews(source, import_reviews(file)), 'new review')} from {file}"))
+    if source.is_dir() and lacks_reviews(made := Build.open(source)):
+        again = f"r2med build run PLAN.toml -o {source} writes it again"
+        print(printable(f"{made.dataset} does not have them yet: {again}"))
+
+
+def _export(source: Path, file: Path, sample: int) -> None:
+    from r2med.construction.review.review_book import read_reviews
+    from r2med.construction.review.review_files import export_reviews
+    from r2med.construction.review.review_items import review_items
+    from r2med.text.plurals import counted
+    from r2med.text.terminal_text import printable
+
+    reviews = read_reviews(source)
+    export_reviews(file, reviews, review_items(source, sample))
+    print(printable(f"{counted(len(reviews), 'review')} in {file}"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +11,7 @@ import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
-from r2med.server.refusals import DEADLINE
+from r2med.server.refusals import ANSWER_SECONDS
 
 if TYPE_CHECKING:
     from r2med.runtime.runtime import Runtime
@@ -49,41 +51,33 @@ def serve(
         ),
     ] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print a line for each request.")] = False,
-    deadline: Annotated[
-        float, typer.Option(help="Seconds after which an answer is given up.", rich_help_panel=flags.LLMS)
-    ] = DEADLINE,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that the answer to one question may take.", rich_help_panel=flags.LLMS)
+    ] = ANSWER_SECONDS,
     *,
     runtime: Runtime,
 ) -> None:
     """Serve a page to search with, its POST /search, and POST /retrieve in the protocol of Search-R1."""
-    import os
+    from r2med.server.serving import serve as serve_systems
 
+    serve_systems(
+        dataset,
+        system or [],
+        runtime,
+        retriever=retriever,
+        host=host,
+        port=port,
+        limits=limits,
+        timeout=timeout,
+        access_log=access_log,
+        opening=_progress(f"{dataset} · {' · '.join([*(system or []), retriever])}".rstrip(" ·")),
+    )
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[None]:
     from r2med.cli.progress import steps
-    from r2med.data import load
-    from r2med.store import LiveStore
-    from r2med.text.terminal_text import printable
 
-    with flags.needing_server("r2med serve"):
-        from r2med.server.http_app import create_app
-        from r2med.server.http_server import TOKEN, bind
-        from r2med.server.http_server import serve as serve_at
-        from r2med.server.limits import Limits, read_limits
-        from r2med.server.served_corpus import open_served
-
-    allowed = read_limits(limits) if limits else Limits()
-    store = LiveStore.of(runtime.store)
-    runtime = runtime.with_settings(deadline=deadline)
-    token = os.environ.get(TOKEN, "").strip() or None
-    listener = bind(host, port, token)
     with steps(1) as step:
-        step(f"{dataset} · {' · '.join([*(system or []), retriever])}".rstrip(" ·"))
-        served, systems = open_served(load(dataset, store), system or [], retriever, runtime, store)
-    app = create_app(served, allowed, token, systems, deadline)
-
-    def ready() -> None:
-        about = f"{served.dataset}, {len(served.corpus):,} documents, {served.retriever}"
-        names = ", ".join(each.name for each in systems)
-        agents = f"agents: POST {listener.url}/retrieve"
-        print(printable(f"{listener.url}/ searches with {names} · {about} · {agents} · Ctrl-C stops"), flush=True)
-
-    serve_at(app, listener, ready, access_log=access_log, leave=store.close)
+        step(title)
+        yield

@@ -18,11 +18,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from r2med import __version__
 from r2med.core.errors import UserError
+from r2med.core.version import __version__
 from r2med.server.answer_pool import AnswerPool
 from r2med.server.limits import Limits
-from r2med.server.refusals import DEADLINE, HTTPError, unavailable
+from r2med.server.refusals import ANSWER_SECONDS, HTTPError, unavailable
 from r2med.server.retrieve_protocol import RetrieveRequest, RetrieveResponse, read_request, write_response
 from r2med.server.search_protocol import (
     EXAMPLE,
@@ -67,12 +67,12 @@ def create_app(
     limits: Limits | None = None,
     token: str | None = None,
     systems: Sequence[LiveSystem] = (),
-    deadline: float = DEADLINE,
+    timeout: float = ANSWER_SECONDS,
 ) -> FastAPI:
     """Return the application that serves a corpus; without a token, to programs of this machine only.
 
-    `systems` answer questions at POST /search and on the page, each within the deadline. Queue, threads and limits are
-    at `app.state`, for the server: it closes them when it is stopped.
+    `systems` answer questions at POST /search and on the page, each within `timeout` seconds. The queue, the threads
+    and the limits are at `app.state`: the server closes them when it is stopped.
     """
     limits = limits or Limits()
     queue = SearchQueue(served.search, limits.waiting, limits.batch)
@@ -110,7 +110,7 @@ def create_app(
     async def search(request: Request) -> Response:
         """Return what one system finds for a question, what its LLM wrote, and what each stage took."""
         asked, system = read_question(await read_body(request, limits), systems, limits)
-        response = await _unless_gone(request, _answered(answers, system, asked, deadline))
+        response = await _unless_gone(request, _answered(answers, system, asked, timeout))
         budget = system.system.runtime.budget
         told = response.model_copy(update={"spent": budget.spent, "budget": budget.limit})
         return Response(told.model_dump_json(), media_type="application/json")
@@ -123,7 +123,7 @@ def create_app(
             dataset=served.dataset,
             documents=len(served.corpus),
             version=__version__,
-            seconds=deadline,
+            seconds=timeout,
             systems=[SystemFacts(name=system.name, asks=bool(system.system.asking)) for system in systems],
             questions=[query.text for query in queries],
         )
@@ -153,12 +153,12 @@ def page_file(name: str, assets: Mapping[str, tuple[str, str]]) -> Response:
     return Response(content, media_type=kind, headers=PAGE_HEADERS)
 
 
-async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, deadline: float) -> SearchResponse:
+async def _answered(pool: AnswerPool, system: LiveSystem, asked: SearchRequest, timeout: float) -> SearchResponse:
     """Return an answer; whatever stops the system is told in it, in one line."""
     try:
-        return await pool.run(lambda: answer_of(system, asked.question, asked.k), deadline)
+        return await pool.run(lambda: answer_of(system, asked.question, asked.k), timeout)
     except TimeoutError:
-        problem = f"no answer within {deadline:g} seconds"
+        problem = f"no answer within {timeout:g} seconds"
     except UserError as error:
         problem = str(error)
     except HTTPError:

@@ -83,7 +83,7 @@ def _bind_error(host: str, port: int, error: OSError) -> UserError:
     return UserError(f"cannot listen on {host}:{port}: {error.strerror or error}")
 
 
-def serve(
+def serve_app(
     app: FastAPI,
     listener: Listener,
     ready: Callable[[], None],

@@ -9,10 +9,9 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from r2med import __version__
+from r2med.core.version import __version__
 from r2med.server.http_app import Guard, refusal
 from r2med.server.http_server import GuardedServer, Listener
-from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError
 from r2med.site.board_folder import FILE_NAMES
 from r2med.site.live_preview import Preview
@@ -60,9 +59,8 @@ def _inside(folder: Path, path: str) -> Path:
     raise HTTPError(404, "there is no such page")
 
 
-def serve_preview(preview: Preview, listener: Listener, server: GuardedServer | None = None) -> None:
+def serve_preview(preview: Preview, listener: Listener, server: GuardedServer) -> None:
     """Serve a board and follow its records until Ctrl-C."""
-    server = server or GuardedServer(create_preview_app(preview), Limits(), lambda: None)
     stopped = threading.Event()
     follower = threading.Thread(target=preview.follow, args=(stopped,), daemon=True)
     follower.start()

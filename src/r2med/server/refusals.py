@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-DEADLINE = 120.0
+ANSWER_SECONDS = 120.0
 """Seconds after which an answer is given up: some LLMs think for a minute before they write."""
 
 

@@ -11,10 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from r2med import __version__
 from r2med.construction.review.review_book import ConflictError
 from r2med.construction.review.review_desk import ReviewDesk, View
 from r2med.construction.review.reviews import Verdict
+from r2med.core.version import __version__
 from r2med.server.http_app import PAGE_HEADERS, Guard, page_file, read_body, refusal
 from r2med.server.limits import Limits
 from r2med.server.refusals import HTTPError

@@ -1,0 +1,44 @@
+"""The functions of Python that serve: each prints its address, answers there, and ends without fault when stopped."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+import r2med
+from r2med.core.errors import MissingExtraError
+from r2med.server.serving import needing_server
+from support.processes import started
+from support.serving import Served, first_line
+
+CANDIDATE = {"question_id": "q", "id": "p", "question": "Why?", "passage": "Because."}
+
+
+@pytest.mark.parametrize(
+    ("call", "says", "page"),
+    [
+        ("serve('demo/Biology', ['bm25'], port=0)", "searches with bm25 · demo/Biology, ", "/health"),
+        ("review('candidates.jsonl', port=0)", "candidates.jsonl, 1 candidate · Ctrl-C stops", "/"),
+        ("serve_board(['results'], 'site', port=0)", " · Ctrl-C stops", "/index.html"),
+    ],
+)
+def test_a_function_serves_until_it_is_stopped(call: str, says: str, page: str, tmp_path: Path) -> None:
+    (tmp_path / "candidates.jsonl").write_text(json.dumps(CANDIDATE) + "\n")
+    if "board" in call:
+        r2med.run("bm25", "demo/Biology", out=tmp_path / "results")
+    code = f"import r2med; r2med.{call}; print('ended')"
+    with started(["-c", code], cwd=tmp_path, R2MED_HOME=tmp_path / "home") as process:
+        server = Served(process, first_line(process))
+        assert says in server.ready
+        with server.client() as client:
+            assert client.get(page).status_code == 200
+        assert server.stop(signal.SIGINT) == (0, "ended\n")
+
+
+def test_only_the_packages_of_the_server_are_an_extra_that_is_missing() -> None:
+    says = r"r2med review needs an optional part: pip install -e '\.\[serve\]'"
+    with pytest.raises(MissingExtraError, match=says), needing_server("r2med review"):
+        raise ModuleNotFoundError(name="uvicorn.config")
+    with pytest.raises(ModuleNotFoundError, match="ours"), needing_server("r2med review"):
+        raise ModuleNotFoundError("ours", name="r2med.nothing")
