@@ -33,15 +33,21 @@ class Rung:
     """How well a pipeline does, and what it takes. Figures are points, the measure × 100."""
 
     group: Group
+    """The group of the ladder."""
     system: str
+    """The pipeline, as typed."""
     value: float
+    """Mean over the questions."""
     low: float | None
+    """Lower end of the 95 % interval of `value`."""
     high: float | None
+    """Upper end of the 95 % interval of `value`."""
     questions: int
     """On how many it was judged; fewer than there are, if it was stopped since it could not win."""
     p50: float | None
+    """Median seconds from a question to its ranking; None if the cost is not known."""
     p95: float | None
-    """Seconds from a question to its ranking; None if the cost is not known."""
+    """Seconds that 95 % of the questions need at most; None if the cost is not known."""
     dollars: float | None
     """For 1,000 questions; None if a price is not known."""
     tuned: int = 1
@@ -49,13 +55,15 @@ class Rung:
     behind: float = 0.0
     """Points that it has less than the best on the same questions."""
     behind_low: float | None = None
+    """Lower end of the 95 % interval of `behind`; None for the best."""
     behind_high: float | None = None
-    """The 95 % interval of `behind`; None for the best."""
+    """Upper end of the 95 % interval of `behind`; None for the best."""
     p: float = 1.0
     """How likely so large a difference to the best would be by chance, corrected for all that were compared."""
     unranked: int = 0
     """Passages that rerankers were shown and did not rank."""
     note: str = ""
+    """A remark that is shown beside the rung."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +71,21 @@ class Advice:
     """A ladder, the verdict, and what the questions can tell apart at all."""
 
     dataset: str
+    """The name of the dataset."""
     questions: int
+    """Number of judged questions."""
     rungs: tuple[Rung, ...]
+    """The pipelines that were tried."""
     best: str
+    """The pipeline with the best mean."""
     recommended: str
     """The best; with `give_up` and enough questions the cheapest that surely loses no more than that."""
     fastest: str
+    """The pipeline with the smallest median of seconds."""
     detectable_gap: float
     """Points below which a difference of `detectable_pair` could not be seen with these questions."""
     detectable_pair: tuple[str, str] | None = None
+    """The two pipelines of `detectable_gap`."""
     give_up: float | None = None
     """Points that the user would give up for a cheaper or faster pipeline."""
     left_out: tuple[str, ...] = ()

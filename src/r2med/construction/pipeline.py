@@ -48,17 +48,25 @@ class PlanFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    """The name of the dataset, and of its folder in the build."""
     steps: tuple[str, ...] = Field(min_length=1)
     """The steps as text, such as NAME(ARGUMENT, SETTING=VALUE)."""
     title: str = ""
+    """The title of the dataset."""
     description: str = ""
+    """What the dataset holds, in a few sentences."""
     task: str = ""
+    """The task that the dataset belongs to. Datasets of one task are averaged."""
     scenario: str = ""
+    """The clinical setting of the queries."""
     kind: str = ""
     """Form of the queries: post, exam, case or similar case."""
     licence: str = ""
+    """The licence of the dataset."""
     creators: tuple[str, ...] = ()
+    """The people or groups that made the dataset."""
     url: str = ""
+    """The address where the dataset is published."""
     llm: str = ""
     """The LLM for steps that do not name one."""
     answers: str = ""

@@ -12,7 +12,9 @@ class Approximation:
     name: str
     """The name of the retriever, as typed."""
     index: str
+    """The kind of index: hnsw or ivf."""
     parameters: dict[str, int]
+    """The settings of the index."""
     recall: dict[str, float]
     """Cutoff -> the share of the exact top documents that it finds, as {"recall@10": 0.99}, as a mean over queries."""
     sample: int

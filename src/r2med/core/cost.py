@@ -18,7 +18,9 @@ class Cost:
     calls: int = 0
     """Number of LLM calls."""
     prompt_tokens: int = 0
+    """Tokens that LLMs read."""
     completion_tokens: int = 0
+    """Tokens that LLMs wrote."""
     texts: int = 0
     """Number of texts, or pairs of texts, that encoders read."""
     tokens: int = 0

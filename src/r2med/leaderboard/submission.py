@@ -44,7 +44,9 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: int = FORMAT
+    """The number of this format."""
     records: tuple[Record, ...]
+    """The records, without the files beside them."""
 
 
 def submit(

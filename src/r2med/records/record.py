@@ -26,14 +26,23 @@ class DatasetFacts(_RecordPart):
     """The dataset of an evaluation."""
 
     name: str
+    """The name of the dataset, as for `--data`."""
     fingerprint: str
+    """A digest of the corpus, the queries and the judgements."""
     corpus_fingerprint: str
+    """A digest of the corpus."""
     queries: int
+    """Number of queries."""
     documents: int
+    """Number of documents."""
     judged_queries: int
+    """Number of queries with judgements. Means are over these."""
     task: str = ""
+    """The task of the benchmark that the dataset belongs to."""
     scenario: str = ""
+    """The clinical setting of the queries."""
     source: str = ""
+    """REPOSITORY@REVISION of a dataset of the hub; empty for a user's folder."""
     judges: tuple[str, ...] = ()
     """The families of the LLMs that judged the documents."""
 
@@ -42,41 +51,52 @@ class QueryFacts(_RecordPart):
     """The facts about a query by which scores can be grouped."""
 
     words: int
+    """Number of words of the query."""
     positives: int
+    """Number of relevant documents."""
     body_system: str = ""
+    """The body system, as the dataset states it."""
 
 
 class FileFacts(_RecordPart):
     """A file beside the record."""
 
     file: str
+    """The name of the file."""
     sha256: str
+    """The SHA-256 of its bytes."""
 
 
 class RunFacts(FileFacts):
     """The file of the ranking."""
 
     depth: int
+    """Number of documents that were asked for, for each query."""
 
 
 class StageFacts(_RecordPart):
     """The cost and the failures of one stage, the same for new and for cached work."""
 
     stage: Literal["expand", "retrieve", "rerank"]
+    """The kind of stage."""
     name: str
+    """The stage with its settings, as typed."""
     cost: Cost
     """Seconds for all queries, one after the other, as if nothing had been cached."""
     prepared: Cost = NOTHING
     """Seconds for preparing the corpus once."""
     latency_p50: float = 0.0
+    """Median seconds of one LLM call, or of a search with one query."""
     latency_p95: float = 0.0
-    """Seconds of one LLM call, or of a search with one query."""
+    """Seconds that 95 % of these calls or searches need at most."""
     failures: int = 0
     """Number of queries without generated text, or of reranker calls without an order."""
     failure_kinds: dict[str, int] = {}
+    """Kind of failure -> number of failures."""
     failed: dict[str, str] = {}
     """Query -> number of its failed calls by kind, in words; empty in older records."""
     repairs: dict[str, int] = {}
+    """Kind of repair of an LLM's ranking -> number of repairs."""
     details: dict[str, float] = {}
     """Further facts, such as the number of turns of a search agent."""
     approximate: tuple[Approximation, ...] = ()
@@ -94,25 +114,37 @@ class Record(_RecordPart):
     """One system on one dataset. Values of measures are between 0 and 1."""
 
     format: int = FORMAT
+    """The number of this format."""
     key: str
+    """A digest of the format, the settings and the dataset. The name of the file ends with its first characters."""
     system: str
+    """The system, as typed."""
     settings: dict[str, Any]
+    """Every setting of every stage, including defaults, and the fingerprint of the expansion."""
     dataset: DatasetFacts
+    """The dataset that was searched."""
     mean: dict[str, float]
+    """Measure -> mean over the judged queries."""
     per_query: dict[str, dict[str, float]]
+    """Query -> measure -> value."""
     queries: dict[str, QueryFacts] = {}
     """The facts of every judged query."""
     run: RunFacts | None = None
+    """The file with the rankings."""
     traces: FileFacts | None = None
     """The file with the conversations of a search agent."""
     generated: FileFacts | None = None
     """The file with the texts of an expansion: query -> texts."""
     stages: tuple[StageFacts, ...]
+    """Cost and failures of each stage, in order."""
     seeds: dict[str, int] = {}
+    """Seeds of what is random, by name."""
     versions: dict[str, str]
+    """Package -> its version, for packages that can affect a score."""
     source: str
     """A digest of the code that made the record."""
     created: str
+    """Date and time in UTC."""
     offline: bool = False
     """True if other machines could not be reached while the record was made, so no text left this machine."""
 

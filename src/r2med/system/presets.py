@@ -26,8 +26,11 @@ class Preset(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+    """The name of the preset. The default is the name of the file."""
     summary: str
+    """What the pipeline does, in one sentence."""
     spec: str
+    """The system, with `{NAME}` in the place of parts."""
     parts: dict[str, str]
     """Name -> a piece of a spec; pieces may name others, and `{llm}`, which the user gives."""
 

@@ -21,8 +21,11 @@ class Grid(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     expand: tuple[str, ...] = ("",)
+    """Expansions; "" is none."""
     retrieve: tuple[str, ...]
+    """Retrievers."""
     rerank: tuple[str, ...] = ("",)
+    """Rerankers, or chains of them joined by arrows; "" is none."""
 
     @property
     def systems(self) -> list[Calls]:
@@ -37,14 +40,19 @@ class Suite(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+    """The name of the suite. The default is the name of the file."""
     summary: str = ""
+    """What the suite is for, in one sentence."""
     data: tuple[str, ...] = ("R2MED",)
+    """Datasets, groups or folders, as for `--data`."""
     recorded: bool = False
     """Use recorded generations; no LLM is asked for an expansion."""
     llm: str = ""
     """The LLM of parts that need one and do not name it."""
     systems: tuple[str, ...] = ()
+    """Systems, as typed."""
     grid: tuple[Grid, ...] = ()
+    """Combinations of stages."""
 
     @cached_property
     def calls(self) -> list[Calls]:

@@ -28,10 +28,15 @@ class Review(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str
+    """The id of the question."""
     chunk: str
+    """The id of the passage."""
     annotator: str = Field(min_length=1, max_length=60, pattern=r"^\S(.*\S)?$")
+    """The name of the person."""
     verdict: Verdict
+    """The decision of the person."""
     comment: str = Field("", max_length=5000)
+    """A remark of the person."""
     adjudicated: bool = False
     """True if the person saw the reviews of others. Such a review settles their disagreement."""
     at: str = ""
