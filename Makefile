@@ -1,4 +1,4 @@
-# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs every test, `make check` lints and types.
+# r2med: `make run` evaluates the bundled demo and makes its board, `make test` runs every test, `make check` lints, types and builds the docs.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -20,6 +20,7 @@ check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@$(call scripts)
 
 format: $(VENV)/.check

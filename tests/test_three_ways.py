@@ -1,4 +1,4 @@
-"""The tutorial and the three ways, each from its first command to its last, as their pages have them."""
+"""The pages tutorial.md and way-model.md, each from its first command to its last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.serving import serving
 
 DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-PAGES = ("tutorial.md", "way-model.md", "way-data.md", "way-method.md")
+PAGES = ("tutorial.md", "way-model.md")
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

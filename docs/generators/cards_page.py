@@ -1,0 +1,87 @@
+"""docs/cards.md: every card that comes with r2med, and every field that a card may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generators.markdown import NOTICE, code, field_tables, table
+from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard
+from r2med.data.dataset_cards import DatasetCard, cards, groups
+from r2med.encoders.model_cards import MODELS, ModelCard
+from r2med.expand.method_cards import METHODS, MethodCard
+from r2med.llm.llm_cards import LLMS, LLMCard
+
+HEAD = f"""# Cards
+
+{NOTICE}
+
+A card is a TOML file that describes a dataset, a model, an LLM, a reranker or a method of expansion. It is named after
+what it describes, and is in the folder of its kind, in this package or in a folder of yours ([examples](extend.md)).
+`r2med show NAME` prints a card. A field without a default must be in the card.
+"""
+
+
+def page() -> str:
+    """Return the page. Raises KeyError for a field without a meaning: write it below the field."""
+    parts = [
+        ("Datasets", "datasets/", _datasets(), DatasetCard),
+        ("Dense models", "models/", _models(), ModelCard),
+        ("LLMs", "llms/", _llms(), LLMCard),
+        ("Rerankers", "rerankers/", _rerankers(), RerankerCard),
+        ("Methods of expansion", "methods/", _methods(), MethodCard),
+    ]
+    written = [HEAD]
+    for title, folder, catalogue, card in parts:
+        fields = "".join(field_tables(card, f"### Fields of a card in `{folder}`"))
+        written.append(f"\n## {title}\n\n{catalogue}{fields}")
+    return "".join(written)
+
+
+def _datasets() -> str:
+    rows = []
+    for card in cards().values():
+        counts = (f"{card.counts.queries:,}", f"{card.counts.documents:,}") if card.counts else ("", "")
+        rows.append((code(card.name), card.task, card.scenario, *counts, card.licence))
+    members = "".join(f"- `{group}`: {', '.join(names)}\n" for group, names in groups().items())
+    heads = ("name", "task", "scenario", "queries", "documents", "licence")
+    return f"{table(heads, rows)}\nGroups, for `--data GROUP`:\n\n{members}"
+
+
+def _models() -> str:
+    rows = []
+    for name, card in MODELS.items():
+        repository, tokens = card.repository or card.query.repository, str(card.document.max_tokens or "")
+        rows.append((code(name), repository, card.parameters, tokens, card.licence))
+    return table(("name", "model", "parameters", "tokens", "licence"), rows)
+
+
+def _llms() -> str:
+    def price(dollars: float | None) -> str:
+        return f"{dollars:g}" if dollars else ""
+
+    rows = (
+        (code(name), card.backend, price(card.price.prompt), price(card.price.completion), card.model)
+        for name, card in LLMS.items()
+    )
+    heads = ("name", "runs on", "$ per million tokens read", "written", "model")
+    return (
+        table(heads, rows)
+        + "\nWithout a number the price is not known. Any other LLM runs with `--llm NAME --base-url URL`.\n"
+    )
+
+
+def _rerankers() -> str:
+    rows = (
+        (code(name), card.repository, card.parameters, str(card.max_tokens or ""), card.licence)
+        for name, card in RERANKERS.items()
+    )
+    return table(("name", "model", "parameters", "tokens", "licence"), rows)
+
+
+def _methods() -> str:
+    return table(("name", "what it does"), _method_rows())
+
+
+def _method_rows() -> Iterator[tuple[str, str]]:
+    for name, card in METHODS.items():
+        yield code(name), card.summary

@@ -1,0 +1,96 @@
+"""docs/commands.md: every command with its arguments and options, from the declarations of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from generators.markdown import NOTICE, code, table
+from r2med.cli.app import PANELS, command
+
+HEAD = f"""# Commands
+
+{NOTICE}
+
+`r2med COMMAND --help` shows the same in a terminal. An option that may be repeated is marked with `…`. Commands that
+show a table take [`--format`](compare.md#formats). [Exit codes](environment.md#exit-codes) are the same everywhere.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    whole: Any = command()
+    parts = [HEAD, "\n", _overview(whole)]
+    for panel, commands in PANELS.items():
+        parts.append(f"\n## {panel}\n")
+        for name in commands:
+            parts += _entries(whole.commands[name], ["r2med", name])
+    return "".join(parts)
+
+
+def _overview(whole: Any) -> str:
+    rows = []
+    for panel, commands in PANELS.items():
+        for name in commands:
+            for path, each in _leaves(whole.commands[name], ["r2med", name]):
+                words = " ".join(path)
+                rows.append((panel, f"[`{words}`](#{'-'.join(path)})", _first_sentence(each.help or "")))
+    return table(("", "command", "what it does"), rows)
+
+
+def _leaves(each: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
+    if hasattr(each, "commands"):
+        for name, inner in each.commands.items():
+            yield from _leaves(inner, [*path, name])
+    elif not each.hidden:
+        yield path, each
+
+
+def _entries(each: Any, path: list[str]) -> Iterator[str]:
+    for words, leaf in _leaves(each, path):
+        shown = [one for one in leaf.params if not getattr(one, "hidden", False)]
+        arguments = [one for one in shown if one.param_type_name == "argument"]
+        options = [one for one in shown if one.param_type_name == "option" and one.name != "help"]
+        usage = " ".join([*words, *(["[OPTIONS]"] if options else []), *map(_argument, arguments)])
+        yield f"\n### `{' '.join(words)}`\n\n{_paragraphs(leaf.help or '')}\n\n```text\n{usage}\n```\n"
+        if arguments:
+            rows = [(code(_placeholder(one)), one.help or "") for one in arguments]
+            yield "\n" + table(("argument", "meaning"), rows)
+        if options:
+            yield "\n" + table(("option", "default", "meaning"), map(_option_row, options))
+
+
+def _option_row(option: Any) -> Sequence[str]:
+    names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
+    value = "" if option.is_flag else f" {code(_placeholder(option))}"
+    return names + value + (" …" if option.multiple else ""), _default(option), option.help or ""
+
+
+def _default(option: Any) -> str:
+    default = option.default
+    if default in (None, "", (), [], False) and not (default == 0 and default is not False):
+        return "needed" if option.required else ""
+    return code(default.as_posix() if isinstance(default, Path) else default)
+
+
+def _argument(one: Any) -> str:
+    word = _placeholder(one) + ("…" if one.nargs == -1 else "")
+    return word if one.required else f"[{word}]"
+
+
+def _placeholder(one: Any) -> str:
+    """Return what the help shows in the place of a value."""
+    if one.metavar:
+        return str(one.metavar).strip("[]")
+    if isinstance(one.default, bool) or not isinstance(one.default, int | float | Path):
+        return str(one.name).upper()
+    return "PATH" if isinstance(one.default, Path) else "NUMBER"
+
+
+def _paragraphs(text: str) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
+def _first_sentence(text: str) -> str:
+    return _paragraphs(text).partition("\n")[0].partition(". ")[0].rstrip(".")

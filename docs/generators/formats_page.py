@@ -1,0 +1,202 @@
+"""docs/formats.md and docs/schemas/: the files that r2med reads and writes, with a JSON Schema for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, TypeAdapter
+
+from generators.markdown import NOTICE, code, field_tables, table
+from r2med.advice.advice import FORMAT as ADVICE_FORMAT
+from r2med.advice.advice import Advice
+from r2med.construction.pipeline import PlanFile
+from r2med.construction.review.reviews import Review
+from r2med.leaderboard.submission import Entry
+from r2med.records.record import Record
+from r2med.system.presets import Preset
+from r2med.system.suites import Suite
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+CHECKSUM = {"description": "SHA-256 of the other fields as canonical JSON.", "type": "string"}
+
+
+class Format(NamedTuple):
+    """A file format of the page."""
+
+    title: str
+    text: str
+    """Where such a file is, and what to know about it."""
+    kind: type[Any] | None = None
+    """The class that declares it; None for a schema that is written by hand in SCHEMAS."""
+    more: Mapping[str, Any] = {}
+    """Fields of the file that the class does not have."""
+    left_out: tuple[str, ...] = ()
+    """Fields of the class that the file need not have."""
+    nested: bool = True
+    """True if the page shows the classes within the class as well."""
+
+
+FORMATS = {
+    "record": Format(
+        "Record",
+        "`results/DATASET/SYSTEM-KEY.json`: all that one system did on one dataset. `r2med.Record.read(path)` reads "
+        "it and checks the checksum.",
+        Record,
+        {"checksum": CHECKSUM},
+    ),
+    "entry": Format(
+        "Entry of a leaderboard",
+        "What `r2med submit` writes and `r2med verify` checks ([leaderboards](leaderboard.md)). It holds "
+        "[records](#record) without texts and without anything of your machine.",
+        Entry,
+        {"checksum": CHECKSUM},
+        nested=False,
+    ),
+    "advice": Format(
+        "Advice",
+        "`results/NAME.advice.json`: what `r2med advise` found. `r2med board` shows it.",
+        Advice,
+        {"format": {"const": ADVICE_FORMAT, "type": "integer"}},
+    ),
+    "query": Format(
+        "Queries of a dataset",
+        "`query.jsonl` in the folder of a dataset: one JSON object a line ([data](data.md#folders)).",
+    ),
+    "corpus": Format("Documents of a dataset", "`corpus.jsonl`: one JSON object a line."),
+    "qrels": Format("Judgements of a dataset", "`qrels.jsonl`: one JSON object a line."),
+    "generated": Format(
+        "Generated texts",
+        "`results/DATASET/SYSTEM-KEY.generated.jsonl`: the texts that an expansion added to a query, a query a line.",
+    ),
+    "suite": Format(
+        "Suite",
+        "A TOML file for `r2med run --suite` ([suites](systems.md#suites)).",
+        Suite,
+        left_out=("name",),
+    ),
+    "preset": Format(
+        "Preset",
+        "A TOML file in a folder `systems/` of a plugin: one name for a pipeline ([the reasoner](reasoner.md)).",
+        Preset,
+        left_out=("name",),
+    ),
+    "plan": Format(
+        "Plan of a build", "A TOML file for `r2med build run` ([building a benchmark](build.md)).", PlanFile
+    ),
+    "review": Format(
+        "Review of a candidate",
+        "A row of the reviews of a build, in Python, CSV and JSON ([review](review.md)).",
+        Review,
+    ),
+}
+"""Name of the schema -> the format."""
+
+SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "query": {
+        "required": ["id", "text"],
+        "properties": {
+            "id": {"type": "string", "description": "The id of the query. It may equal the id of a document."},
+            "text": {"type": "string", "description": "The query."},
+            "answer": {"type": ["string", "null"], "description": "The answer, for analyses. No retriever sees it."},
+            "body_system": {"type": ["string", "null"], "description": "The body system, to group scores."},
+            "excluded_ids": {
+                "type": ["array", "null"],
+                "items": {"type": "string"},
+                "description": "Documents that are left out of the results, unless they are judged relevant.",
+            },
+        },
+    },
+    "corpus": {
+        "required": ["id", "text"],
+        "properties": {
+            "id": {
+                "type": "string",
+                "description": "The id of the document. If rows share an id, the last one counts.",
+            },
+            "text": {"type": "string", "description": "The document."},
+            "title": {"type": ["string", "null"], "description": "A title. It is joined to the text with a space."},
+        },
+    },
+    "qrels": {
+        "required": ["q_id", "p_id", "score"],
+        "properties": {
+            "q_id": {"type": "string", "description": "The id of the query."},
+            "p_id": {"type": "string", "description": "The id of the document."},
+            "score": {"type": "number", "multipleOf": 1, "description": "The grade. Above 0 means relevant."},
+        },
+    },
+    "generated": {
+        "required": ["id", "texts"],
+        "properties": {
+            "id": {"type": "string", "description": "The id of the query."},
+            "texts": {"type": "array", "items": {"type": "string"}, "description": "The generated texts."},
+        },
+    },
+}
+"""Schemas of formats that no class declares; tests/test_docs.py validates real files against all schemas."""
+
+HEAD = f"""# File formats
+
+{NOTICE}
+
+Every format has a JSON Schema in `docs/schemas/`. For a TOML file it holds after the file is read. Files that r2med
+wrote state their format as a number. A file of another format is refused in one line with the command that makes it
+again.
+"""
+
+RUNS = """
+## Run
+
+`results/DATASET/SYSTEM-KEY.trec.gz`: the ranking of a record in TREC's six columns, packed with gzip: query, `Q0`,
+document, rank, score, tag. White space in ids is percent-encoded. `SYSTEM-KEY.ir_metadata.yml` beside it says how it
+was made, in the form of [ir_metadata](https://www.ir-metadata.org). Any TREC run can be read: `r2med score`,
+`run:FILE` in a system, `r2med.Run.read(path)`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    return HEAD + "".join(_section(name, each) for name, each in FORMATS.items()) + RUNS
+
+
+def schemas() -> dict[str, str]:
+    """Return the JSON Schemas: name -> text of the file."""
+    return {name: json.dumps(_schema(name), indent=2, ensure_ascii=False) + "\n" for name in FORMATS}
+
+
+def _section(name: str, each: Format) -> str:
+    title = f"\n## {each.title}\n\n{each.text} Schema: [`{name}.json`](schemas/{name}.json).\n"
+    if each.kind is not None:
+        more = "".join(f"\nThe file also has `{field}`: {_meaning(fact)}\n" for field, fact in each.more.items())
+        return title + "".join(field_tables(each.kind, "", nested=each.nested)) + more
+    facts = _schema(name)
+    rows = [
+        (code(field), code(_type(fact)), "yes" if field in facts["required"] else "", fact["description"])
+        for field, fact in facts["properties"].items()
+    ]
+    return title + "\n" + table(("field", "type", "needed", "meaning"), rows)
+
+
+def _meaning(fact: Mapping[str, Any]) -> str:
+    return str(fact.get("description") or f"always {fact['const']}.")
+
+
+def _type(fact: Mapping[str, Any]) -> str:
+    kinds = fact["type"] if isinstance(fact["type"], list) else [fact["type"]]
+    return " or ".join(kinds)
+
+
+def _schema(name: str) -> dict[str, Any]:
+    each = FORMATS[name]
+    if each.kind is None:
+        return {"$schema": DRAFT, "title": each.title, "type": "object", **SCHEMAS[name]}
+    if issubclass(each.kind, BaseModel):
+        schema = each.kind.model_json_schema()
+    else:
+        schema = TypeAdapter(each.kind).json_schema()
+    schema["properties"] = {**schema["properties"], **each.more}
+    required = [*schema.get("required", []), *each.more]
+    schema["required"] = [field for field in required if field not in each.left_out]
+    return {"$schema": DRAFT, **schema}

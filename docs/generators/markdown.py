@@ -1,0 +1,110 @@
+"""Markdown tables, and what the declarations of fields say: used by several pages."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from itertools import pairwise
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+NOTICE = "Made from the source by `python docs/make_reference.py`. A test checks that it is up to date."
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines += [f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def code(text: object) -> str:
+    """Return a value in backticks; nothing for an empty text."""
+    return f"`{text}`" if str(text) else ""
+
+
+def field_tables(kind: type[Any], heading: str, nested: bool = True) -> Iterator[str]:
+    """Yield the table of a class's fields, and those of the classes that its fields hold.
+
+    Raises KeyError if a field has no docstring below it: write one.
+    """
+    seen: list[type[Any]] = [kind]
+    yield _field_table(kind, heading)
+    for name, annotation in _annotations(kind) if nested else ():
+        for part in _parts(annotation):
+            if part not in seen:
+                seen.append(part)
+                yield from field_tables(part, f"### `[{name}]`")
+
+
+def _field_table(kind: type[Any], heading: str) -> str:
+    notes = field_notes(kind)
+    rows = []
+    for name, annotation in _annotations(kind):
+        default = _default(kind, name)
+        if name not in notes:
+            raise KeyError(f"{kind.__name__}.{name} has no docstring below it")
+        rows.append((code(name), code(type_text(annotation)), default, notes[name]))
+    head = f"\n{heading}\n" if heading else ""
+    return f"{head}\n{inspect.getdoc(kind)}\n\n" + table(("field", "type", "default", "meaning"), rows)
+
+
+def _annotations(kind: type[Any]) -> list[tuple[str, Any]]:
+    if issubclass(kind, BaseModel):
+        return [(name, field.annotation) for name, field in kind.model_fields.items()]
+    return [(field.name, field.type) for field in dataclass_fields(kind)]
+
+
+def _default(kind: type[Any], name: str) -> str:
+    if not issubclass(kind, BaseModel):
+        (field,) = [each for each in dataclass_fields(kind) if each.name == name]
+        return "" if repr(field.default).startswith("<dataclasses._MISSING") else f"`{field.default!r}`"
+    declared = kind.model_fields[name]
+    if declared.is_required():
+        return ""
+    default = declared.get_default(call_default_factory=True)
+    return "see below" if isinstance(default, BaseModel) or is_dataclass(default) else f"`{default!r}`"
+
+
+def _parts(annotation: Any) -> Iterator[type[Any]]:
+    """Yield the models and dataclasses of ours within an annotation."""
+    for kind in (annotation, *get_args(annotation)):
+        if inspect.isclass(kind) and kind.__module__.startswith("r2med.") and _has_fields(kind):
+            yield kind
+        elif kind is not annotation:
+            yield from _parts(kind)
+
+
+def _has_fields(kind: type[Any]) -> bool:
+    return issubclass(kind, BaseModel) or is_dataclass(kind)
+
+
+def type_text(annotation: object) -> str:
+    """Return a type as one would type it, without modules."""
+    if inspect.isclass(annotation) and not get_args(annotation):
+        return annotation.__name__
+    bare = re.sub(r"\b(?:\w+\.)+(?=\w)", "", str(annotation))
+    bare = re.sub(r"Annotated\[(\w+), FieldInfo\(.*?\]\)\]", r"\1", bare)
+    bare = re.sub(r"<class '(\w+)'>", r"\1", bare)
+    return re.sub(r"Optional\[(.*)\]", r"\1 | None", bare)
+
+
+def field_notes(kind: type[Any]) -> dict[str, str]:
+    """Return the docstrings below the fields of a class and of those it inherits from: field -> text."""
+    notes: dict[str, str] = {}
+    for each in reversed([base for base in kind.__mro__ if base.__module__.startswith("r2med.")]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(each))).body[0].body  # type: ignore[attr-defined]
+        for line, after in pairwise(body):
+            if (
+                isinstance(line, ast.AnnAssign)
+                and isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+            ):
+                notes[line.target.id] = " ".join(str(after.value.value).split())  # type: ignore[union-attr]
+    return notes

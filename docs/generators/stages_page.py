@@ -1,0 +1,71 @@
+"""docs/stages.md: every stage with its settings, from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generators.markdown import NOTICE, code, table
+from r2med.cli.stage_help import FORMS, PURPOSE, stage_pages
+from r2med.core.stages import CARDS, KINDS, PREFIXES, TABLE, Kind, help_of, stage_class
+from r2med.crossencoders.reranker_cards import RERANKERS
+from r2med.encoders.model_cards import MODELS
+from r2med.expand.method_cards import METHODS
+
+HEAD = f"""# Stages and their settings
+
+{NOTICE}
+
+A system is made of stages, joined by arrows: `hyde(o3-mini) → bm25(k1=1.2) → bge-reranker@100` ([systems](systems.md)).
+The word in front names the stage, a value without a name is its argument, `KEY=VALUE` changes a setting, and `@100` is
+the depth of a reranker. `r2med show NAME` prints the settings of one stage.
+"""
+
+TITLES = {"expand": "Expansions", "retrieve": "Retrievers", "rerank": "Rerankers", "build": "Steps of a build"}
+OF_CARDS = {
+    "expand": ("Methods with a card", METHODS, "cards.md#methods-of-expansion"),
+    "retrieve": ("Dense models", MODELS, "cards.md#dense-models"),
+    "rerank": ("Cross-encoders", RERANKERS, "cards.md#rerankers"),
+}
+
+
+def page() -> str:
+    """Return the page."""
+    return HEAD + "".join(part for kind in KINDS for part in _kind(kind))
+
+
+def _kind(kind: Kind) -> Iterator[str]:
+    purpose = PURPOSE[kind]
+    yield f"\n## {TITLES[kind]}\n\nThey {purpose}.\n"
+    for name in TABLE[kind]:
+        (shown,) = [each for each in stage_pages(name) if each["kind"] == kind]
+        yield f"\n### `{name}`\n\n{shown['summary']}\n\n```text\n{shown['typed']}\n```\n" + _settings([name], kind)
+    if kind in CARDS:
+        yield _of_cards(kind)
+    if PREFIXES[kind]:
+        rows = [(code(FORMS[prefix][0]), FORMS[prefix][1]) for prefix in PREFIXES[kind]]
+        yield f"\n### {TITLES[kind]} without a card\n\n" + table(("typed", "what it is"), rows)
+
+
+def _of_cards(kind: Kind) -> str:
+    title, catalogue, link = OF_CARDS[kind]
+    names = [name for name in catalogue if ":" not in name]
+    listed = ", ".join(map(code, names))
+    summary = (stage_class(names[0], kind).__doc__ or "").strip().partition("\n")[0]
+    return f"\n### {title}\n\n{summary} [Their cards]({link}): {listed}.\n" + _settings(names, kind)
+
+
+def _settings(names: list[str], kind: Kind) -> str:
+    """Return the table of the settings that these stages share; a default that differs is as the card says."""
+    declared = [list(help_of(name, kind)) for name in names]
+    if not declared[0]:
+        return "\nIt has no settings.\n"
+    rows = []
+    for each in zip(*declared, strict=True):
+        first = each[0]
+        defaults = {one.default or ("needed" if one.required else "") for one in each}
+        default = code(defaults.pop()) if len(defaults) == 1 else "as the card says"
+        rows.append((code(f"{AT.get(first.at, '')}{first.name}"), default, first.values, first.meaning))
+    return "\n" + table(("setting", "default", "values", "meaning"), rows)
+
+
+AT = {"depth": "@"}
