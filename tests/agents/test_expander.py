@@ -76,11 +76,11 @@ def test_settings_at_their_defaults_are_left_out(store, typed, name):
         ("search-o1(qwen-7b, topk=1000000000)", "topk must be 1000 or less"),
         ("search-r1(qwen-7b, via=char)", "via=char (did you mean chat?): chat or completion"),
         ("search-r1(qwen-7b, via=completion, template=lama3)", "no chat template 'lama3' (did you mean llama3?)"),
-        ("search-r1(qwen-7b, template=llama3)", "template=llama3 is for via=completion"),
+        ("search-r1(qwen-7b, template=llama3)", "template=llama3 needs via=completion"),
         ("search-r1(qwen-7b, by=bm52)", "no retriever 'bm52' (did you mean bm25?)"),
-        ("search-r1(qwen-7b, remote=localhost:8000)", "is not a URL: it should look like http"),
-        ("search-r1(qwen-7b, remote=http://me:pw@host/retrieve)", "no password or query in it"),
-        ("search-r1(qwen-7b, remote=http://h/retrieve, by=bge)", "by= and corpus= are for searches made here"),
+        ("search-r1(qwen-7b, remote=localhost:8000)", "is not a URL: it must look like http"),
+        ("search-r1(qwen-7b, remote=http://me:pw@host/retrieve)", "must have no password or query"),
+        ("search-r1(qwen-7b, remote=http://h/retrieve, by=bge)", "by= and corpus= are for searches on this machine"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(store, typed, says):

@@ -106,7 +106,7 @@ def test_a_token_in_the_path_is_never_shown_and_tells_servers_apart_all_the_same
 
 def test_a_name_whose_token_was_left_out_does_not_pass_for_an_address():
     name = str(SearchR1(llm="qwen-7b", remote=SECRET).remote)
-    with pytest.raises(UserError, match="a part of it was left out, as it may be a token: write the address in full"):
+    with pytest.raises(UserError, match="a part that may be a token is hidden: write the whole address"):
         ServerAddress.parse(name)
 
 
@@ -147,7 +147,7 @@ def test_an_agent_searches_there_and_is_told_of_foreign_documents(server, store)
     assert [document["id"] for document in documents] == ["a", "elsewhere-1", "elsewhere-2"]
     assert documents[1]["contents"] == "Title\nswollen face in version 1", "nobody could look it up here"
     (notice,) = expansion.notices
-    assert "the search server returned 2 of 3 documents that are not of tiny's corpus" in notice
+    assert "the search server returned 2 of 3 documents outside the corpus of tiny" in notice
     again = lead(server, store)
     assert again.traces == expansion.traces and len(server.asked) == 1
 
@@ -181,15 +181,21 @@ MALFORMED = {
     "no object": (b"[]", "it has no list 'result'"),
     "no result": (b'{"results": []}', "it has no list 'result'"),
     "too few lists": (b'{"result": []}', "it has 0 lists for 1 queries"),
-    "no list": (b'{"result": [{}]}', "a query's documents are no list"),
+    "no list": (b'{"result": [{}]}', "the documents of a query are not a list"),
     "without scores": (b'{"result": [[{"id": "a", "contents": "t"}]]}', "an entry has no object 'document'"),
     "no id": (b'{"result": [[{"document": {"contents": "t"}, "score": 1}]]}', "lacks 'id' or 'contents'"),
     "no contents": (b'{"result": [[{"document": {"id": "a"}, "score": 1}]]}', "lacks 'id' or 'contents'"),
-    "no number": (b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": "x"}]]}', "no number 'score'"),
-    "NaN": (b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": NaN}]]}', "no number 'score'"),
+    "no number": (
+        b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": "x"}]]}',
+        "the 'score' of a document is not a number",
+    ),
+    "NaN": (
+        b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": NaN}]]}',
+        "the 'score' of a document is not a number",
+    ),
     "an integer beyond all floats": (
         b'{"result": [[{"document": {"id": "a", "contents": ""}, "score": 1' + b"0" * 400 + b"}]]}",
-        "no number 'score'",
+        "the 'score' of a document is not a number",
     ),
     "10 MB": (b" " * 10_000_000, "is larger than 1.75 MB"),
 }

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from r2med.llm.chat import Failure, Message, RawAnswer
 from r2med.prompts.fitting import first_words
 
-WORDS = 512
+SHOWN_WORDS = 512
 """Number of words that are shown of a document, as in the benchmark's LameR. Some documents have fifty pages."""
 
 
@@ -129,8 +129,8 @@ class Conversation:
     def without_search(self, notice: str, shown: str) -> Conversation:
         """Return a conversation that outgrew its model's context, asked for the last time with the search off.
 
-        A notice, as the model is `shown` it, stands where the results were that no longer fit. If that was tried
-        before, the conversation has failed.
+        The notice replaces the results that no longer fit. `shown` is its form in the transcript. If this was already
+        tried, the conversation has failed.
         """
         if self.shortened:
             return self.waiting_for(Failure("context_length", "the transcript does not fit the model's context"))
@@ -142,7 +142,7 @@ class Conversation:
 
 
 class Agent(Protocol):
-    """How an agent goes on. Nothing here asks or searches: whoever holds the conversation does."""
+    """The rules by which an agent continues. It makes no calls and no searches: `dialogue.converse` does."""
 
     @property
     def stop(self) -> tuple[str, ...]:
@@ -214,4 +214,4 @@ def _turn(turn: AgentTurn, texts: bool) -> dict[str, Any]:
 
 def _document(hit: Hit, text: bool) -> dict[str, Any]:
     document: dict[str, Any] = {"id": hit.id, "score": hit.score}
-    return {**document, "contents": first_words(hit.contents, WORDS)} if text else document
+    return {**document, "contents": first_words(hit.contents, SHOWN_WORDS)} if text else document

@@ -1,4 +1,4 @@
-"""Leading conversations: what is sent within the model's context, and one call and one search for all that wait."""
+"""Run the conversations of an agent. All conversations that wait share one LLM call and one search."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from r2med.llm.costs import request_tokens
 from r2med.prompts.templates import Template
 from r2med.text.unicode import to_unicode
 
-LEAST = 128
-"""Tokens that a last answer needs to be worth asking for."""
-FRAME = 64
-"""Tokens that a chat template puts around a prompt, at most."""
+MIN_ANSWER_TOKENS = 128
+"""Minimum number of tokens for a last answer. With fewer, the model is not called."""
+MAX_TEMPLATE_TOKENS = 64
+"""Maximum number of tokens that a chat template adds to a prompt."""
 
 CHAT_TEMPLATES: Mapping[str, str] = {
     "chatml": "<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n",
-    # QwQ's own opens the thoughts, else it may skip them.
+    # QwQ's own template opens the thoughts. Without this the model may skip them.
     "chatml-think": (
         "<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n<think>\n"
     ),
@@ -38,69 +38,69 @@ CHAT_TEMPLATES: Mapping[str, str] = {
     ),
     "plain": "{system}\n\n{user}\n\n",
 }
-"""The forms of a raw text that a model goes on with; a BOS is put before it by the backend."""
+"""Name -> chat template of a raw text that the model continues. The backend adds the BOS token."""
 
 _MARK = re.compile(
-    r"<(?=\|(?!(?:begin|end)_search_(?:query|result)\|>)[^|<>\s]{1,64}\|>)"  # <|im_end|>, but not Search-o1's own
+    r"<(?=\|(?!(?:begin|end)_search_(?:query|result)\|>)[^|<>\s]{1,64}\|>)"  # <|im_end|>, but not Search-o1's marks
     r"|<(?=｜[^｜<>\n]{1,64}｜>)"
     r"|<(?=(?:start_of_turn|end_of_turn|bos|eos|pad|unk|/?s)>)"
     r"|\[(?=/?INST\]|/?SYSTEM_PROMPT\])"
 )
-"""Where a special token of a chat template begins: in a raw prompt a server takes it for what it says."""
+"""The start of a special token of a chat template. In a raw prompt, a server would obey the token."""
 
 
 def chat_template(name: str) -> Template:
-    """Return the chat template of a name. Raises UserError if there is none."""
+    """Return the chat template of this name. Raises UserError if there is none."""
     if name not in CHAT_TEMPLATES:
         raise unknown("chat template", name, CHAT_TEMPLATES)
     return Template(name, CHAT_TEMPLATES[name])
 
 
 def without_marks(text: str) -> str:
-    """Return a text whose special tokens are broken by a space, so that a document cannot end the user's turn."""
+    """Return the text with a space inside each special token, so that a document cannot end the user's turn."""
     return _MARK.sub(lambda match: f"{match[0]} ", text)
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """How one LLM is asked. `sampling.max_tokens` is the limit of a turn."""
+    """The settings of all calls of one LLM. `sampling.max_tokens` is the limit of a turn."""
 
     system: str
     sampling: Sampling
     context_length: int
     stop: tuple[str, ...]
     template: str = ""
-    """The chat template of a raw text; empty: messages are sent, and the server renders them."""
+    """The chat template of a raw text. If it is empty, messages are sent, and the server applies its own template."""
     reading: Sampling | None = None
-    """How tokens are drawn when documents are read; None: as in a turn."""
+    """Sampling settings for reading documents. None means those of a turn."""
 
     def request(self, conversation: Conversation) -> ChatRequest | None:
-        """Return what is to be asked; None where it does not fit. An agent's last answer may be shorter than others."""
+        """Return the next request; None if it does not fit the context. A last answer may be shorter to fit."""
         state = conversation.state
         reads = isinstance(state, AwaitReading)
         if isinstance(state, AwaitReading):
             request = self._rendered((Message("user", state.prompt),), self.reading or self.sampling)
         else:
             request = self._rendered(conversation.parts, replace(self.sampling, stop=self.stop))
-        limit = request.sampling.max_tokens or LEAST
+        limit = request.sampling.max_tokens or MIN_ANSWER_TOKENS
         room = self.context_length - request_tokens(request)
         if room >= limit:
             return request
-        if not (reads or conversation.search_off) or room < min(limit, LEAST):
+        if not (reads or conversation.search_off) or room < min(limit, MIN_ANSWER_TOKENS):
             return None
         return replace(request, sampling=replace(request.sampling, max_tokens=room))
 
     def _rendered(self, parts: Sequence[Message], sampling: Sampling) -> ChatRequest:
         if not self.template:
             return ChatRequest(messages(self.system, parts), sampling)
-        # Special tokens that the model wrote itself are its own.
+        # The special tokens in the model's own text stay intact.
         question, *rest = (part.content if part.role == "assistant" else without_marks(part.content) for part in parts)
         opening = chat_template(self.template).render({"system": self.system, "user": question})
         return ChatRequest((), sampling, prompt=opening + "".join(rest))
 
 
 def messages(system: str, parts: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the transcript as messages: the model's text so far, and what it was told as the user's next word."""
+    """Return the transcript as chat messages. Notices and documents become messages of the user."""
     nonempty = [part for part in parts if part.content.strip()]  # APIs refuse an empty message
     turns = [
         Message(role, "\n\n".join(part.content.strip() for part in turn))
@@ -110,17 +110,17 @@ def messages(system: str, parts: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def as_completion(answer: RawAnswer) -> RawAnswer:
-    """Return an answer as one text: reasoning that a server gives in a field of its own may hold a search."""
+    """Return an answer as one text. Some servers put the reasoning in a separate field, and it may hold a search."""
     text, reasoning = to_unicode(answer.content), to_unicode(answer.reasoning)
     if reasoning.strip():
-        # Stopped within its thoughts, it has not closed them.
+        # Without other text, the model stopped inside its thoughts, so they stay open.
         text = f"<think>{reasoning}" + (f"</think>{text}" if text.strip() else "")
     return replace(answer, content=text, reasoning="", finish_reason=finish_reason(answer.finish_reason))
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How the conversations ended, every answer that the LLM gave, what was searched for, and what that took."""
+    """The finished conversations, all answers of the LLM, the searched queries, and the cost of the searches."""
 
     conversations: tuple[Conversation, ...]
     answers: tuple[RawAnswer | Failure, ...]
@@ -129,8 +129,8 @@ class Finished:
 
 
 def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, queries: Sequence[Query]) -> Finished:
-    """Lead every query's conversation to its end; what fails in one is no matter of the others."""
-    # From here on a query is its text: an agent is given nothing else of it.
+    """Run the conversation of every query to its end. A failure in one does not affect the others."""
+    # The agent gets only the text of a query, never its answer or other fields.
     conversations = [agent.start(query.text) for query in queries]
     answers: list[RawAnswer | Failure] = []
     searched: list[Query] = []
@@ -145,12 +145,12 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
         waiting = {i: each.state.query for i, each in enumerate(conversations) if isinstance(each.state, AwaitSearch)}
         if not waiting:
             continue
-        # The search is told nothing else of a query either.
+        # The search also gets only the text, and the documents to exclude.
         asked = [Query(queries[index].id, text, excluded=queries[index].excluded) for index, text in waiting.items()]
         outcome = source.search(asked)
         searched += asked
         searching += outcome.cost
-        prepared = outcome.prepared  # done once, however often it is searched
+        prepared = outcome.prepared  # the corpus is prepared once, so this cost is not summed
         for index, documents in zip(waiting, outcome.documents, strict=True):
             if isinstance(documents, Failure):
                 conversations[index] = conversations[index].waiting_for(documents)
@@ -161,7 +161,7 @@ def converse(agent: Agent, dialogue: Dialogue, llm: ChatModel, source: Source, q
 
 
 def _requests(agent: Agent, dialogue: Dialogue, conversations: list[Conversation]) -> Iterator[tuple[int, ChatRequest]]:
-    """Yield what each waiting conversation asks; one that no longer fits is shortened until it does, or ends."""
+    """Yield the request of each waiting conversation. One that no longer fits is shortened, or ends."""
     for index in range(len(conversations)):
         while isinstance(conversations[index].state, AwaitModel | AwaitReading):
             request = dialogue.request(conversations[index])
@@ -174,6 +174,6 @@ def _requests(agent: Agent, dialogue: Dialogue, conversations: list[Conversation
 def _after(agent: Agent, conversation: Conversation, answer: RawAnswer | Failure) -> Conversation:
     if isinstance(answer, RawAnswer):
         return agent.on_completion(conversation, as_completion(answer))
-    if answer.kind == "context_length":  # the server counts tokens otherwise than we do
+    if answer.kind == "context_length":  # the server counts tokens differently from us
         return agent.on_overflow(conversation)
     return conversation.waiting_for(answer)

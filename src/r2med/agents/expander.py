@@ -1,4 +1,4 @@
-"""A search agent as an expansion: what all agents declare, and the expander that leads their conversations."""
+"""Search agents as expansions: the settings of all agents, and the expander that runs their conversations."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from r2med.agents.conversation import WORDS, Agent, Answered, Conversation, totals, trace
-from r2med.agents.dialogue import FRAME, Dialogue, Finished, chat_template, converse
+from r2med.agents.conversation import SHOWN_WORDS, Agent, Answered, Conversation, totals, trace
+from r2med.agents.dialogue import MAX_TEMPLATE_TOKENS, Dialogue, Finished, chat_template, converse
 from r2med.agents.remote_search import RemoteSearch, RemoteURL
 from r2med.agents.sources import LocalSearch
 from r2med.core.spec import decoded
@@ -33,25 +33,25 @@ MAX_TOPK = 1000
 
 
 class AgentStage(Stage, kind="expand", needs="llm"):
-    """What every agent declares; one adds its limits, its sampling and `agent`."""
+    """The settings that all agents share. A subclass adds its limits, its sampling and the method `agent`."""
 
-    drawn: ClassVar[Mapping[str, Any]]
-    """How the authors of the agent draw tokens."""
-    drawn_reading: ClassVar[Mapping[str, Any]] = {}
-    """What differs when documents are read in a call apart."""
+    author_sampling: ClassVar[Mapping[str, Any]]
+    """Sampling settings by the authors of the agent."""
+    reading_sampling: ClassVar[Mapping[str, Any]] = {}
+    """Sampling settings that differ when documents are read in a separate call."""
     answer_style: ClassVar[AnswerStyle | None] = None
-    """How the answer is marked in recorded texts; None: as the LLM's card says."""
+    """How the answer is marked in recorded texts. None means as in the LLM's card."""
 
     llm: str = argument("the LLM that searches and writes, or whose recorded texts are read")
-    turns: int = Field(ge=1, le=MAX_TURNS, description="turns of the LLM at most")
-    topk: int = Field(ge=1, le=MAX_TOPK, description="documents of a search")
+    turns: int = Field(ge=1, le=MAX_TURNS, description="maximum number of turns of the LLM")
+    topk: int = Field(ge=1, le=MAX_TOPK, description="number of documents that a search returns")
     via: Literal["chat", "completion"] = Field(
-        "chat", description="send messages, or one raw text that the LLM goes on with"
+        "chat", description="chat: send messages; completion: send one raw text that the LLM continues"
     )
-    template: str = Field("", description="the chat template of a raw text; empty: the one of the LLM's card")
-    by: Retrieving = Field(default_factory=BM25, description="what searches")
-    corpus: str = Field("", description="a dataset whose corpus is searched; empty: that of the queries")
-    remote: RemoteURL | None = Field(None, description="the URL of a /retrieve server that searches instead")
+    template: str = Field("", description="the chat template of the raw text; empty: that of the LLM's card")
+    by: Retrieving = Field(default_factory=BM25, description="the retriever that the agent searches with")
+    corpus: str = Field("", description="a dataset whose corpus is searched; empty: the dataset of the queries")
+    remote: RemoteURL | None = Field(None, description="the URL of a /retrieve server to search with instead")
     query: QueryChoice = Field("", description="keep the query's own words in a search by words; empty: drop them")
     cleaning: Cleaning = Field(
         "strict",
@@ -64,36 +64,36 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         if self.template:
             chat_template(self.template)
             if self.via != "completion":
-                raise ValueError(f"template={self.template} is for via=completion: servers of chats have their own")
+                raise ValueError(f"template={self.template} needs via=completion: a chat server uses its own template")
         if self.remote and (self.corpus or self.by != BM25()):
-            raise ValueError("remote= names a server that searches: by= and corpus= are for searches made here")
+            raise ValueError("remote= names a server that searches: by= and corpus= are for searches on this machine")
         return self
 
     @property
-    def most_calls(self) -> int:
-        """How many calls of the LLM a conversation can take."""
-        raise NotImplementedError(f"{type(self).__name__} has no most_calls")
+    def max_calls(self) -> int:
+        """Maximum number of LLM calls in a conversation."""
+        raise NotImplementedError(f"{type(self).__name__} has no max_calls")
 
     def turn_tokens(self, card: LLMCard) -> int:
-        """Return how many tokens a turn may have."""
+        """Return the maximum number of tokens of a turn."""
         raise NotImplementedError(f"{type(self).__name__} has no turn_tokens()")
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
-        """Return the agent for one kind of task; `room` are the tokens that a prompt apart from it may have."""
+        """Return the agent for one kind of task. `room` is the maximum number of tokens of a separate prompt."""
         raise NotImplementedError(f"{type(self).__name__} has no agent()")
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return whether an LLM is asked, and what its searches take where they are made here."""
+        """Return the plan: LLM calls or recorded texts, and the searches, unless a remote server makes them."""
         texts = plan_texts(self, self.llm, runtime.setup)
         if self.remote or texts.work == RECORDED:
             return [texts]
         if self.corpus:
-            work = f"searches the corpus of {decoded(self.corpus)}; what is kept of that is not known"
+            work = f"searches the corpus of {decoded(self.corpus)}; it is not known what is cached"
             return [texts, StagePlan(str(self.by), work)]
         return [texts, *self.by.plan(data, runtime)]
 
     def open(self, runtime: Runtime) -> Expander:
-        """Return what reads recorded texts, or asks the LLM; nothing is asked or searched yet."""
+        """Return the reader of recorded texts, or the expander that calls the LLM. Nothing is called yet."""
         joining = Joining().choose(self.query)
         if recorded := open_recorded(
             self, self.llm, joining, runtime.setup, cleaning=self.cleaning, style=self.answer_style
@@ -112,38 +112,38 @@ class AgentStage(Stage, kind="expand", needs="llm"):
 
 @dataclass(frozen=True)
 class AgentExpander(Prompted[AgentStage]):
-    """One kind of agent with one LLM, over one thing to search. Its last text is what is searched."""
+    """One agent with one LLM and one source to search. The retriever then searches with the agent's last text."""
 
     source: LocalSearch | RemoteSearch
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return every setting a score depends on; templates by their hash."""
+        """Return every setting that a score depends on. Templates are given by their hash."""
         _, dialogue, templates = self._open(dataset)
         settings = self.settings(dataset)
-        for described in ("by", "corpus", "remote", "template"):  # below, by what they stand for
+        for described in ("by", "corpus", "remote", "template"):  # described by their meaning below
             settings.pop(described)
         return {
             **settings,
             "source": "agent",
             "sampling": asdict(dialogue.sampling),
             "reading": asdict(dialogue.reading) if dialogue.reading else None,
-            "words": WORDS,
+            "words": SHOWN_WORDS,
             "chat_template": dialogue.template,
             "templates": templates.hash,
             "search": self.source.describe(dataset),
         }
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:
-        """Return the first request of every conversation: what is known of it before it is led."""
+        """Return the first request of every conversation. The later ones are not known in advance."""
         agent, dialogue, _ = self._open(dataset)
         openings = [dialogue.request(agent.start(query.text)) for query in dataset.queries]
         requests = [request for request in openings if request is not None]
-        most = self.stage.most_calls
-        note = f"for the first calls alone: each begins a conversation of up to {most} calls, whose prompts grow"
+        most = self.stage.max_calls
+        note = f"for the first calls only: each starts a conversation of up to {most} calls, and the prompts grow"
         return Preview.of(self.llm, self.card, requests, unfit=len(openings) - len(requests), note=note)
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
-        """Lead a conversation for every query; one that never answered is searched as it is, and counted."""
+        """Run a conversation for every query. A query without an answer is searched unchanged and counted."""
         if not dataset.queries:
             return Expansion.of(())
         agent, dialogue, _ = self._open(dataset)
@@ -171,26 +171,27 @@ class AgentExpander(Prompted[AgentStage]):
         kind = kind_of(dataset)
         templates = open_templates(self.prompts, [kind])
         system = templates.template("system").text
-        drawn = self._sampling(self.stage.drawn)
-        room = self.card.context_length - (drawn.max_tokens or 0) - approximate_tokens(system) - FRAME
+        sampling = self._sampling(self.stage.author_sampling)
+        room = self.card.context_length - (sampling.max_tokens or 0) - approximate_tokens(system) - MAX_TEMPLATE_TOKENS
         agent = self.stage.agent(templates, kind, self.card, room)
         template = (self.stage.template or self.card.chat_template) if self.stage.via == "completion" else ""
-        reading = self._sampling({**self.stage.drawn, **self.stage.drawn_reading}) if self.stage.drawn_reading else None
-        dialogue = Dialogue(system, drawn, self.card.context_length, agent.stop, template, reading)
+        own = self.stage.reading_sampling
+        reading = self._sampling({**self.stage.author_sampling, **own}) if own else None
+        dialogue = Dialogue(system, sampling, self.card.context_length, agent.stop, template, reading)
         return agent, dialogue, templates
 
-    def _sampling(self, drawn: Mapping[str, Any]) -> Sampling:
-        """Return how tokens are drawn: as the agent's authors do, where the LLM's API takes that."""
+    def _sampling(self, by_authors: Mapping[str, Any]) -> Sampling:
+        """Return the sampling settings: those of the agent's authors, as far as the LLM's API accepts them."""
         card = self.card
-        # Half of the context at most: a turn that may fill it leaves no room for a second one.
+        # At most half of the context, because a turn that fills all of it leaves no room for the next one.
         limit = min(self.stage.turn_tokens(card), card.context_length // 2)
         sampling = replace(sampling_of(card), max_tokens=limit)
         if card.api_style == "reasoning":
             return sampling
         penalty = card.agent_repetition_penalty
-        wanted = drawn if penalty is None else {"repetition_penalty": penalty, **drawn}
+        wanted = by_authors if penalty is None else {"repetition_penalty": penalty, **by_authors}
         if self.llm.describe().get("endpoint") == "":
-            # OpenAI itself, the one endpoint without an address, refuses what is not in its protocol.
+            # OpenAI is the only endpoint without an address. It refuses settings that its protocol does not have.
             wanted = {name: value for name, value in wanted.items() if name not in ("top_k", "repetition_penalty")}
         return replace(sampling, **wanted)
 
@@ -201,7 +202,7 @@ class AgentExpander(Prompted[AgentStage]):
             lines.append(told_cut(cut, len(dataset.queries)))
         notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]
         if self.source.keeps_texts and (foreign := _foreign(finished.conversations, dataset)):
-            notices.append(f"{self.name}: the search server returned {foreign} that are not of {dataset.name}'s corpus")
+            notices.append(f"{self.name}: the search server returned {foreign} outside the corpus of {dataset.name}")
         return tuple(notices)
 
 
@@ -215,7 +216,7 @@ def _cut_texts(conversations: Sequence[Conversation]) -> int:
 
 
 def _counts(finished: Finished) -> dict[str, float]:
-    """Return how much the conversations talked and searched, in all and for one query."""
+    """Return the numbers of turns, searches and seconds, in total and per query."""
     sums, count = totals(finished.conversations), len(finished.conversations)
     return {
         "turns": sums["turns"],
@@ -228,7 +229,7 @@ def _counts(finished: Finished) -> dict[str, float]:
 
 
 def _foreign(conversations: Sequence[Conversation], dataset: Dataset) -> str:
-    """Return how many documents were shown that the dataset does not have; empty if there are none."""
+    """Return how many of the shown documents the dataset does not have, in words; empty if it has them all."""
     turns = (turn for conversation in conversations for turn in conversation.turns)
     shown = list(dict.fromkeys(hit.id for turn in turns for hit in turn.documents or ()))
     missing = int((dataset.corpus.rows(shown) < 0).sum()) if shown else 0

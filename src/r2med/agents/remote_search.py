@@ -1,6 +1,6 @@
-"""A /retrieve server elsewhere, in the protocol of Search-R1: patient with it, and never at its mercy.
+"""Search with a remote /retrieve server, in the protocol of Search-R1, with retries and limits for all it may send.
 
-Its answers may change from day to day, so each one is kept: a run that is started again sees the same documents.
+Its answers may change from day to day. Each answer is therefore stored, and a restarted run gets the same documents.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from r2med.retrieve.retriever import Search
 from r2med.store import Store, digest
 from r2med.text.unicode import to_unicode
 
-TOKEN = "R2MED_SERVE_TOKEN"
-"""The environment variable of the server's token."""
-BATCH = 16
-"""Queries of a request: so many conversations a lost one costs."""
-PLAIN = "fever"
-"""A query that no search server refuses."""
+TOKEN_VARIABLE = "R2MED_SERVE_TOKEN"
+"""The environment variable that holds the server's token."""
+QUERIES_PER_REQUEST = 16
+"""Number of queries in a request. A lost request ends this many conversations."""
+PROBE_QUERY = "fever"
+"""A query that every search server accepts."""
 POLICY = Policy(concurrency=4, attempts=4, first_wait=0.5, deadline=120.0, idle=30.0)
-BYTES = 1 << 20
-BYTES_OF_DOCUMENT = 1 << 18
-"""An answer's size at most: this much, and so much more for each document that was asked for."""
+ANSWER_BYTES = 1 << 20
+DOCUMENT_BYTES = 1 << 18
+"""Maximum size of an answer: `ANSWER_BYTES`, plus `DOCUMENT_BYTES` for each requested document."""
 
-LARGEST = 1e300
-"""A score of this size is none; integers beyond the range of floats are such."""
+MAX_SCORE = 1e300
+"""A score must be smaller than this. JSON can hold integers beyond the range of floats."""
 
-_FATAL = ("connection", "invalid", "bad_request", "auth")
-"""What a wrong address or a server that was never started looks like."""
-_SHOWN = frozenset({"", "api", "retrieve", "search", "v1", "v2"})
-"""Parts of a path that are no secret. Any other may be a token, as some providers put it there."""
+_ADDRESS_FAILURES = ("connection", "invalid", "bad_request", "auth")
+"""Kinds of failure that a wrong address causes, or a server that was never started."""
+_PUBLIC_PATH_PARTS = frozenset({"", "api", "retrieve", "search", "v1", "v2"})
+"""Parts of a path that are not secret. Any other part may be a token, because some providers put it there."""
 _HIDDEN = "…"
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """The URL of a server. It prints without what may be a token: names and records are shown to others."""
+    """The URL of a server. It is printed without parts that may be a token, since names and records are public."""
 
     url: str = field(repr=False)
 
     @classmethod
     def parse(cls, text: Any) -> Any:
-        """Return the address that a text is. Raises UserError if it is no URL, or has a password in it."""
+        """Return the address that a text names. Raises UserError if it is not a URL, or contains a password."""
         if not isinstance(text, str):
             return text
         try:
@@ -66,68 +66,73 @@ class ServerAddress:
         except ValueError:
             is_url = False
         if not is_url:
-            raise UserError("what remote= says is not a URL: it should look like http://127.0.0.1:8000/retrieve")
+            raise UserError("remote= is not a URL: it must look like http://127.0.0.1:8000/retrieve")
         if parts.username is not None or parts.query or parts.fragment:
-            raise UserError(f"remote={parts.scheme}://…: no password or query in it: a token goes in {TOKEN}")
+            raise UserError(
+                f"remote={parts.scheme}://…: the URL must have no password or query: set the token in {TOKEN_VARIABLE}"
+            )
         if _HIDDEN in parts.path:
-            why = "a part of it was left out, as it may be a token"
-            raise UserError(f"remote={text}: {why}: write the address in full")
+            why = "a part that may be a token is hidden"
+            raise UserError(f"remote={text}: {why}: write the whole address")
         return cls(text.rstrip("/") if parts.path.strip("/") else f"{text.rstrip('/')}/retrieve")
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)
-        shown = [part if part in _SHOWN else f"{_HIDDEN}{digest(part)[:8]}" for part in parts.path.split("/")]
-        path = "/".join(shown)
+        path = "/".join(_public_part(part) for part in parts.path.split("/"))
         return f"{parts.scheme}://{parts.netloc}{'' if path == '/retrieve' else path}"
 
     @property
     def endpoint(self) -> Endpoint:
         """The endpoint at this address."""
-        return Endpoint("the search server", TOKEN, self.url)
+        return Endpoint("the search server", TOKEN_VARIABLE, self.url)
+
+
+def _public_part(part: str) -> str:
+    return part if part in _PUBLIC_PATH_PARTS else f"{_HIDDEN}{digest(part)[:8]}"
 
 
 RemoteURL = Annotated[ServerAddress, BeforeValidator(ServerAddress.parse), PlainSerializer(str)]
-"""A server's address as a setting."""
+"""The address of a server, as a setting of a stage."""
 
 
 @dataclass(frozen=True)
 class RemoteSearch:
-    """A server that searches, before it is opened for a dataset."""
+    """A search server, before it is opened for a dataset."""
 
     address: ServerAddress
     policy: Policy = POLICY
     keeps_texts: ClassVar[bool] = True
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what tells servers apart; what they found is told by the texts' fingerprint."""
+        """Return what identifies the server. The documents it found are covered by the fingerprint of the texts."""
         return {"remote": self.address.endpoint.identity}
 
     def labels(self) -> AbstractContextManager[None]:
-        """Return a block without labels: whose documents a server has is not known here."""
+        """Return a block without labels, because the datasets of a server are not known here."""
         return nullcontext()
 
     def open(self, dataset: Dataset, store: Store, topk: int) -> Source:
-        """Return the search for one dataset's queries."""
-        # The same for all queries, whoever is asked for with whom: what was kept is found by it.
+        """Return the search for the queries of one dataset."""
+        # The same depth for all queries of the dataset, because the depth is part of the key of a stored answer.
         spare = max((len(query.excluded) for query in dataset.queries), default=0)
         return _OpenServer(self.address, self.policy, store, topk, topk + spare)
 
 
 @dataclass
 class _OpenServer:
-    """A server with the answers it gave before."""
+    """A server with its stored answers."""
 
     address: ServerAddress
     policy: Policy
     store: Store
     topk: int
     depth: int
-    """Documents that are asked for, so that enough are left without those that a query was made from."""
+    """Number of requested documents. Enough are left when the documents that a query was made from are removed."""
     answered: bool = False
-    """Whether it has answered anything yet in this run."""
+    """True if the server has answered a request of this run."""
 
     def search(self, queries: Sequence[Query]) -> SourceResult:
-        # What it takes is the server's own, and would differ between a run and the same run read back.
+        # No cost: the time is the server's, and a repeated run that reads stored answers would show another one.
         by_text = self._documents(list(dict.fromkeys(query.text for query in queries)))
         return SourceResult(tuple(self._shown(by_text[query.text], query.excluded) for query in queries))
 
@@ -140,7 +145,7 @@ class _OpenServer:
         return tuple(hit for hit in documents if hit.id not in excluded)[: self.topk]
 
     def _documents(self, texts: Sequence[str]) -> dict[str, Documents]:
-        """Return each text's documents, asked for where no earlier answer was kept."""
+        """Return the documents of each text. The server is asked only if there is no stored answer."""
         identity = self.address.endpoint.identity
         keys = {text: digest(["retrieve", 1, identity, text, self.depth]) for text in texts}
         notes = {text: self.store.recall(key) for text, key in keys.items()}
@@ -159,25 +164,26 @@ class _OpenServer:
         return known
 
     def _asked(self, texts: Sequence[str]) -> dict[str, Documents]:
-        results = self._sent([texts[start : start + BATCH] for start in range(0, len(texts), BATCH)])
+        starts = range(0, len(texts), QUERIES_PER_REQUEST)
+        results = self._sent([texts[start : start + QUERIES_PER_REQUEST] for start in starts])
         failures = [outcome for outcome in results.values() if isinstance(outcome, Failure)]
         if not self.answered and len(failures) == len(results):
             self._check_address(failures[0])
         self.answered = self.answered or len(failures) < len(results)
         refused = [text for text in texts if isinstance(one := results[text], Failure) and one.kind == "bad_request"]
-        if refused and len(texts) > 1:  # one query that is too long for a server is not to cost those beside it
+        if refused and len(texts) > 1:  # a query that is too long must not lose the others of its request
             results |= self._sent([[text] for text in refused])
         return results
 
     def _check_address(self, failure: Failure) -> None:
-        """Raise UserError if what has answered nothing yet is no search server: one that takes a plain query is."""
-        if failure.kind not in _FATAL:
+        """Raise UserError if this is not a search server. A server that answers a plain query is one."""
+        if failure.kind not in _ADDRESS_FAILURES:
             return
-        if failure.kind == "bad_request" and not isinstance(self._sent([[PLAIN]])[PLAIN], Failure):
+        if failure.kind == "bad_request" and not isinstance(self._sent([[PROBE_QUERY]])[PROBE_QUERY], Failure):
             self.answered = True
             return
         raise UserError(
-            f"remote={self.address}: {failure.message}: is it a /retrieve server, and does it run? "
+            f"remote={self.address}: {failure.message}: is it a running /retrieve server? "
             "r2med serve DATASET --retriever bm25 starts one"
         )
 
@@ -190,7 +196,7 @@ class _OpenServer:
         return results
 
     async def _send_all(self, batches: Sequence[Sequence[str]]) -> list[list[tuple[Hit, ...]] | Failure]:
-        """Return for each batch of queries their documents, or why there are none after all attempts."""
+        """Return the documents of each batch of queries, or the failure after all attempts."""
         endpoint, limiter = self.address.endpoint, AdaptiveLimiter(self.policy.concurrency)
         key = endpoint.key(in_clear=True) if endpoint.has_key else ""
         async with Client(endpoint, self.policy.idle, key=key) as client:
@@ -207,21 +213,21 @@ class _OpenServer:
 
     async def _send(self, client: Client, batch: Sequence[str]) -> list[tuple[Hit, ...]]:
         question = {"queries": list(batch), "topk": self.depth, "return_scores": True}
-        most = BYTES + BYTES_OF_DOCUMENT * len(batch) * self.depth
+        most = ANSWER_BYTES + DOCUMENT_BYTES * len(batch) * self.depth
         body = await client.post("", question, most)
         try:
             return read_answer(body, len(batch))
         except MalformedAnswer as error:
-            reason = f"{client.endpoint.server} gave an answer that is none: {error}"
-        raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # a proxy's hiccup, perhaps
+            reason = f"{client.endpoint.server} gave a malformed answer: {error}"
+        raise RequestFailed(reason, again=True, kind="invalid", max_attempts=2)  # perhaps a short fault of a proxy
 
 
-class MalformedAnswer(Exception):  # noqa: N818 - reads as what came
-    """What came is not what the protocol says."""
+class MalformedAnswer(Exception):  # noqa: N818 - it names the answer
+    """An answer that does not follow the protocol."""
 
 
 def read_answer(body: bytes, queries: int) -> list[tuple[Hit, ...]]:
-    """Return the documents of each query. Raises MalformedAnswer with what is wrong."""
+    """Return the documents of each query. Raises MalformedAnswer, which names the fault."""
     try:
         content: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -232,7 +238,7 @@ def read_answer(body: bytes, queries: int) -> list[tuple[Hit, ...]]:
     if len(result) != queries:
         raise MalformedAnswer(f"it has {len(result)} lists for {queries} queries")
     if not all(isinstance(documents, list) for documents in result):
-        raise MalformedAnswer("a query's documents are no list")
+        raise MalformedAnswer("the documents of a query are not a list")
     return [tuple(_hit(entry) for entry in documents) for documents in result]
 
 
@@ -245,6 +251,6 @@ def _hit(entry: Any) -> Hit:
         name = str(name)
     if not isinstance(name, str) or not isinstance(text, str):
         raise MalformedAnswer("a document lacks 'id' or 'contents'")
-    if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < LARGEST:
-        raise MalformedAnswer("a document has no number 'score'")
+    if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) < MAX_SCORE:
+        raise MalformedAnswer("the 'score' of a document is not a number")
     return Hit(to_unicode(name), to_unicode(text), float(score))

@@ -1,4 +1,4 @@
-"""Search-o1: a reasoning model searches in the middle of its thoughts, and reads what was found in a call apart."""
+"""Search-o1: a reasoning model searches in the middle of its thoughts. A separate call reads the documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from r2med.agents.conversation import (
-    WORDS,
+    SHOWN_WORDS,
     Agent,
     Answered,
     AwaitReading,
@@ -31,10 +31,10 @@ from r2med.prompts.templates import Template, Templates
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
 BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
 
-TOKENS = 8192
-"""New tokens of a turn, where the LLM's card does not say."""
+TURN_TOKENS = 8192
+"""Maximum number of new tokens of a turn, unless the LLM's card says otherwise."""
 DOCUMENT_FIELDS = ("reasoning", "search", "passages")
-"""What the template of reading documents may name."""
+"""Fields of the template for reading documents."""
 
 INFORMATION = "**Final Information**"
 NOTHING = "No helpful information found."
@@ -46,37 +46,37 @@ _FINAL = re.compile(
     r"\*\*\s*Final Passage\s*:?\s*\*\*:?|^[ \t]*#+[ \t]*Final Passage[ \t]*:?[ \t]*$|^[ \t]*Final Passage[ \t]*(?::|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What the prompt asks to write before the text, and how models write it instead: as a heading, or without the stars.
-One whose thoughts have an end of their own may leave it out."""
+"""The marker before the final text, in the forms that models use: bold as the prompt asks, a heading, or plain.
+A model that marks the end of its thoughts may leave it out."""
 _QUERY = re.compile(f"{re.escape(BEGIN_QUERY)}((?:(?!{re.escape(BEGIN_QUERY)}).)*?){re.escape(END_QUERY)}", re.DOTALL)
 
-ALL_STEPS = 4
+MAX_WHOLE_STEPS = 4
 LAST_STEPS = 3
-"""So many steps are shown whole; of more, the first, the last three, and those with a query or a result. In the
-original the numbers are one higher, but there the reasoning ends in an empty step, which counts."""
+"""Up to `MAX_WHOLE_STEPS` steps are all shown. Of more steps, the first, the last `LAST_STEPS` and those with a query
+or a result are shown. The numbers of the original are one higher, because there an empty last step counts too."""
 
 
 class SearchO1(AgentStage):
-    """Let a reasoning LLM search in the middle of its thoughts, and read what is found in a call apart (Search-o1)."""
+    """Let a reasoning LLM search in the middle of its thoughts. A separate call reads the documents (Search-o1)."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "limit")
-    drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
-    drawn_reading: ClassVar[Mapping[str, Any]] = {"repetition_penalty": 1.05}
+    author_sampling: ClassVar[Mapping[str, Any]] = {"temperature": 0.7, "top_p": 0.8, "top_k": 20}
+    reading_sampling: ClassVar[Mapping[str, Any]] = {"repetition_penalty": 1.05}
     answer_style: ClassVar[AnswerStyle | None] = "think"
 
     name: str = "search-o1"
-    turns: int = Field(15, ge=1, le=MAX_TURNS, description="turns of the LLM at most")
-    topk: int = Field(10, ge=1, le=MAX_TOPK, description="documents of a search")
-    searches: int = Field(10, ge=1, le=MAX_TURNS, description="searches at most")
+    turns: int = Field(15, ge=1, le=MAX_TURNS, description="maximum number of turns of the LLM")
+    topk: int = Field(10, ge=1, le=MAX_TOPK, description="number of documents that a search returns")
+    searches: int = Field(10, ge=1, le=MAX_TURNS, description="maximum number of searches")
 
     @property
-    def most_calls(self) -> int:
-        """How many calls of the LLM a conversation can take: its turns, and those in which documents are read."""
+    def max_calls(self) -> int:
+        """Maximum number of LLM calls in a conversation: its turns, and the calls that read documents."""
         return self.turns + min(self.searches, self.turns - 1)
 
     def turn_tokens(self, card: LLMCard) -> int:
-        """Return how many tokens a turn may have."""
-        return card.agent_max_tokens or min(TOKENS, card.max_tokens)
+        """Return the maximum number of tokens of a turn."""
+        return card.agent_max_tokens or min(TURN_TOKENS, card.max_tokens)
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
@@ -95,8 +95,8 @@ class SearchO1Agent:
     turns: int = 15
     searches: int = 10
     one_text: bool = False
-    """Whether the transcript is one text that the model goes on with: thoughts that it closed then stay closed. In a
-    chat every turn begins with thoughts of its own."""
+    """True if the transcript is one text that the model continues. Closed thoughts then stay closed. In a chat, every
+    turn starts with new thoughts."""
     stop: tuple[str, ...] = (END_QUERY,)
 
     def start(self, question: str) -> Conversation:
@@ -105,7 +105,7 @@ class SearchO1Agent:
         return Conversation((Message("user", prompt),))
 
     def on_completion(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
-        """Return what follows from a turn, or from what the model made of documents."""
+        """Return the conversation after a turn, or after the model has read documents."""
         if isinstance(conversation.state, AwaitReading):
             return self._after_reading(conversation, completion)
         text, query = last_query(completion.content, completion.finish_reason)
@@ -125,14 +125,14 @@ class SearchO1Agent:
         return after.waiting_for(AwaitSearch(query))
 
     def on_documents(self, conversation: Conversation, documents: tuple[Hit, ...]) -> Conversation:
-        """Return the conversation waiting for the documents to be read; where there are none, nobody need read."""
+        """Return the conversation, which waits until the documents are read. Without documents it goes on at once."""
         reasoning = "".join(part.content for part in conversation.parts[1:])
         prompt, kept = self.reader.prompt(reasoning, conversation.turns[-1].query, documents)
         seen = conversation.with_last_turn(documents=documents, cut=kept < len(documents))
         return seen.waiting_for(AwaitReading(prompt)) if kept else _nothing(seen)
 
     def on_overflow(self, conversation: Conversation) -> Conversation:
-        """Return the conversation with the search off, or its end; what cannot be read is as if nothing were found."""
+        """Return the conversation with the search off, or its end. Documents that do not fit count as not found."""
         if isinstance(conversation.state, AwaitReading):
             return _nothing(conversation)
         return conversation.without_search(SEARCH_IS_OFF, result(SEARCH_IS_OFF))
@@ -143,7 +143,7 @@ class SearchO1Agent:
         return replace(conversation, turns=(*conversation.turns[:-1], turn)).with_message(result(information))
 
     def _final(self, before: Conversation, text: str, completion: RawAnswer) -> Answered | Failure:
-        """Return what comes after the thoughts of the last turn; never the thoughts."""
+        """Return the text after the thoughts of the last turn, never the thoughts themselves."""
         closed = self.one_text and any("</think>" in part.content for part in before.parts if part.role == "assistant")
         card = self.card.model_copy(update={"answer": "plain"}) if closed else self.card
         answer = clean(RawAnswer(text, "", completion.finish_reason), card, keep_cut=True)
@@ -151,7 +151,7 @@ class SearchO1Agent:
             return answer
         cut = answer.finish_reason == "length"
         marked = closed or card.answer != "plain" or "</think>" in text or _FINAL.search(answer.text)
-        if cut and not marked:  # it may be nothing but thoughts
+        if cut and not marked:  # the text may consist of thoughts only
             return Failure("truncated", "the model reached its limit of tokens before its passage began")
         passage = _FINAL.split(answer.text)[-1].strip()
         if BEGIN_QUERY in passage or BEGIN_RESULT in passage:
@@ -160,10 +160,10 @@ class SearchO1Agent:
 
 
 def last_query(text: str, finish_reason: str) -> tuple[str, str]:
-    """Return a text up to its last query, and the query; where there is none, all of it and an empty string.
+    """Return a text up to its last query, and the query. Without a query, return the whole text and an empty string.
 
-    Servers leave out the mark that they stopped at: it is put back. What a model wrote after a query that was not
-    answered yet was made up.
+    A server leaves out the mark at which it stopped, so the mark is put back. The text after a query that was not yet
+    answered is dropped, because the model made it up.
     """
     if text.rfind(BEGIN_QUERY) > text.rfind(END_QUERY) and finish_reason != "length":
         text += END_QUERY
@@ -173,7 +173,7 @@ def last_query(text: str, finish_reason: str) -> tuple[str, str]:
 
 
 def result(text: str) -> str:
-    """Return a text as a result stands in the reasoning."""
+    """Return a text in the form of a search result inside the reasoning."""
     return f"\n\n{BEGIN_RESULT}{text}{END_RESULT}\n\n"
 
 
@@ -183,17 +183,17 @@ def _nothing(conversation: Conversation) -> Conversation:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reason-in-documents: before results enter the reasoning, the model reads them in a call apart.
+    """Reason-in-documents: before results enter the reasoning, the model reads them in a separate call.
 
-    It sees its earlier reasoning in short, what it searched for, and the documents, and writes down what helps.
+    The prompt shows the earlier reasoning in short, the search query and the documents. The model writes what helps.
     """
 
     template: Template
     room: int
-    """Tokens that the prompt may have."""
+    """Maximum number of tokens of the prompt."""
 
     def prompt(self, reasoning: str, search: str, documents: Sequence[Hit]) -> tuple[str, int]:
-        """Return the prompt, and how many documents are in it; where not all fit, the worst are left out."""
+        """Return the prompt, and how many documents it holds. If not all fit, the last ones are left out."""
         blocks = list(entries(documents))
 
         def render(count: int) -> str:
@@ -205,17 +205,17 @@ class Reader:
 
 
 def entries(documents: Sequence[Hit]) -> Iterator[str]:
-    """Yield each document as it stands in the prompt."""
+    """Yield each document in the form of the prompt."""
     for number, hit in enumerate(documents, 1):
         title, text = title_and_text(hit.contents)
-        yield f"Document {number}{f' ({title})' if title else ''}: {first_words(text, WORDS)}"
+        yield f"Document {number}{f' ({title})' if title else ''}: {first_words(text, SHOWN_WORDS)}"
 
 
 def shortened(reasoning: str) -> str:
-    """Return reasoning in numbered steps, one a line of it; a long one without most of its middle."""
+    """Return the reasoning as numbered steps, one for each line. Of a long reasoning most middle steps are left out."""
     lines = [line.strip() for line in reasoning.splitlines() if line.strip()]
     steps = [f"Step {number}: {line}" for number, line in enumerate(lines, 1)]
-    if len(steps) <= ALL_STEPS:
+    if len(steps) <= MAX_WHOLE_STEPS:
         return "\n\n".join(steps)
     kept: list[str] = []
     for index, step in enumerate(steps):
@@ -227,9 +227,9 @@ def shortened(reasoning: str) -> str:
 
 
 def final_information(completion: RawAnswer) -> str:
-    """Return what the model found helpful; its thoughts about the documents are none of it."""
+    """Return the helpful part that the model wrote, without its thoughts about the documents."""
     text = completion.content.rpartition("</think>")[2]
     if INFORMATION not in text or "<think>" in text or completion.finish_reason != "stop":
         return NOTHING
-    # One line, so that it stays one step of the reasoning.
+    # One line, so that the information is one step of the reasoning.
     return " ".join(text.rpartition(INFORMATION)[2].strip().strip("`").split()) or NOTHING

@@ -1,4 +1,4 @@
-"""Search-R1: the model thinks, asks in <search>, is shown <information>, and ends with <answer>."""
+"""Search-R1: the model thinks, searches with <search>, reads <information>, and ends with <answer>."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from r2med.agents.conversation import (
-    WORDS,
+    SHOWN_WORDS,
     Agent,
     Answered,
     AwaitSearch,
@@ -27,8 +27,8 @@ from r2med.llm.llm_cards import AnswerStyle, LLMCard
 from r2med.prompts.fitting import first_words
 from r2med.prompts.templates import Template, Templates
 
-TOKENS = 1024
-"""New tokens of a turn."""
+TURN_TOKENS = 1024
+"""Maximum number of new tokens of a turn."""
 
 _TAG = re.compile(r"<(?=/?\s*(information|answer|search|think)\b)", re.IGNORECASE)
 _CLOSED = re.compile(r"</(search|answer)>")
@@ -36,7 +36,7 @@ _OPENED = re.compile(r"<(search|answer)>")
 _ACTION = re.compile(r"<(search|answer)>((?:(?!<\1>).)*)</\1>$", re.DOTALL)
 
 _NO_CONTENT = frozenset({"and", "query", "your query", "passage", "report", "result", "answer"})
-"""What stands between tags that are only talked of: "between <search> and </search>", or in our own prompts."""
+"""Texts between tags that are only mentioned, as in "between <search> and </search>" or in our own prompts."""
 
 RETRY = """\
 That was no valid action. To look something up, I write the query as <search>query</search>. To finish, I write the \
@@ -49,21 +49,23 @@ class SearchR1(AgentStage):
     """Let an LLM think, search with <search>, read <information>, and end with <answer> (Search-R1)."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query",)
-    drawn: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
+    author_sampling: ClassVar[Mapping[str, Any]] = {"temperature": 0.7}
     answer_style: ClassVar[AnswerStyle | None] = "answer-tag"
 
     name: str = "search-r1"
-    turns: int = Field(4, ge=1, le=MAX_TURNS, description="turns of the LLM; one more follows with the search off")
-    topk: int = Field(3, ge=1, le=MAX_TOPK, description="documents of a search")
+    turns: int = Field(
+        4, ge=1, le=MAX_TURNS, description="number of turns of the LLM; one more follows with the search off"
+    )
+    topk: int = Field(3, ge=1, le=MAX_TOPK, description="number of documents that a search returns")
 
     @property
-    def most_calls(self) -> int:
-        """How many calls of the LLM a conversation can take."""
+    def max_calls(self) -> int:
+        """Maximum number of LLM calls in a conversation."""
         return self.turns + 1
 
     def turn_tokens(self, card: LLMCard) -> int:
-        """Return how many tokens a turn may have."""
-        return min(TOKENS, card.max_tokens)
+        """Return the maximum number of tokens of a turn."""
+        return min(TURN_TOKENS, card.max_tokens)
 
     def agent(self, templates: Templates, kind: str, card: LLMCard, room: int) -> Agent:
         """Return the agent for one kind of task."""
@@ -72,7 +74,7 @@ class SearchR1(AgentStage):
 
 @dataclass(frozen=True)
 class SearchR1Agent:
-    """The loop of Search-R1's own inference: so many turns, then one last generation with the search off."""
+    """The loop of Search-R1's own inference: some turns, then one last turn with the search off."""
 
     template: Template
     turns: int = 4
@@ -83,7 +85,7 @@ class SearchR1Agent:
         return Conversation((Message("user", self.template.render({"query": question})),))
 
     def on_completion(self, conversation: Conversation, completion: RawAnswer) -> Conversation:
-        """Return what follows from the action that the model's text ends with."""
+        """Return the conversation after the action at the end of the model's text."""
         text = cut(completion.content, completion.finish_reason)
         action, content = action_of(text)
         query = content if action == "search" else ""
@@ -115,7 +117,7 @@ class SearchR1Agent:
 
 
 def cut(text: str, finish_reason: str) -> str:
-    """Return a text up to its first closing tag. Servers leave out the tag that they stopped at: it is put back."""
+    """Return a text up to its first closing tag. A server leaves out the tag at which it stopped, so it is put back."""
     if closed := _CLOSED.search(text):
         return text[: closed.end()]
     opened = list(_OPENED.finditer(text))
@@ -123,7 +125,7 @@ def cut(text: str, finish_reason: str) -> str:
 
 
 def action_of(text: str) -> tuple[str, str]:
-    """Return (search or answer, its content), or two empty strings: what a text that was cut ends with."""
+    """Return the action at the end of a text, "search" or "answer", and its content; two empty strings without one."""
     match = _ACTION.search(text)
     action, content = (match[1], match[2].strip()) if match else ("", "")
     if action == "search":
@@ -134,31 +136,31 @@ def action_of(text: str) -> tuple[str, str]:
 
 
 def answer_begun(text: str, finish_reason: str) -> str:
-    """Return what there is of an answer that the limit of tokens cut, up to its last whole sentence; else nothing."""
+    """Return the whole sentences of an answer that the token limit cut; otherwise an empty text."""
     opened = list(_OPENED.finditer(text))
     if finish_reason != "length" or not opened or opened[-1][1] != "answer":
         return ""
     before, content = text[: opened[-1].start()], text[opened[-1].end() :]
-    if before.rfind("<think>") > before.rfind("</think>") or _CLOSED.search(content):  # it was only thought of
+    if before.rfind("<think>") > before.rfind("</think>") or _CLOSED.search(content):  # the tag is inside the thoughts
         return ""
     kept = whole_sentences(content)
     return "" if kept.casefold() in _NO_CONTENT else kept
 
 
 def information(text: str) -> str:
-    """Return a text as it is shown to the model, between the blank lines that it was trained with."""
+    """Return a text in the form that the model was trained to read, with its blank lines."""
     return f"\n\n<information>{text}</information>\n\n"
 
 
 def _defused(text: str) -> str:
-    """Return a document's text in which no tag of the conversation can be read: it must not speak for the model."""
+    """Return the text of a document with broken tags, so that a document cannot act as the model."""
     return _TAG.sub("< ", text)
 
 
 def listed(documents: Sequence[Hit]) -> str:
-    """Return documents as the models were trained to read them."""
+    """Return the documents in the form that the models were trained to read."""
     lines = []
     for number, hit in enumerate(documents, 1):
         title, text = title_and_text(hit.contents)
-        lines.append(_defused(f"Doc {number}(Title: {title}) {first_words(text, WORDS)}"))
+        lines.append(_defused(f"Doc {number}(Title: {title}) {first_words(text, SHOWN_WORDS)}"))
     return "\n".join(lines) or NOTHING_FOUND

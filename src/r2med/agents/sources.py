@@ -37,7 +37,7 @@ class Source(Protocol):
         """Return the documents of each query without excluded ones, best first, or the reason why there are none."""
 
     def made(self, queries: Sequence[Query]) -> tuple[Search, ...]:
-        """Return what a retriever of ours is asked for by that."""
+        """Return the searches of our own retrievers that these queries cause."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LocalSearch:
     store: Store | None = None
     """The store of the other dataset's corpus."""
     keeps_texts: ClassVar[bool] = False
-    """Whether a trace has to hold the texts of documents, since nobody could look them up later."""
+    """True if a trace must hold the texts of documents, because they cannot be looked up later."""
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the retriever, and the corpus by its fingerprint."""
@@ -70,7 +70,7 @@ class LocalSearch:
         return _OpenRetriever(self.by, self._searched(dataset, store), store, topk)
 
     def _searched(self, dataset: Dataset, store: Store | None) -> Dataset:
-        """Return the dataset with the corpus that is searched; its words for models that take some stay."""
+        """Return the dataset with the searched corpus. Its instruction for models does not change."""
         if not self.corpus:
             return dataset
         from r2med.data.loading import load
@@ -97,7 +97,7 @@ class _OpenRetriever:
 
 def hits_of(run: Run, corpus: Corpus) -> list[tuple[Hit, ...]]:
     """Return the documents of each query of a run, best first."""
-    rows = run.rows[run.rows != NO_DOCUMENT]  # all at once: Arrow reads many documents as fast as one
+    rows = run.rows[run.rows != NO_DOCUMENT]  # all together, because Arrow reads many documents as fast as one
     ids, texts = iter(corpus.ids(rows)), iter(corpus.texts(rows))
     return [
         tuple(Hit(next(ids), contents(next(texts)), score) for score in scores[:count].tolist())
@@ -106,14 +106,14 @@ def hits_of(run: Run, corpus: Corpus) -> list[tuple[Hit, ...]]:
 
 
 def contents(text: str) -> str:
-    """Return a text such that its first line is a title: its own, where there are several, else an empty one.
+    """Return a text whose first line is a title. A text of one line gets an empty title.
 
-    A text of one line, sent as it is, would be all title and no text to a client of Search-R1's protocol.
+    Clients of Search-R1's protocol take the first line as the title, so a text of one line would have no content.
     """
     return text if "\n" in text else f"\n{text}"
 
 
 def title_and_text(contents: str) -> tuple[str, str]:
-    """Return the two, as such a client reads them."""
+    """Return title and text, as a client of Search-R1's protocol reads them."""
     title, _, text = contents.partition("\n")
     return title.strip(), text.strip()
