@@ -94,7 +94,7 @@ def test_an_llm_without_a_card_needs_an_endpoint(store):
     assert built("search-r1(my-model)", store).name == "search-r1(my-model)"
     expander = built("search-r1(my-model)", store, Runtime())
     assert isinstance(expander, Recorded)
-    with pytest.raises(UserError, match=r"has no recorded search-r1 texts of 'my-model'.*no LLM to ask has this name"):
+    with pytest.raises(UserError, match=r"has no recorded search-r1 texts of 'my-model'.*no known LLM has this name"):
         expander.check([load("demo/Biology", store)])
 
 
@@ -110,7 +110,7 @@ def test_recorded_texts_are_read_where_the_setup_says_so(store):
     assert isinstance(built("search-r1(qwen-7b)", store), AgentExpander)
     assert isinstance(built("search-r1(qwen-7b)", store, Runtime(recorded=True)), Recorded)
     assert isinstance(built("search-o1(author)", store), Recorded)
-    with pytest.raises(UserError, match="turns is for an LLM that is asked"):
+    with pytest.raises(UserError, match="turns needs an LLM that is called"):
         built("search-r1(qwen-7b, turns=2)", store, Runtime(recorded=True))
 
 
@@ -198,7 +198,7 @@ def test_one_s_own_prompts_are_used(store, tmp_path):
     ("settings", "files", "says"),
     [
         ({}, {"search-r1.case.txt": "{query} {answer}"}, "unknown field {answer}"),
-        ({}, {"search-r1.exma.txt": "{query}"}, "no dataset is of kind 'exma' (did you mean exam?)"),
+        ({}, {"search-r1.exma.txt": "{query}"}, "no dataset has the kind 'exma' (did you mean exam?)"),
         ({"corpus": "demo/Bology"}, {"search-r1.case.txt": "{query}"}, "no dataset or folder 'demo/Bology'"),
     ],
 )

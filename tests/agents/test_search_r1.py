@@ -161,7 +161,7 @@ def test_an_answer_that_the_limit_cut_in_the_last_turn_is_kept_up_to_its_last_se
     assert expansion.queries[0].generated == ("Angioedema swells the face.",)
     assert (expansion.failures, expansion.cut_texts, trace["failure"]) == (0, 1, None)
     [notice] = expansion.notices
-    assert "1 of 1 texts reached their limit of tokens and are kept up to their last whole sentence" in notice
+    assert "1 of 1 texts reached the token limit and are kept up to their last whole sentence" in notice
 
 
 @pytest.mark.parametrize(

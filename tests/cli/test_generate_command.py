@@ -101,7 +101,7 @@ def test_a_template_of_the_last_dataset_is_checked_before_the_first_is_asked_abo
     assert_one_line(r2med(*asked), "hyde.case.txt: unknown field {answer}")
     (tmp_path / "mine/hyde.case.txt").rename(tmp_path / "mine/hyde.trial.txt")
     (tmp_path / "mine/hyde.trial.txt").write_text("{query}")
-    assert_one_line(r2med(*asked), "no dataset is of kind 'trial'")
+    assert_one_line(r2med(*asked), "no dataset has the kind 'trial'")
     assert not chat_server.requests
 
 
@@ -138,8 +138,8 @@ def test_a_dry_run_of_generate_asks_and_writes_nothing(chat_server, tmp_path, r2
 def test_a_dry_run_of_an_agent_shows_how_conversations_begin(r2med, agent, calls, shows):
     told = r2med("run", "bm25", "--expand", agent, "--llm", "gpt4", *BIOLOGY, "--plan").stdout
     assert "8 calls, 0 answered already" in told
-    assert f"each begins a conversation of up to {calls} calls" in told
-    assert "about $" in told and "whose prompts grow" in told
+    assert f"each starts a conversation of up to {calls} calls" in told
+    assert "about $" in told and "the prompts grow" in told
     assert told.count("--- prompt") == told.count(shows) == 3
 
 
@@ -163,7 +163,10 @@ def test_expansions_with_settings_run_from_their_flag(r2med):
         (["run", "hyde(gpt4) → bm25", "--samples", "2"], "'hyde(LLM, samples=2) → bm25'"),
         (["run", "bm25", "--samples", "2"], "--samples goes with --expand"),
         (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),
-        (["run", "bm25", "--expand", "hyde", "--llm", "author", "--samples", "2"], "recorded texts are all searched"),
+        (
+            ["run", "bm25", "--expand", "hyde", "--llm", "author", "--samples", "2"],
+            "recorded texts are searched unchanged",
+        ),
         (["run", "bm25(k1=1, k1=2)", *BIOLOGY], "bm25(k1=1, k1=2): k1 is given twice"),
         (["run", "bm25", "--data", " , "], "--data names no dataset"),
         (["generate", "hyd", "--llm", "gpt4"], "did you mean hyde"),

@@ -6,7 +6,7 @@ from r2med import System, UserError, load
 from r2med.agents.expander import AgentExpander
 from r2med.core.spec import parse_stage
 from r2med.core.stages import help_of, names, retriever, stage
-from r2med.expand.generate import Asked
+from r2med.expand.generate import LLMExpander
 from r2med.expand.recorded import Recorded
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
@@ -21,8 +21,8 @@ def built(spec, options=None):
 
 
 def test_an_llm_with_a_card_or_an_endpoint_is_asked_and_others_are_read():
-    assert isinstance(built("hyde(gpt4)"), Asked)
-    assert isinstance(built("hyde(org/any:thing)", ENDPOINT), Asked)
+    assert isinstance(built("hyde(gpt4)"), LLMExpander)
+    assert isinstance(built("hyde(org/any:thing)", ENDPOINT), LLMExpander)
     assert isinstance(built("hyde(gpt4)", Runtime(recorded=True)), Recorded)
     assert isinstance(built("hyde(author)", ENDPOINT), Recorded)
     assert isinstance(built("search-r1(qwen-7b)"), AgentExpander)
@@ -49,9 +49,9 @@ def test_who_asks_for_recorded_texts_is_told_of_recorded_texts_alone():
 def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
     key = setting.partition("=")[0]
     for llm, recorded in (("gpt4", True), ("author", False)):
-        with pytest.raises(UserError, match=f"{key} is for an LLM that is asked: its recorded texts are all searched"):
+        with pytest.raises(UserError, match=f"{key} needs an LLM that is called: recorded texts are searched"):
             built(f"hyde({llm}, {setting})", Runtime(recorded=recorded))
-    with pytest.raises(UserError, match=r"no LLM to ask has this name \(did you mean gpt4\?\)"):
+    with pytest.raises(UserError, match=r"no known LLM has this name \(did you mean gpt4\?\)"):
         built(f"hyde(gtp4, {setting})")
 
 
@@ -61,7 +61,7 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
         ("hyde(author)@10", "only rerankers have a depth"),
         ("rm3@10", "only rerankers have a depth"),
         ("hyde(gpt4, samples=2, samples=3)", "samples is given twice"),
-        ("hyde(gpt4, by=bge)", "by=bge searches between rounds, and there are none"),
+        ("hyde(gpt4, by=bge)", "by=bge searches between rounds, but rounds=0"),
         ("hyde", "hyde needs the name of an LLM, such as hyde"),
         ("hide(gpt4)", r"no expansion 'hide' \(did you mean hyde\?\)"),
         ("hyde(gpt4, samples=0)", "samples must be 1 or more, not 0"),
@@ -71,7 +71,7 @@ def test_settings_of_asking_are_told_apart_from_recorded_texts(setting):
         ("hyde(gpt4, query=kep)", r"query=kep \(did you mean keep\?\)"),
         ("rm3(gpt4)", "rm3 does not know what 'gpt4' is"),
         ("rm3(documents=1000000000)", "documents must be 1000 or less"),
-        ("rm3(by=bge)", "feedback is learnt from what BM25 finds, not from bge"),
+        ("rm3(by=bge)", "the first search must be BM25, not bge"),
         ("hyde(gpt4, samples=two)", "samples=two is not a whole number"),
         ("rm3(alpha=x)", "alpha=x is not a number"),
     ],

@@ -146,7 +146,7 @@ def test_a_query_that_finds_nothing_stays_itself_and_is_told(store):
     expansion = expand(RM3(), store, dataset)
     assert expansion.queries[0] == SearchQuery(dataset.queries[0])
     assert expansion.failures == 0
-    assert expansion.notices == ("rm3: 1 of 2 queries of odd find nothing to learn from",)
+    assert expansion.notices == ("rm3: 1 of 2 queries of odd find no documents to take terms from",)
 
 
 def test_excluded_documents_teach_nothing(store):

@@ -6,7 +6,7 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.engine.work import Threads
 from r2med.expand.expansion import Expander
-from r2med.expand.generate import Asked, Generated, open_prompts
+from r2med.expand.generate import Generated, LLMExpander, open_prompts
 from r2med.expand.method_cards import METHODS
 from r2med.llm.chat import Failure, RawAnswer
 from r2med.llm.costs import prompt_tokens
@@ -40,7 +40,7 @@ def failing_for(word, kind="server"):
 
 
 def asked(llm, method="hyde", card=CARD, prompts=None, **settings):
-    return Asked(Generated(name=method, llm=llm.name, **settings), llm, card, prompts, BM25())
+    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, card, prompts, BM25())
 
 
 def expand(dataset, store, reply=echo, method="hyde", card=CARD, **settings):
@@ -220,7 +220,7 @@ def test_a_prompt_over_the_context_is_cut_at_its_passages_and_told(store):
     assert "[1] fever" in llm.prompts[0]
     assert "[10]" not in llm.prompts[0]
     assert expansion.cost.cut == 1
-    assert "1 prompts were cut" in expansion.notices[0]
+    assert "1 prompts have shortened passages" in expansion.notices[0]
     assert expansion.failures == 0
 
 
@@ -259,7 +259,7 @@ def test_texts_that_reached_their_limit_are_searched_counted_and_told(dataset, s
     assert [query.generated for query in expansion.queries] == [("whole",), ("whole",), ("kept up to here.",)]
     assert (expansion.cut_texts, expansion.failures) == (1, 0)
     [notice] = expansion.notices
-    assert notice.startswith("hyde(scripted) on tiny: 1 of 3 texts reached their limit of tokens and are kept up to")
+    assert notice.startswith("hyde(scripted) on tiny: 1 of 3 texts reached the token limit and are kept up to")
 
 
 def test_names_tell_settings_that_differ_from_their_defaults():

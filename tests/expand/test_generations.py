@@ -46,5 +46,5 @@ def test_names_that_differ_in_a_mark_do_not_share_a_folder():
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x1b[31m"])
 def test_what_is_no_name_is_one_line(name):
-    with pytest.raises(UserError, match="is no name of a model"):
+    with pytest.raises(UserError, match="is not a name of a model"):
         folder_name(name)

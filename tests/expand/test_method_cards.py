@@ -7,7 +7,7 @@ import pytest
 from r2med import System, UserError, load
 from r2med.core.spec import parse_stage
 from r2med.core.stages import help_of, names, stage, stage_class
-from r2med.expand.generate import Asked, Generated
+from r2med.expand.generate import Generated, LLMExpander
 from r2med.expand.method_cards import METHODS, MethodCard
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
@@ -56,7 +56,7 @@ def plugin(tmp_path, monkeypatch):
 def asking(name, store, llm):
     [call] = parse_stage(name)
     expander = stage(call, "expand").open(Runtime(base_url="http://127.0.0.1:9/v1", store=store))
-    assert isinstance(expander, Asked)
+    assert isinstance(expander, LLMExpander)
     return replace(expander, llm=llm)
 
 

@@ -162,7 +162,7 @@ def test_texts_for_unknown_ids_are_a_notice(tmp_path):
         ([row(0, 1)], "'hy_doc' must be a string"),
         ([{"id": "0"}], "missing field 'hy_doc'"),
         ([{"id": "0"}, {"id": "1"}], r"jsonl:1: missing field 'hy_doc' \(rows have id\) \(and 1 more lines\)$"),
-        ([], "jsonl: it is empty"),
+        ([], "jsonl: the file is empty"),
     ],
 )
 def test_texts_of_other_queries_and_bad_rows_are_one_line(tmp_path, rows, says):
@@ -262,7 +262,9 @@ def test_a_file_with_more_texts_is_replaced_only_if_told_to(tmp_path):
     both = Expansion.of(SearchQuery(query, ("good",), "hyde") for query in QUERIES)
     path = write_generations(both, dataset_in(None), tmp_path, "hyde", "gpt4")
     before = path.read_bytes()
-    with pytest.raises(NotWrittenError, match="has 2 texts and there are 1 now: it is left as it is, unless"):
+    with pytest.raises(
+        NotWrittenError, match="has 2 texts and there are 1 now: it was not changed; --overwrite replaces it"
+    ):
         write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4")
     assert path.read_bytes() == before
     write_generations(one_text(), dataset_in(None), tmp_path, "hyde", "gpt4", overwrite=True)

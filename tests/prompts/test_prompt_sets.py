@@ -66,7 +66,7 @@ def test_a_new_set_holds_ours_and_is_never_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in made] == [f"hyde.{kind}.txt" for kind in sorted(KINDS)]
     ours, copied = (open_prompts(METHODS["hyde"], "exam", folder).hash for folder in (None, tmp_path / "new"))
     assert ours == copied
-    with pytest.raises(UserError, match=r"hyde\.case\.txt is there already"):
+    with pytest.raises(UserError, match=r"hyde\.case\.txt exists already"):
         write_set("hyde", tmp_path / "new")
 
 

@@ -8,7 +8,7 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query, names
 from r2med.data.dataset_cards import cards
 from r2med.expand.expansion import check
-from r2med.expand.generate import Asked, Generated
+from r2med.expand.generate import Generated, LLMExpander
 from r2med.expand.generate import open_prompts as open_prompts_of
 from r2med.expand.method_cards import METHODS, REFINE_FIELDS
 from r2med.llm.llm_cards import LLMCard
@@ -28,7 +28,7 @@ def open_prompts(method, kind, folder=None, **more):
 
 def asked(method, llm=None, prompts=None, **settings):
     llm = llm or ScriptedChat(lambda request: "x")
-    return Asked(Generated(name=method, llm=llm.name, **settings), llm, CARD, prompts, BM25())
+    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, CARD, prompts, BM25())
 
 
 def test_every_dataset_s_kind_has_templates_of_every_method():
@@ -58,21 +58,21 @@ def test_braces_in_what_is_filled_in_are_left_alone():
         ("hyde.case.txt", "{querry}", "unknown field {querry} (did you mean query?)"),
         ("hyde.case.txt", "Write something.", "does not name {query}"),
         ("system.txt", "You know {query}.", "unknown field {query}: fields of a system template: none"),
-        ("hdye.case.txt", "{query}", "has no template's name (did you mean hyde.case?)"),
+        ("hdye.case.txt", "{query}", "no template has this name (did you mean hyde.case?)"),
         ("hyde.case.txt", b"\xff{query}", "must be UTF-8"),
-        ("hyde.case.txt", "{query} {query.answer}", "{query.answer} is no field"),
-        ("hyde.case.txt", "{query} {answer.text}", "{answer.text} is no field"),
-        ("hyde.case.txt", "{query} {query[0]}", "{query[0]} is no field"),
-        ("hyde.case.txt", "{query} {query!r}", "{query!r} is no field"),
-        ("hyde.case.txt", "{query} {query:>5}", "{query:>5} is no field"),
-        ("hyde.case.txt", "{query} { query }", "{ query } is no field"),
-        ("hyde.case.txt", "{query} {{query}}", "{{query}} doubles its braces"),
-        ("hyde.case.txt", '{query} {{"a": 1}}', "doubles its braces"),
+        ("hyde.case.txt", "{query} {query.answer}", "{query.answer} is not a field"),
+        ("hyde.case.txt", "{query} {answer.text}", "{answer.text} is not a field"),
+        ("hyde.case.txt", "{query} {query[0]}", "{query[0]} is not a field"),
+        ("hyde.case.txt", "{query} {query!r}", "{query!r} is not a field"),
+        ("hyde.case.txt", "{query} {query:>5}", "{query:>5} is not a field"),
+        ("hyde.case.txt", "{query} { query }", "{ query } is not a field"),
+        ("hyde.case.txt", "{query} {{query}}", "{{query}} has double braces"),
+        ("hyde.case.txt", '{query} {{"a": 1}}', "has double braces"),
         # Whatever is asked for, the names of all of a user's files are looked at.
-        ("hyde.exma.txt", "{query}", "no dataset is of kind 'exma' (did you mean exam?)"),
-        ("examples.cas.txt", "Case:", "no dataset is of kind 'cas' (did you mean case?)"),
-        ("refines.txt", "{query}", "has no template's name"),
-        ("system.case.txt", "You know.", "has no template's name (did you mean"),
+        ("hyde.exma.txt", "{query}", "no dataset has the kind 'exma' (did you mean exam?)"),
+        ("examples.cas.txt", "Case:", "no dataset has the kind 'cas' (did you mean case?)"),
+        ("refines.txt", "{query}", "no template has this name"),
+        ("system.case.txt", "You know.", "no template has this name (did you mean"),
         ("hyde.case.md", "{query}", "ends in .txt"),
         ("hyde.case", "{query}", "ends in .txt"),
     ],
@@ -103,7 +103,7 @@ def test_a_kind_of_one_s_own_is_welcome_where_a_dataset_has_it(tmp_path):
     expander = asked("hyde", prompts=tmp_path)
     expander.check([news, load("demo/Biology")])
     with pytest.raises(
-        UserError, match=r"hyde\.news\.txt: no dataset is of kind 'news': case, exam, post, similar-case"
+        UserError, match=r"hyde\.news\.txt: no dataset has the kind 'news': case, exam, post, similar-case"
     ):
         expander.check([load("demo/Biology")])
     assert open_prompts("hyde", "post", tmp_path).ask == open_prompts("hyde", "post").ask  # others may be to come

@@ -16,7 +16,7 @@ from r2med.core.spec import decoded
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
-from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, told_cut
+from r2med.expand.expansion import Expander, Expansion, Joining, QueryChoice, cut_notice
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.llm.chat import Failure, Sampling
 from r2med.llm.costs import Preview, answers_cost, approximate_tokens, failed_queries, failure_kinds, told_failures
@@ -199,7 +199,7 @@ class AgentExpander(Prompted[AgentStage]):
         count = f"{len(failures)} of {len(dataset.queries)} queries"
         lines = told_failures(f"{count} got no answer and are searched as they are", failures)
         if cut := _cut_texts(finished.conversations):
-            lines.append(told_cut(cut, len(dataset.queries)))
+            lines.append(cut_notice(cut, len(dataset.queries)))
         notices = [f"{self.name} on {dataset.name}: {line}" for line in lines]
         if self.source.keeps_texts and (foreign := _foreign(finished.conversations, dataset)):
             notices.append(f"{self.name}: the search server returned {foreign} outside the corpus of {dataset.name}")

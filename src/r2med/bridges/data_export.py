@@ -29,7 +29,7 @@ COLUMNS = {
 def export_data(dataset: Dataset, form: str, folder: Path) -> None:
     """Write a dataset into a new folder, whole or not at all: beir, mteb, trec, hub or croissant.
 
-    Raises UserError if the folder is there already, or an id cannot be written in the form.
+    Raises UserError if the folder exists already, or if the format cannot hold an id.
     """
     if form not in FORMS:
         raise unknown("format", form, FORMS)
@@ -39,9 +39,9 @@ def export_data(dataset: Dataset, form: str, folder: Path) -> None:
 
 
 def export(data: Dataset | str | Path, out: Path | str, form: str = "beir") -> Path:
-    """Write a dataset in the layout of another tool, and return the new folder: what `r2med data export` does.
+    """Write a dataset in the layout of another tool, like `r2med data export`, and return the new folder.
 
-    `form` is beir, mteb, trec, hub or croissant. Raises UserError if the folder is there already.
+    `form` is beir, mteb, trec, hub or croissant. Raises UserError if the folder exists already.
     """
     export_data(data if isinstance(data, Dataset) else load(data), form, Path(out))
     return Path(out)

@@ -79,7 +79,7 @@ class Queries(_Source, BaseQueries):  # type: ignore[misc]
         return "en"
 
 
-class Qrels(_Source, BaseQrels):  # type: ignore[misc]
+class DatasetQrels(_Source, BaseQrels):  # type: ignore[misc]
     """The relevance judgements of a dataset, for ir_datasets."""
 
     def qrels_iter(self) -> Iterator[GenericQrel]:
@@ -100,4 +100,4 @@ def identifiers() -> dict[str, str]:
 
 for _name, _id in identifiers().items():
     if _id not in ir_datasets.registry:
-        ir_datasets.registry.register(_id, ir_datasets.Dataset(Docs(_name), Queries(_name), Qrels(_name)))
+        ir_datasets.registry.register(_id, ir_datasets.Dataset(Docs(_name), Queries(_name), DatasetQrels(_name)))

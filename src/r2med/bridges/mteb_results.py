@@ -39,9 +39,9 @@ def export_results(
     results: Path | str = "results",
     max_failures: float = MAX_FAILURES,
 ) -> list[Path]:
-    """Write records of files, folders or systems as MTEB's cache has them, and return the files of results.
+    """Write records of files, folders or systems in the layout of MTEB's cache, and return the files of results.
 
-    Raises UserError if a record is not of one of MTEB's tasks, does not hold its measures, or has the place of another.
+    Raises UserError if a record has no task in MTEB, lacks MTEB's measures, or would overwrite another record's file.
     """
     kept = list(collect(sources, results, max_failures))
     written = [(_folder(each.record), _task(each), each.record) for each in kept]

@@ -34,7 +34,7 @@ Rankings = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class UserPipeline:
-    """A pipeline of a user's. Questions that come at once take turns, since few pipelines are safe in threads."""
+    """A user's pipeline. Simultaneous questions wait for each other, because few pipelines are safe in threads."""
 
     python: PythonObject
     runtime: Runtime
@@ -49,11 +49,11 @@ class UserPipeline:
 
     @property
     def name(self) -> str:
-        """What one types to get it."""
+        """The name of the pipeline, as typed."""
         return f"{PIPELINE}:{self.python.path}"
 
     def rankings(self, rows: Sequence[tuple[Any, ...]], columns: tuple[str, ...]) -> Rankings:
-        """Return what it makes of a frame: query id -> document id -> score. Raises UserError if that is no ranking."""
+        """Return the output: query id -> document id -> score. Raises UserError if a column is missing."""
         import pandas as pd
 
         with self.runtime.turn(("pipeline", self.python.path)):
@@ -67,11 +67,11 @@ class UserPipeline:
         return rankings
 
 
-class Pipeline(Stage, kind="retrieve"):
+class PipelineStage(Stage, kind="retrieve"):
     """Search with a pipeline of PyTerrier, which takes qid and query and returns docno and score."""
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return that the pipeline works by itself."""
+        """Return the plan, without estimates: a pipeline has its own index and weights."""
         return [StagePlan(str(self), OWN_WORK)]
 
     def open(self, runtime: Runtime) -> PipelineRetriever:
@@ -80,13 +80,13 @@ class Pipeline(Stage, kind="retrieve"):
 
 
 @dataclass(frozen=True)
-class PipelineRetriever(Opened[Pipeline]):
+class PipelineRetriever(Opened[PipelineStage]):
     """Retrieves with a pipeline of PyTerrier."""
 
     runtime: Runtime
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what is known of the pipeline."""
+        """Return the settings of the stage, and what is known about the pipeline."""
         return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
 
     def index(self, dataset: Dataset, store: Store) -> PipelineSearcher:
@@ -121,7 +121,7 @@ class PipelineReranker(Stage, kind="rerank"):
     depth: int = depth_field()
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return that the pipeline works by itself."""
+        """Return the plan, without estimates: a pipeline has its own index and weights."""
         return [StagePlan(str(self), OWN_WORK)]
 
     def open(self, runtime: Runtime) -> OpenedPipeline:
@@ -141,7 +141,7 @@ class OpenedPipeline(Opened[PipelineReranker]):
         return self.stage.depth
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what is known of the pipeline."""
+        """Return the settings of the stage, and what is known about the pipeline."""
         return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:

@@ -83,7 +83,7 @@ PREFIXES: Mapping[Kind, Mapping[str, str]] = {
         **dict.fromkeys(("hf:", "path:", "py:"), CARDS["retrieve"][1]),
         "run:": "r2med.retrieve.candidates:Candidates",
         "mteb:": "r2med.bridges.mteb_models:MtebModel",
-        "pyterrier:": "r2med.bridges.pipelines:Pipeline",
+        "pyterrier:": "r2med.bridges.pipelines:PipelineStage",
     },
     "rerank": {
         **dict.fromkeys(("hf:", "path:", "py:"), CARDS["rerank"][1]),

@@ -154,11 +154,11 @@ def plan_import(
 def import_tables(
     files: Path | str | Sequence[Path | str], out: Path | str, *, update: bool = False, **how: Any
 ) -> Dataset:
-    """Make a dataset of tables, and return it: what `r2med data import` does, without asking whether it is right.
+    """Make a dataset from tables, like `r2med data import` but without questions to the user, and return it.
 
-    `how` are the arguments of `plan_import`: columns by what they are (id, text, title, query, relevant, …), header,
-    skip_rows and sheets. What is not named is guessed. With `update` the dataset of an earlier import is replaced.
-    Raises UserError if a file cannot be read, or something else is in the folder.
+    `how` are the arguments of `plan_import`: column names by role (id, text, title, query, relevant, …), header,
+    skip_rows and sheets. Columns that are not named are guessed. With `update`, the dataset of an earlier import is
+    replaced. Raises UserError if a file cannot be read, or if the folder holds anything else.
     """
     folder = Path(out)
     if not (update and require_imported(folder)):

@@ -22,7 +22,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders.api_providers import (
     PATH,
     PROVIDERS,
-    Provider,
+    EmbeddingProvider,
     TokenLimiter,
     billed_tokens,
     check_dimension,
@@ -227,7 +227,7 @@ class _Fetch:
     """The requests of one call of `encode`: several at once, each kept the moment its answer arrives."""
 
     ask: Callable[[Sequence[str]], Any]
-    provider: Provider
+    provider: EmbeddingProvider
     policy: Policy
     budget: Budget
     card: ModelCard
@@ -302,7 +302,7 @@ class _Fetch:
         return sum(pending.tokens for pending in batch) * self.card.price_per_million_tokens / 1e6
 
 
-def batches(pending: Sequence[PendingText], provider: Provider) -> list[list[PendingText]]:
+def batches(pending: Sequence[PendingText], provider: EmbeddingProvider) -> list[list[PendingText]]:
     """Return the texts in order, in batches within a provider's limits."""
     groups: list[list[PendingText]] = []
     tokens = 0

@@ -113,7 +113,7 @@ def load_voyage(model: str) -> Tokenizer:
 
 
 @dataclass(frozen=True)
-class Provider:
+class EmbeddingProvider:
     """All that differs between providers."""
 
     name: str
@@ -143,7 +143,7 @@ class Provider:
 # Requests are kept well below what is allowed (OpenAI: 2,048 texts and 300,000 tokens; Voyage: 1,000 and 120,000):
 # eight at a time saturate either, and what a kill, a retry or a 429 costs is one request.
 PROVIDERS = {
-    "openai": Provider(
+    "openai": EmbeddingProvider(
         "openai",
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
@@ -152,7 +152,7 @@ PROVIDERS = {
         tokens_per_request=100_000,
         load_tokenizer=load_tiktoken,
     ),
-    "voyage": Provider(
+    "voyage": EmbeddingProvider(
         "voyage",
         "VOYAGE_API_KEY",
         "VOYAGE_BASE_URL",

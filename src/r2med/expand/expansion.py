@@ -13,10 +13,10 @@ from r2med.retrieve.retriever import MEAN, Search, SearchQuery
 from r2med.store import Store, digest
 
 QueryChoice = Literal["", "keep", "drop"]
-"""What may be asked of the query's own words in a search by words; empty: as the method has it."""
+"""Keep or drop the query's own words in a search by words. Empty means the choice of the method."""
 
 JoiningChoice = Literal["", "published"]
-"""How copies of the query are joined in a search by words; empty: with spaces."""
+"""How copies of the query are joined in a search by words. Empty means with spaces."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Joining:
     """How generated texts are joined with a query."""
 
     copies: int = 0
-    """How often the query stands before the texts where words are matched."""
+    """Number of copies of the query before the texts, in a search by words."""
     dense_form: str = MEAN
-    """How a dense model searches the two."""
+    """The input of a dense model: the mean of the vectors of query and text, or one string."""
     glued: bool = False
     """True if the copies of the query follow each other without a space, as in the benchmark's rows of query2doc."""
 
@@ -36,7 +36,7 @@ class Joining:
         return Joining(copies, self.dense_form, joining == "published")
 
     def settings(self) -> dict[str, Any]:
-        """Return what a score depends on; the usual space between copies is not mentioned, as before it had a name."""
+        """Return the settings that a score depends on. `glued` is listed only if set, so that older keys stay valid."""
         declared = asdict(self)
         return declared if self.glued else {name: value for name, value in declared.items() if name != "glued"}
 
@@ -60,7 +60,7 @@ class Expansion:
     fingerprint: str = ""
     cost: Cost = NOTHING
     failure_kinds: Mapping[str, int] = field(default_factory=dict)
-    """Why, by kind; with several samples or rounds a query may have some that failed and still have text."""
+    """Kind of failure -> number of answers. With several samples or rounds, such a query may still have text."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Query id -> number of failed answers by kind, in words."""
     cut_texts: int = 0
@@ -81,9 +81,9 @@ class Expansion:
         return cls(all_queries, failures, digest([query.key for query in all_queries]), **more)
 
 
-def told_cut(cut: int, texts: int) -> str:
+def cut_notice(cut: int, texts: int) -> str:
     """Return a notice about texts that reached the token limit."""
-    return f"{cut} of {texts} texts reached their limit of tokens and are kept up to their last whole sentence"
+    return f"{cut} of {texts} texts reached the token limit and are kept up to their last whole sentence"
 
 
 class Expander(Protocol):

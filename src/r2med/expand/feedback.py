@@ -1,7 +1,7 @@
-"""Pseudo-relevance feedback without an LLM, RM3 and Rocchio: the free baseline every expansion should beat.
+"""Pseudo-relevance feedback with RM3 and Rocchio: needs no LLM, and every other expansion should beat it.
 
-Both as Anserini has them: the words of the top documents of a first search join the query's, with weights, and the
-weighted words are searched. Only retrievers that match words can do that; dense ones search the query as it came.
+Both methods follow Anserini. A first search finds the top documents. Their words are added to those of the query, and
+the weighted words are searched. Only BM25 can search weighted words. Dense retrievers search the unchanged query.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from r2med.text import english
 
 Weights = Mapping[str, float]
 
-COMMON = 0.1
-"""A word in more than this share of all documents says nothing about any of them; Anserini's figure."""
+MAX_DOCUMENT_SHARE = 0.1
+"""A word in more than this share of all documents is too common to be added. The value is Anserini's."""
 
 
 class Feedback(Stage, kind="expand"):
@@ -40,23 +40,25 @@ class Feedback(Stage, kind="expand"):
     word: ClassVar[re.Pattern[str]]
     """Terms of documents that can be added to a query."""
 
-    documents: int = Field(10, ge=1, le=1000, description="documents of the first search that are learnt from")
-    terms: int = Field(10, ge=1, le=10_000, description="terms that are learnt")
-    by: Retrieving | None = Field(None, description="the BM25 of the first search; empty: the one that is fed")
+    documents: int = Field(10, ge=1, le=1000, description="number of documents to take terms from")
+    terms: int = Field(10, ge=1, le=10_000, description="number of terms to add")
+    by: Retrieving | None = Field(
+        None, description="the BM25 of the first search; empty: the BM25 that the query is for"
+    )
 
     @field_validator("by")
     @classmethod
     def _is_bm25(cls, value: Stage | None) -> Stage | None:
         if value is not None and not isinstance(value, BM25):
-            raise ValueError(f"feedback is learnt from what BM25 finds, not from {value}")
+            raise ValueError(f"the first search must be BM25, not {value}")
         return value
 
     def feeding(self, retriever: Stage) -> Self:
-        """Return the same feedback for a retriever: it searches with the BM25 that it feeds, unless `by` is given."""
+        """Return the same feedback for a retriever. Without `by`, the first search uses the retriever's own BM25."""
         return self if self.by else self.model_copy(update={"by": next(_all_bm25(retriever), BM25())})
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return that a first search is made, and what that takes."""
+        """Return the plan: a first search with its cost."""
         first = self.by or BM25()
         return [StagePlan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
 
@@ -72,11 +74,11 @@ class Feedback(Stage, kind="expand"):
 class RM3(Feedback):
     """Add the frequent words of the top documents, weighted by their scores (RM3, as in Anserini)."""
 
-    # Only RM3 asks for plain letters and digits.
+    # Only RM3 requires plain letters and digits.
     word: ClassVar[re.Pattern[str]] = re.compile(r"[a-z0-9]{2,20}")
 
     name: str = "rm3"
-    alpha: float = Field(0.5, ge=0, le=1, description="weight of the query; the documents have the rest")
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of the query; the documents get 1 - alpha")
 
     def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the sum of both language models."""
@@ -89,7 +91,7 @@ class RM3(Feedback):
 
 
 class Rocchio(Feedback):
-    """Move the query's vector towards the mean of the top documents' (Rocchio, as in Anserini, positive side only)."""
+    """Move the query vector towards the mean of the top documents (Rocchio, as in Anserini, relevant side only)."""
 
     word: ClassVar[re.Pattern[str]] = re.compile(r".{2,20}", re.DOTALL)
 
@@ -121,7 +123,7 @@ class FeedbackExpander(Opened[Feedback]):
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
-        words = {"common": COMMON, "word": self.stage.word.pattern}
+        words = {"common": MAX_DOCUMENT_SHARE, "word": self.stage.word.pattern}
         return {**self.stage.settings(), "source": "feedback", **words, "by": self.by.describe(dataset)}
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
@@ -138,14 +140,14 @@ class FeedbackExpander(Opened[Feedback]):
             terms = tuple((term, weight) for term, weight in weights.items() if weight > 0)
             queries.append(SearchQuery(search.query, terms=terms) if count else search)
         bare = counts.count(0)
-        notice = f"{self.name}: {bare} of {len(queries)} queries of {dataset.name} find nothing to learn from"
+        notice = f"{self.name}: {bare} of {len(queries)} queries of {dataset.name} find no documents to take terms from"
         expansion = Expansion.of(queries, cost=searched.cost, notices=(notice,) if bare else ())
-        # No failures: nothing was asked of anybody, and such a query finds nothing in any case.
+        # Not failures: no LLM was called, and such a query finds nothing in any case.
         return replace(expansion, failures=0)
 
 
 class _TermCounts(dict[int, Weights]):
-    """Terms of documents by row, without those that are too common or cannot be learnt; each is analysed once."""
+    """Terms of documents by row, without terms that are too common. Each document is analysed once."""
 
     def __init__(self, dataset: Dataset, store: Store, word: re.Pattern[str], by: BM25Retriever) -> None:
         super().__init__()
@@ -156,7 +158,7 @@ class _TermCounts(dict[int, Weights]):
     def __missing__(self, row: int) -> Weights:
         counts = Counter(filter(self._word.fullmatch, english(self._corpus.text(row))))
         terms = list(counts)
-        rare = self._index.df(pa.array(terms, pa.string())) <= COMMON * len(self._corpus)
+        rare = self._index.df(pa.array(terms, pa.string())) <= MAX_DOCUMENT_SHARE * len(self._corpus)
         self[row] = {term: counts[term] for term, keep in zip(terms, rare, strict=True) if keep}
         return self[row]
 

@@ -13,7 +13,7 @@ from r2med.core.cost import Cost, total
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
-from r2med.expand.expansion import Expander, Expansion, JoiningChoice, QueryChoice, told_cut
+from r2med.expand.expansion import Expander, Expansion, JoiningChoice, QueryChoice, cut_notice
 from r2med.expand.method_cards import MAX_ROUNDS, MAX_SAMPLES, METHODS, REFINE_FIELDS, MethodCard
 from r2med.expand.recorded import RECORDED, open_recorded, plan_texts
 from r2med.llm.chat import ChatRequest, Failure, Generation
@@ -35,13 +35,13 @@ class Generated(Stage, kind="expand", needs="llm"):
 
     llm: str = argument("the LLM that writes, or whose recorded texts are read")
     samples: int = Field(
-        1, ge=1, le=MAX_SAMPLES, description="texts for each query: joined for word matching, their vectors averaged"
+        1, ge=1, le=MAX_SAMPLES, description="texts per query: joined for word matching, averaged as vectors"
     )
     rounds: int = Field(
-        0, ge=0, le=MAX_ROUNDS, description="how often the LLM sees what its text finds, and writes it again"
+        0, ge=0, le=MAX_ROUNDS, description="times that the LLM sees the search results of its text and rewrites it"
     )
     query: QueryChoice = Field(
-        "", description="keep or drop the query's own words in a search by words; empty: as the method has it"
+        "", description="keep or drop the query's own words in a search by words; empty: the choice of the method"
     )
     cleaning: Cleaning = Field(
         "strict",
@@ -50,17 +50,17 @@ class Generated(Stage, kind="expand", needs="llm"):
     joining: JoiningChoice = Field(
         "", description="published: copies of the query without a space between them, as in the benchmark's rows"
     )
-    by: Retrieving = Field(default_factory=BM25, description="what searches between rounds")
+    by: Retrieving = Field(default_factory=BM25, description="the retriever that searches between rounds")
     prompts: str = Field("", description=PROMPTS_MEANING)
 
     @model_validator(mode="after")
     def _searches_between_rounds(self) -> Self:
         if "by" in self.model_fields_set and self.by != BM25() and not self.rounds:
-            raise ValueError(f"by={self.by} searches between rounds, and there are none: give rounds=1 or more")
+            raise ValueError(f"by={self.by} searches between rounds, but rounds=0: give rounds=1 or more")
         return self
 
     def settings(self) -> dict[str, Any]:
-        """Return every declared value; the usual joining is not mentioned, as before it had a name."""
+        """Return every declared value. `joining` is listed only if set, so that older keys stay valid."""
         declared = super().settings()
         return declared if self.joining else {name: value for name, value in declared.items() if name != "joining"}
 
@@ -80,7 +80,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         return METHODS.card(self.name)
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
-        """Return whether an LLM is asked, and what its searches take."""
+        """Return the plan: LLM calls or recorded texts, and the searches."""
         texts = plan_texts(self, self.llm, runtime.setup, asked=self.card.asked)
         if texts.work == RECORDED:
             return [texts]
@@ -95,8 +95,9 @@ class Generated(Stage, kind="expand", needs="llm"):
         ):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, runtime.setup)).model_copy(update={"cleaning": self.cleaning})
+        prompts = find_set(self.prompts or runtime.setup.prompts)
         retrievers = self.by.open(runtime), BM25().open(runtime)
-        return Asked(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), *retrievers)
+        return LLMExpander(self, open_chat(card, runtime), card, prompts, *retrievers)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class _Prepared:
 
 
 @dataclass(frozen=True)
-class Asked(Prompted[Generated]):
+class LLMExpander(Prompted[Generated]):
     """One expansion method with one LLM."""
 
     by: Retriever
@@ -302,7 +303,7 @@ class Asked(Prompted[Generated]):
         what = f"{bare} of {len(queries)} queries got no text and are searched as they are"
         lines = told_failures(what if bare else f"{failed} answers failed", answers)
         if cut_texts:
-            lines.append(told_cut(cut_texts, self.stage.samples * len(queries)))
+            lines.append(cut_notice(cut_texts, self.stage.samples * len(queries)))
         if cut_prompts:
             lines.append(f"{cut_prompts} prompts have shortened passages to fit {self.card.context_length} tokens")
         return tuple(f"{self.name} on {dataset}: {line}" for line in lines)

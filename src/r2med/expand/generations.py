@@ -18,7 +18,7 @@ from r2med.expand.expansion import Expansion
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store.files import write_atomically
 
-FILE = "query_with_hydoc.jsonl"
+GENERATIONS_FILE = "query_with_hydoc.jsonl"
 
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _PLAIN = re.compile(r"[A-Za-z0-9+][A-Za-z0-9._+-]*")
@@ -26,12 +26,12 @@ _INCOMPLETE = re.compile(r"\d+ of \d+ files for config")
 
 
 class NotWrittenError(UserError):
-    """A file was not replaced, because the new texts are fewer."""
+    """A file was not replaced, because there are fewer new texts."""
 
 
-# An LLM's name as a folder can have it: endpoints name models with slashes and colons. A slash is written "--", as the
-# hub's own cache does, and a colon "++". What else no folder should have, and what would read as one of the two, is
-# "+" with two hexadecimal digits for each byte. So no two names share a folder.
+# The folder name of an LLM. Names of models may have slashes and colons, but folders may not. A slash becomes "--", as
+# in the hub's own cache, and a colon becomes "++". Any other unsafe character, and text that looks like one of these
+# two, becomes "+" with two hexadecimal digits for each byte. So two names never share a folder.
 _MARKS = {"/": "--", ":": "++"}
 _SPECIAL = re.compile(r"^[^A-Za-z0-9]|-(?=[-/])|[^A-Za-z0-9._-]")
 _WRITTEN = re.compile(r"--|\+\+|(?:\+[0-9A-F]{2})+")
@@ -40,7 +40,7 @@ _WRITTEN = re.compile(r"--|\+\+|(?:\+[0-9A-F]{2})+")
 def folder_name(llm: str) -> str:
     """Return the folder name for the texts of an LLM."""
     if not llm.strip() or not llm.isprintable():
-        raise UserError(f"{llm!r} is no name of a model")
+        raise UserError(f"{llm!r} is not a name of a model")
     return _SPECIAL.sub(_written, llm)
 
 
@@ -50,7 +50,7 @@ def llm_name(folder: str) -> str:
 
 
 def _written(match: re.Match[str]) -> str:
-    # Not at the start, where a shell would take a hyphen for an option.
+    # Not at the start, where a shell would read a hyphen as an option.
     if match.start() and match[0] in _MARKS:
         return _MARKS[match[0]]
     return "".join(f"+{byte:02X}" for byte in match[0].encode())
@@ -66,7 +66,7 @@ def _read_back(match: re.Match[str]) -> str:
 def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
     """Return the files with texts of one LLM by one method; empty if there are none. Roots are searched in order."""
     for root, config, split in product(roots, _spellings(folder_name(method)), _folders(llm)):
-        file = root / config / split / FILE
+        file = root / config / split / GENERATIONS_FILE
         if file.is_file():
             return [file]
         if files := _files_of_clone(root, config, split):
@@ -77,7 +77,8 @@ def find_generations(roots: list[Path], method: str, llm: str) -> list[Path]:
 def other_llms(roots: list[Path], method: str, llm: str) -> str:
     """Return the end of an error about missing texts of an LLM: the nearest name, and all existing ones."""
     known = sorted({each for root in roots for each in _llms(root, method)})
-    return f"{nearest(llm, known)}: it has {', '.join(known) or f'none of this method, as {method}/LLM/{FILE}'}"
+    listed = ", ".join(known) or f"none of this method, as {method}/LLM/{GENERATIONS_FILE}"
+    return f"{nearest(llm, known)}: it has {listed}"
 
 
 def _folders(llm: str) -> list[str]:
@@ -98,7 +99,7 @@ def _files_of_clone(root: Path, config: str, split: str) -> list[Path]:
         if _INCOMPLETE.search(str(error)):
             raise
         return []
-    # Some habits of the hub name the config or the split alone: such a file may be any other LLM's.
+    # Some repositories name a file by config or split only. Such a file may belong to another LLM.
     return files if all(_belongs(file.relative_to(root), config, split) for file in files) else []
 
 
@@ -111,7 +112,7 @@ def _belongs(file: Path, config: str, split: str) -> bool:
 def _llms(root: Path, method: str) -> Iterator[str]:
     for config in _spellings(folder_name(method)):
         folder = root / config
-        yield from (llm_name(path.parent.name) for path in folder.glob(f"*/{FILE}"))
+        yield from (llm_name(path.parent.name) for path in folder.glob(f"*/{GENERATIONS_FILE}"))
         for suffix in ("parquet", "jsonl"):
             yield from (_SHARD.sub("", path.stem) for path in folder.glob(f"*.{suffix}"))
 
@@ -121,17 +122,17 @@ def write_generations(
 ) -> Path:
     """Write the texts of one dataset below `folder`, whole or not at all. Raises NotWrittenError if they are fewer.
 
-    Texts are dear. A file that has more of them, or those of other queries, is replaced only if told to, and by
-    nothing but texts.
+    Generated texts cost money. A file with more texts, or with texts of other queries, is replaced only with
+    `overwrite`, and never by an empty result.
     """
-    file = folder / dataset.name / folder_name(method) / folder_name(llm) / FILE
+    file = folder / dataset.name / folder_name(method) / folder_name(llm) / GENERATIONS_FILE
     count = sum(len(search.generated) for search in expansion.queries)
     if not count and dataset.queries:
         raise NotWrittenError(f"{file} was not written: none of {len(expansion.queries)} queries got a text")
     same, others = _count_texts(file, dataset)
     if (same > count or others) and not overwrite:
         has = f"has {same} texts and there are {count} now" if same > count else f"has {others} texts of other queries"
-        raise NotWrittenError(f"{file} {has}: it is left as it is, unless you say --overwrite")
+        raise NotWrittenError(f"{file} {has}: it was not changed; --overwrite replaces it")
     lines = [json.dumps(_row(search), ensure_ascii=False) for search in expansion.queries]
     write_atomically(file, "".join(f"{line}\n" for line in lines).encode())
     return file
@@ -149,8 +150,8 @@ def _count_texts(file: Path, dataset: Dataset) -> tuple[int, int]:
 
 
 def _row(search: SearchQuery) -> dict[str, Any]:
-    # One text is a string, as the original reads it; several are a list. A query without any has its line too:
-    # whoever joins this file with the queries line by line would otherwise pair the wrong ones.
+    # One text is a string, as the original code reads it. Several texts are a list. A query without text has a line,
+    # because some tools join this file with the queries line by line.
     texts: str | list[str] = list(search.generated) if len(search.generated) > 1 else "".join(search.generated)
     row: dict[str, Any] = {"id": search.query.id, "text": search.query.text, "hy_doc": texts}
     return {**row, "excluded_ids": list(search.query.excluded)} if search.query.excluded else row

@@ -42,28 +42,29 @@ def open_recorded(
     cleaning: Cleaning = "strict",
     style: AnswerStyle | None = None,
 ) -> Recorded | None:
-    """Return what reads an LLM's recorded texts; None if the LLM is to be asked.
+    """Return the reader of an LLM's recorded texts; None if the LLM must be called.
 
-    Texts are read if the setup says so, if they are hand-written, or if there is no such LLM to ask. `style` is how
-    answers are marked in texts that were never cleaned; None: as the LLM's card says, if it has one. Raises UserError
-    if the stage has settings of asking: texts that are recorded cannot have them.
+    Recorded texts are read if the setup says so, if they are hand-written, or if no LLM has this name. `style` is how
+    answers are marked in texts that were not cleaned. None means as in the LLM's card, if there is one.
+
+    Raises UserError if the stage has settings for LLM calls, because recorded texts cannot follow them.
     """
     chosen = setup.recorded or llm == AUTHOR or not asked
     if not chosen and find_llm(llm, setup) is not None:
         return None
-    named = f"no LLM to ask has this name{nearest(llm, LLMS)}: r2med list llms, or --base-url URL for any endpoint's"
+    named = f"no known LLM has this name{nearest(llm, LLMS)}: see r2med list llms, or give --base-url URL"
     otherwise = "" if chosen else named
     for key, _ in stage.changed:
         if key not in ("query", "cleaning", "joining"):
-            why = otherwise or "its recorded texts are all searched, as they are"
-            raise UserError(f"{stage}: {key} is for an LLM that is asked: {why}")
+            why = otherwise or "recorded texts are searched unchanged"
+            raise UserError(f"{stage}: {key} needs an LLM that is called: {why}")
     card = LLMS.get(llm.replace("_", "-"))  # the hub's splits are named with underscores
     style = style or (card.answer if card else "plain")
     return Recorded(stage, llm, joining, setup.generations, otherwise, style, cleaning)
 
 
 def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True) -> StagePlan:
-    """Return True if recorded texts would be read and no LLM called, by the rule of `open_recorded`."""
+    """Return the plan: LLM calls or recorded texts, by the rule of `open_recorded`."""
     if setup.recorded or llm == AUTHOR or not asked:
         return StagePlan(str(stage), RECORDED, seconds=0.0)
     return StagePlan(str(stage), "asks an LLM, see below", seconds=0.0, missing=missing_key(llm, setup))
@@ -84,7 +85,7 @@ class Recorded(Opened[Stage]):
     cleaning: Cleaning = "strict"
 
     def __post_init__(self) -> None:
-        folder_name(self.llm)  # raises for what is no name of an LLM
+        folder_name(self.llm)  # raises UserError if this is not a name of an LLM
 
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings that a score depends on. The texts themselves are given by their fingerprint."""
@@ -167,7 +168,7 @@ def _read(files: list[Path], dataset: Dataset) -> tuple[Texts, list[str]]:
         more = len(problems.problems) - 1 + problems.dropped
         raise UserError(f"{problems.problems[0]}{f' (and {more} more lines)' if more else ''}")
     if not unknown and not texts and asked:
-        raise UserError(f"{files[0]}: it is empty: copy or generate it again")
+        raise UserError(f"{files[0]}: the file is empty: copy or generate it again")
     if unknown and not texts:
         raise UserError(f"{files[0]}: none of its {len(unknown)} ids is a query of {dataset.name}")
     notice = f"{files[0]}: {len(unknown)} texts for ids that {dataset.name} does not have, such as {unknown[:1]}"

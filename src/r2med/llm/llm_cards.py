@@ -145,7 +145,7 @@ def find_llm(name: str, setup: Setup) -> LLMCard | None:
     if name in LLMS:
         return LLMS[name]
     if not name.strip() or not name.isprintable():
-        raise UserError(f"{name!r} is no name of a model")
+        raise UserError(f"{name!r} is not a name of a model")
     path = setup.path_of(name)
     if path is not None and (path.suffix == GGUF or any(path.glob(f"*{GGUF}"))):
         note = f"Asked for by a GGUF file: {path.name}. Small limits, which a card of its own may raise."

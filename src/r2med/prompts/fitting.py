@@ -22,7 +22,7 @@ def fit(
 ) -> tuple[T, int] | None:
     """Return `render(size)` with the largest size from `least` to `most` that has room, and that size.
 
-    None if not even the least has. A larger size must not take fewer tokens.
+    Returns None if even the smallest does not fit. A larger size must not take fewer tokens.
     """
     if tokens(whole := render(most)) <= room:
         return whole, most
@@ -61,11 +61,11 @@ class Fitter:
         return self.card.context_length - self.card.max_tokens
 
     def fit(self, render: Callable[[int], str], least: int, most: int, smallest: str) -> Fitted | Failure:
-        """Return the prompt of the largest size that fits; a failure where not even the least does.
+        """Return the prompt of the largest size that fits, or a failure if even the smallest does not fit.
 
-        `render` returns the user's message of a size, `smallest` says what the message of the least size holds.
+        `render` returns the user's message for a size. `smallest` describes the smallest message, for the failure.
         """
-        system = (Message("system", self.system),) if self.system else ()  # some servers refuse an empty one
+        system = (Message("system", self.system),) if self.system else ()  # some servers refuse an empty message
 
         def messages(size: int) -> tuple[Message, ...]:
             return *system, Message("user", render(size))

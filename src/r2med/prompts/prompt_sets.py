@@ -1,7 +1,7 @@
 """Sets of prompt templates: those of this package and of plugins by name, others by their folder.
 
-A set is a folder of templates that stand in for ours of the same names. Its name is a setting of the stage that uses
-it, as in hyde(o3-mini, prompts=short), so it is part of a system's name, record and row in a table.
+A set is a folder of templates that replace ours of the same names. Its name is a setting of a stage, as in
+hyde(o3-mini, prompts=short). It is therefore part of the name of a system, of its record and of its table row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from r2med.core.spec import decoded, typed_path
 from r2med.prompts.templates import SUFFIX, Template, open_templates, read_template
 from r2med.store.files import write_atomically
 
-PROMPTS_MEANING = "a set of prompt templates, by its name (r2med list prompts) or folder; empty: --prompts, else ours"
+PROMPTS_MEANING = "a set of prompt templates, its name (r2med list prompts) or folder; empty: --prompts or built-in"
 
 
 def prompt_sets() -> Mapping[str, Traversable]:
@@ -27,7 +27,7 @@ def prompt_sets() -> Mapping[str, Traversable]:
 
 
 def find_set(typed: str) -> Traversable | None:
-    """Return the folder of a set as one types it: a name, or a path; None for the prompts that are built in.
+    """Return the folder of a set from its name or path; None for the built-in prompts.
 
     Raises UserError if there is no such set.
     """
@@ -44,7 +44,7 @@ def find_set(typed: str) -> Traversable | None:
 
 
 def named_templates(name: str) -> dict[str, Template]:
-    """Return the templates that a name means: those of a set, those of a method, or one.
+    """Return the templates that a name means: those of a set or of a method, or a single one.
 
     Raises UserError if there are none.
     """
@@ -89,7 +89,7 @@ def write_set(method: str, folder: Path) -> list[Path]:
     texts = {folder / f"{name}{SUFFIX}": template.text for name, template in named_templates(method).items()}
     for path in texts:
         if path.exists():
-            raise UserError(f"{path} is there already: name another folder, or remove it first")
+            raise UserError(f"{path} exists already: name another folder, or remove it first")
     for path, text in texts.items():
         write_atomically(path, f"{text}\n".encode())
     return list(texts)

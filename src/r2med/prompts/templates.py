@@ -26,7 +26,7 @@ SUFFIX = ".txt"
 DEFAULT_KIND = "case"
 FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
 
-# Braces in JSON or code are text. These are habits of other template languages, which would be shown to the model.
+# Braces in JSON or code are text. The patterns below are fields of other template languages, left in by mistake.
 _DOUBLED = re.compile(r'\{\{\s*(?:[A-Za-z_]\w*\s*\}\}|")')
 _DECORATED = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:[.\[!:][^{}\n]*)?\}")
 
@@ -105,9 +105,10 @@ def _kind_in(name: str) -> str:
 
 
 def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (), *, every: bool = False) -> Templates:
-    """Return the templates; `folder` is a set of the user's choice, whose files are all checked.
+    """Return the templates. `folder` is a set that the user chose; all its files are checked.
 
-    `kinds` are those that will be asked for, or, with `every`, all of them: then a template of another is an error.
+    `kinds` are the kinds of task that will be used. With `every`, there are no others, and a template of another kind
+    is an error.
     """
     files = plugins.files("prompts", SUFFIX)
     if folder is None:
@@ -119,15 +120,15 @@ def open_templates(folder: Traversable | None = None, kinds: Collection[str] = (
         fields = () if method == "system" else declared_fields(method)
         if fields is not None:
             _check_fields(str(path), read_template(path), method, fields)
-    # METHOD.txt of a set is for all kinds: ours for single kinds would be more special, and go before it.
+    # METHOD.txt of a set is for all kinds. Our templates of this method for single kinds must not override it.
     ours = {name: file for name, file in files.items() if name.partition(".")[0] not in own}
     return Templates({**ours, **own}, frozenset(own))
 
 
-def tell_origin(stage: str, folder: Traversable | None, kinds: Collection[str], used: Iterable[str]) -> None:
-    """Tell which of the templates that a stage uses for some kinds of task are of a set, and which are built in.
+def log_origin(stage: str, folder: Traversable | None, kinds: Collection[str], used: Iterable[str]) -> None:
+    """Log which templates of a stage come from a set, and which are built in.
 
-    `used` are names without a kind, as hyde or system.
+    `used` are names without a kind, such as hyde or system.
     """
     if folder is None:
         return
@@ -148,7 +149,7 @@ class Prompted(Opened[StageType]):
     """The set of templates. Missing templates are those of this package."""
 
     def settings(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the settings that a score of any such stage depends on; the templates' hash is to be added."""
+        """Return the settings that a score of any such stage depends on. The caller adds the hash of the templates."""
         settings = self.stage.settings()
         settings.pop("prompts")  # the same templates in another folder are the same
         return {
@@ -160,12 +161,12 @@ class Prompted(Opened[StageType]):
         }
 
     def check(self, datasets: Sequence[Dataset]) -> None:
-        """Raise UserError for what would stop it on one of these datasets, before the first question costs anything."""
+        """Raise UserError for a fault that would stop the stage on one of these datasets. No LLM is called."""
         kinds = {kind_of(dataset) for dataset in datasets}
         open_templates(self.prompts, kinds, every=True)
         for dataset in datasets:
             self.describe(dataset)
-        tell_origin(self.name, self.prompts, kinds, self.template_names)
+        log_origin(self.name, self.prompts, kinds, self.template_names)
 
     @property
     def template_names(self) -> list[str]:
@@ -203,10 +204,10 @@ def _own_files(folder: Traversable, ours: Collection[str]) -> dict[str, Traversa
 
 
 def _check_names(own: Mapping[str, Traversable], ours: Collection[str], kinds: Collection[str], every: bool) -> None:
-    """Raise UserError for a file that nothing asks for: the template it was to replace would stay in use unnoticed.
+    """Raise UserError for a file that is never used. Otherwise a typo in its name would silently keep our template.
 
-    `kinds` are those of the datasets at hand. Unless that is `every` one, another may still have a kind that nobody
-    knows, and only what looks like a known kind misspelt is refused.
+    `kinds` are the kinds of the datasets. Without `every`, other datasets may have further kinds, so only a kind that
+    looks like a misspelling of a known one is an error.
     """
     known = {*kinds, *(_kind_in(card.kind) for card in cards().values())}
     known |= {name.partition(".")[2] for name in ours if "." in name}
@@ -215,23 +216,23 @@ def _check_names(own: Mapping[str, Traversable], ours: Collection[str], kinds: C
         with_kinds = any(other.startswith(f"{method}.") for other in ours)
         if not (with_kinds or name in ours):
             names = "METHOD.KIND.txt, such as hyde.case.txt"
-            raise UserError(f"{path} has no template's name{nearest(name, ours)}: {names}")
+            raise UserError(f"{path}: no template has this name{nearest(name, ours)}: {names}")
         if kind and kind not in known and (every or difflib.get_close_matches(kind.lower(), known, 1, _CLOSE)):
             kinds_known = ", ".join(sorted(known))
-            raise UserError(f"{path}: no dataset is of kind {kind!r}{nearest(kind, known)}: {kinds_known}")
+            raise UserError(f"{path}: no dataset has the kind {kind!r}{nearest(kind, known)}: {kinds_known}")
 
 
 def _check_fields(file: str, text: str, method: str, allowed: Sequence[str]) -> None:
     """Raise UserError if a template of this method has an unknown field or one that would not be filled in."""
     known = f"fields of a {method} template: {', '.join(f'{{{name}}}' for name in allowed) or 'none'}"
     if doubled := _DOUBLED.search(text):
-        raise UserError(f"{file}: {doubled[0]} doubles its braces: write each once; {known}")
+        raise UserError(f"{file}: {doubled[0]} has double braces: write single ones; {known}")
     for match in _DECORATED.finditer(text):
         plain, name = FIELD.fullmatch(match[0]), match[1]
         if plain and name not in allowed:
             raise UserError(f"{file}: unknown field {match[0]}{nearest(name, allowed)}: {known}")
-        # {key: value} with a space in it may be an example of something; {query.answer} is nothing but a mistake.
+        # {key: value} with a space in it may be part of an example, but {query.answer} is a mistake.
         if not plain and (name in allowed or not re.search(r"\s", match[0])):
-            raise UserError(f"{file}: {match[0]} is no field: one is its name in braces and nothing else; {known}")
+            raise UserError(f"{file}: {match[0]} is not a field: write only its name in braces; {known}")
     if "query" in allowed and "query" not in FIELD.findall(text):
         raise UserError(f"{file}: it does not name {{query}}: the model would not see the question")
