@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -105,21 +104,6 @@ def test_the_workflow_of_a_leaderboard_can_be_copied() -> None:
     ran = [step["run"] for step in workflow["jobs"]["verify"]["steps"] if "run" in step]
     verbs = [parsed(line)[0] for line in ran if line.startswith("r2med ")]
     assert verbs == ["verify", "board"]
-
-
-@pytest.fixture
-def generators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a test import docs/make_reference.py and docs/generators/."""
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    monkeypatch.delenv("R2MED_PLUGINS", raising=False)
-
-
-@pytest.mark.usefixtures("generators")
-def test_the_generated_pages_are_as_the_declarations_are() -> None:
-    pages = import_module("make_reference").pages()
-    old = [path.name for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
-    assert old == [], "run python docs/make_reference.py"
-    assert {path.name for path in (ROOT / "docs/schemas").iterdir()} == {p.name for p in pages if p.suffix == ".json"}
 
 
 def test_the_docs_import_only_what_is_public() -> None:

@@ -1,0 +1,153 @@
+"""The generated pages of the docs: up to date, complete, and true of the files that r2med reads and writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import r2med
+from r2med.advice.advice import Advice, Rung
+from r2med.cli.app import command
+from r2med.construction.review.reviews import Review
+from r2med.core.stages import TABLE
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+SOURCE = Path(r2med.__file__).parent
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def test_the_generated_pages_are_as_the_declarations_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    pages = import_module("make_reference").pages()
+    old = [path.name for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
+    assert old == [], "run python docs/make_reference.py"
+    assert set((DOCS / "schemas").iterdir()) == {path for path in pages if path.suffix == ".json"}
+
+
+def options(each: Any) -> Iterator[str]:
+    for inner in getattr(each, "commands", {}).values():
+        yield from options(inner)
+    for one in each.params if not hasattr(each, "commands") else ():
+        if not getattr(one, "hidden", False):
+            yield from one.opts if one.param_type_name == "option" else ()
+
+
+def test_the_page_of_commands_has_every_option_and_the_page_of_stages_every_stage() -> None:
+    commands, stages = text_of("commands.md"), text_of("stages.md")
+    every = set(options(command()))
+    assert {"--data", "--budget", "-o"} <= every
+    assert [option for option in every if f"`{option}`" not in commands] == []
+    assert [name for names in TABLE.values() for name in names if f"### `{name}`" not in stages] == []
+
+
+def variables_read() -> Iterator[str]:
+    """Yield the environment variables that the source names where it reads or sets one, and those of its cards."""
+    read = re.compile(r"environ(?:\.get|\.pop|\.setdefault)?[(\[]\s*\"([A-Z][A-Z0-9_]+)\"")
+    ours = re.compile(r"\bR2MED_[A-Z_]+[A-Z]\b")
+    for file in SOURCE.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        yield from read.findall(text)
+        yield from ours.findall(text)
+    for file in SOURCE.rglob("*.toml"):
+        yield from re.findall(r"^api_key_env = \"(\w+)\"", file.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_environment_variable_that_the_source_reads_is_on_the_page() -> None:
+    read = set(variables_read())
+    assert {"R2MED_HOME", "R2MED_THREADS", "RAY_ADDRESS", "DEEPSEEK_API_KEY"} <= read
+    page = text_of("environment.md")
+    assert sorted(name for name in read if f"`{name}`" not in page) == []
+
+
+def test_no_variable_of_r2med_on_the_page_is_one_that_nothing_reads() -> None:
+    assert set(re.findall(r"`(R2MED_[A-Z_]+)`", text_of("environment.md"))) <= set(variables_read())
+
+
+def test_every_command_that_ends_with_a_code_of_its_own_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+    page = import_module("generators.environment_page")
+    codes = {"1": page.EXIT_1, "INCOMPLETE": page.EXIT_1, "DAMAGED": page.EXIT_1, "2": page.EXIT_2}
+    found: set[tuple[str, str]] = set()
+    for file in (SOURCE / "cli").glob("*_command.py"):
+        for code in re.findall(r"raise typer\.Exit\((\w+)\)", file.read_text(encoding="utf-8")):
+            name = file.stem.removesuffix("_command")
+            assert name in codes[code], f"{file.name} ends with {code}: write what it means in environment_page.py"
+            found.add((name, "2" if code == "2" else "1"))
+    assert found == {(name, "1") for name in page.EXIT_1} | {(name, "2") for name in page.EXIT_2}
+
+
+@cache
+def validator(schema: str) -> jsonschema.Draft202012Validator:
+    declared = json.loads(text_of(f"schemas/{schema}.json"))
+    jsonschema.Draft202012Validator.check_schema(declared)
+    return jsonschema.Draft202012Validator(declared)
+
+
+def check(schema: str, value: object) -> None:
+    validator(schema).validate(value)
+
+
+def lines(path: Path) -> list[Any]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert rows
+    return rows
+
+
+def test_records_entries_and_generated_texts_are_as_their_schemas_say(tmp_path: Path) -> None:
+    r2med.run(["bm25", "hyde(author) → bm25"], data="demo/Biology", out="results")
+    r2med.submit([], Path("entry.json"))
+    folder = tmp_path / "results/demo/Biology"
+    records = [json.loads(path.read_bytes()) for path in folder.glob("*.json")]
+    assert len(records) == 2
+    for record in records:
+        check("record", record)
+    (texts,) = folder.glob("*.generated.jsonl")
+    for row in lines(texts):
+        check("generated", row)
+    check("entry", json.loads(Path("entry.json").read_bytes()))
+    with pytest.raises(jsonschema.ValidationError):
+        check("record", {**records[0], "mean": 3})
+
+
+def test_advice_and_reviews_are_as_their_schemas_say() -> None:
+    rung = Rung("words", "bm25", 14.1, 11.0, 17.3, 64, 0.003, 0.135, 0.0)
+    Advice("mine", 64, (rung,), "bm25", "bm25", "bm25", 4.0).write(Path("mine.advice.json"))
+    check("advice", json.loads(Path("mine.advice.json").read_bytes()))
+    check("review", Review(question="q", chunk="c", annotator="Ann", verdict="accept").model_dump(mode="json"))
+
+
+@pytest.mark.parametrize("kind", ["query", "corpus", "qrels"])
+def test_the_files_of_the_demo_are_as_their_schemas_say(kind: str) -> None:
+    files = list((SOURCE / "data/demo").glob(f"*/{kind}.jsonl"))
+    assert len(files) == 8
+    for file in files:
+        for row in lines(file):
+            check(kind, row)
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        ("suite", "system/suite_files/*.toml"),
+        ("preset", "system/preset_files/*.toml"),
+        ("plan", "construction/examples/*/plan.toml"),
+    ],
+)
+def test_toml_files_of_the_package_are_as_their_schemas_say(schema: str, pattern: str) -> None:
+    files = list(SOURCE.glob(pattern))
+    assert files
+    for file in files:
+        check(schema, tomllib.loads(file.read_text(encoding="utf-8")))
