@@ -24,7 +24,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(r2med: Command, tmp_path: Pat
 
 
 def test_analyses_are_listed_and_a_wrong_name_is_one_line(r2med: Command) -> None:
-    assert "complementarity" in r2med("analyse", "--list").stdout
+    assert "complementarity" in r2med("list", "analyses").stdout
     wrong = r2med("analyse", "overlop")
     assert wrong.returncode == 2
     assert "overlap" in wrong.stderr

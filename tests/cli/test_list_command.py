@@ -17,7 +17,7 @@ from support.fork_server import Command
     [
         *(["list", *kind] for kind in ([], ["datasets"], ["models"], ["llms"], ["stages"], ["prompts"], ["analyses"])),
         ["data", "list"],
-        *(["data", "stats", "demo/Biology"], ["analyse", "--list"], ["reproduce", "--list"]),
+        *(["data", "stats", "demo/Biology"], ["list", "analyses"], ["reproduce", "--list"]),
     ],
     ids=" ".join,
 )

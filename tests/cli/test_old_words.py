@@ -1,5 +1,8 @@
 """Words of earlier versions work, with one line on stderr that gives the new ones; help does not show them."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from r2med.cli.app import PANELS
@@ -24,6 +27,16 @@ from support.fork_server import Command
         ("build plan.toml -o x", "build run plan.toml -o x", "r2med build PLAN is now r2med build run PLAN"),
         ("run bm25 --dry-run", "run bm25 --plan", "--dry-run is now --plan"),
         ("analyse --depth=3", "analyse --passages=3", "--depth is now --passages"),
+        ("analyse overlap --by minilm", "analyse overlap --model minilm", "--by is now --model"),
+        ("analyse --list --json", "list analyses --json", "r2med analyse --list is now r2med list analyses"),
+        ("serve demo --deadline 9", "serve demo --timeout 9", "--deadline is now --timeout"),
+        ("run bm25 --model a:B -k 5", "run bm25 py:a:B -k 5", "--model MODULE:NAME is now the system py:MODULE:NAME"),
+        ("run --model=a:B", "run py:a:B", "--model MODULE:NAME is now the system py:MODULE:NAME"),
+        (
+            "search x y --idle 9",
+            "search x y --idle 9",
+            "--idle goes away: Setup(idle=SECONDS) sets it in Python",
+        ),
     ],
 )
 def test_old_words_become_new_ones(old: str, new: str, notice: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +45,17 @@ def test_old_words_become_new_ones(old: str, new: str, notice: str, capsys: pyte
 
 
 @pytest.mark.parametrize(
-    "words", ["", "run bm25 --depth 5", "build status x", "data import x", "search x -- --dry-run", "prompts new hyde"]
+    "words",
+    [
+        "",
+        "run bm25 --depth 5",
+        "build status x",
+        "data import x",
+        "search x -- --dry-run",
+        "advise x --model minilm",
+        "run bm25 --deadline 9",
+        "prompts new hyde",
+    ],
 )
 def test_words_of_today_are_left_alone(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert renewed(words.split()) == words.split()
@@ -74,3 +97,13 @@ def test_a_traceback_is_shown_on_demand(r2med: Command) -> None:
     done = r2med("run", "nosuch", R2MED_DEBUG="1")
     assert done.returncode == 2
     assert done.stderr.startswith("Traceback") and "r2med: no " in done.stderr.splitlines()[-1]
+
+
+def test_flags_that_go_away_work_and_are_not_in_the_help_pages(r2med: Command, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q 0 a 1\n")
+    (tmp_path / "run").write_text("q Q0 a 1 1.00000001 t\nq Q0 b 2 1.0 t\n")
+    files = ("score", "--qrels", "qrels", "--run", "run", "--json")
+    floats, doubles = (json.loads(r2med(*files, *more).stdout)["mean"]["MRR"] for more in ((), ("--doubles",)))
+    assert (floats, doubles) == (0.5, 1.0)  # as floats the scores are equal, and a tie goes to the larger id
+    shown = r2med("run", "--help", COLUMNS="300").stdout + r2med("score", "--help", COLUMNS="300").stdout
+    assert not {"--idle", "--batch-tokens", "--doubles"} & set(shown.split())

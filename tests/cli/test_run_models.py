@@ -29,7 +29,7 @@ class NotANumber(MyModel):
 
 def test_a_model_of_one_s_own_runs_from_the_current_folder(tmp_path, r2med):
     (tmp_path / "mine.py").write_text(CUSTOM)
-    done = r2med("run", "--model", "mine:MyModel", "--data", "demo/Biology", "--json")
+    done = r2med("run", "py:mine:MyModel", "--data", "demo/Biology", "--json")
     assert done.returncode == 0, done.stderr
     [row] = json.loads(done.stdout)
     assert row["system"] == "py:mine:MyModel"
@@ -47,7 +47,7 @@ def test_a_model_of_one_s_own_runs_from_the_current_folder(tmp_path, r2med):
 )
 def test_a_model_of_one_s_own_that_is_wrong_is_one_line(tmp_path, name, says, r2med):
     (tmp_path / "mine.py").write_text(CUSTOM)
-    done = r2med("run", "--model", f"mine:{name}", "--data", "demo/Biology")
+    done = r2med("run", f"py:mine:{name}", "--data", "demo/Biology")
     assert done.returncode == 2, done.stderr
     assert says in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
@@ -61,7 +61,7 @@ def test_a_model_whose_queries_and_documents_differ_in_length_is_one_line(tmp_pa
         "    def encode_queries(self, q, **k): return np.ones((len(q), 8))\n"
         "    def encode_corpus(self, c, **k): return np.ones((len(c), 16))\n"
     )
-    done = r2med("run", "--model", "odd:Odd", "--data", "demo/Biology")
+    done = r2med("run", "py:odd:Odd", "--data", "demo/Biology")
     assert done.returncode == 2, done.stderr
     assert "8 for queries and 16 for documents" in done.stderr.splitlines()[-1]
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from r2med.core.errors import UserError
 from r2med.data.qrels_file import read_qrels
 from r2med.measure import DEFAULT_MEASURES, Measure, score
 from r2med.retrieve import Run
@@ -138,3 +139,16 @@ def test_scores_agree_with_a_plain_loop(data):
     }
     for family, value in expected.items():
         assert scores.per_query["q"][Measure(family, cutoff)] == pytest.approx(value, abs=1e-12)
+
+
+def test_files_are_scored_like_the_values_in_them(tmp_path):
+    (tmp_path / "qrels.txt").write_text("q 0 a 1\nr 0 b 1\n")
+    (tmp_path / "run.txt").write_text("q Q0 a 1 0.5 t\n")
+    of_files = score(tmp_path / "qrels.txt", str(tmp_path / "run.txt"))
+    assert of_files.mean == score({"q": {"a": 1}, "r": {"b": 1}}, {"q": {"a": 0.5}}).mean
+    assert of_files["MRR"] == 0.5
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(UserError, match=r"empty\.txt has no judgements"):
+        score(tmp_path / "empty.txt", tmp_path / "run.txt")
+    with pytest.raises(UserError, match="there is no such qrels file"):
+        score("nowhere.txt", tmp_path / "run.txt")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format, show
 
@@ -33,9 +34,15 @@ def analyse(
     results: flags.Results = Path("results"),
     measure: flags.OneMeasure = "nDCG@10",
     max_failures: flags.MaxFailures = 0.1,
-    by: Annotated[
+    model: Annotated[
         str,
-        typer.Option(metavar="MODEL", help="Overlap by the vectors of this model too.", rich_help_panel=flags.MODELS),
+        typer.Option(
+            metavar="NAME",
+            help="An embedding model. The analysis overlap then also measures the cosine of its vectors.",
+            show_default=False,
+            autocompletion=completion.models,
+            rich_help_panel=flags.MODELS,
+        ),
     ] = "",
     queries: Annotated[
         int,
@@ -65,7 +72,6 @@ def analyse(
             rich_help_panel=flags.OUTPUT,
         ),
     ] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Say what analyses there are.")] = False,
     form: Format = "text",
     as_json: flags.AsJSON = False,
     *,
@@ -77,14 +83,10 @@ def analyse(
     from r2med.analysis.analysis import analyse as run
     from r2med.analysis.analysis import checked_names, rehearse
     from r2med.analysis.material import DEPTHS
-    from r2med.cli.list_command import list_analyses
     from r2med.cli.plan import show_previews
     from r2med.cli.progress import steps
     from r2med.pages.page import Note, Section
 
-    if listed:
-        list_analyses(form, as_json)
-        return
     wanted = checked_names(names or [])
     material: dict[str, Any] = {
         "data": flags.dataset_names(data) if data else (),
@@ -92,7 +94,7 @@ def analyse(
         "results": results,
         "measure": measure,
         "max_failures": max_failures,
-        "model": by,
+        "model": model,
         "queries": queries,
         "depths": depths or DEPTHS,
     }

@@ -48,6 +48,7 @@ Expansions = Annotated[
         rich_help_panel=WHAT,
     ),
 ]
+TopK = Annotated[int, typer.Option("-k", "--k", help="Documents returned for each query.", rich_help_panel=WHAT)]
 Samples = Annotated[int, typer.Option(help="Texts for each query.", rich_help_panel=WHAT)]
 
 LLMs = Annotated[
@@ -157,6 +158,7 @@ def _parameter(field: Field[Any], help: str) -> inspect.Parameter:
         help=help or flag.help,
         show_default=flag.show_default,
         rich_help_panel=flag.panel,
+        hidden=flag.hidden,
         autocompletion=getattr(completion, flag.completion) if flag.completion else None,
     )
     kind: Any = list[str] if flag.is_list else flag.kind or type(field.default)

@@ -25,7 +25,8 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="SYSTEM",
-            help="What to evaluate, e.g. bm25 or 'hyde(author) → bm25'. Default: the demo's two.",
+            help="What to evaluate: bm25, 'hyde(author) → bm25', py:MODULE:NAME for a model of your own, …. "
+            "Default: the two systems of the demo.",
             show_default=False,
             autocompletion=completion.systems,
         ),
@@ -41,16 +42,8 @@ def run(
             rich_help_panel=flags.WHAT,
         ),
     ] = "",
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MODULE:NAME",
-            help="A model of your own with encode_queries and encode_corpus.",
-            rich_help_panel=flags.WHAT,
-        ),
-    ] = None,
     samples: flags.Samples = 1,
-    k: Annotated[int, typer.Option(help="Documents retrieved for each query.", rich_help_panel=flags.WHAT)] = 1000,
+    k: flags.TopK = 1000,
     data: flags.Data = None,
     llm: flags.LLMs = None,
     out: Annotated[
@@ -101,7 +94,7 @@ def run(
     shown = recorded_measure(measure)
     runtime = runtime.with_store(runtime.store.fresh()) if fresh else runtime
     setup = runtime.setup
-    specs = [*joined_words(systems or []), *(f"py:{name}" for name in model or [])]
+    specs = joined_words(systems or [])
     if not specs and not suite and setup.candidates is None:
         specs = list(DEMO_SYSTEMS)
     names = [] if suite and not data else flags.dataset_names(data)

@@ -20,33 +20,18 @@ def score(
     form: Format = "text",
     as_json: flags.AsJSON = False,
     per_query: Annotated[bool, typer.Option("--per-query", help="Also print every query's scores.")] = False,
-    doubles: Annotated[
-        bool,
-        typer.Option(
-            "--doubles",
-            help="Compare scores as doubles, as trec_eval 10 does; else as floats, as up to 9.0.8.",
-        ),
-    ] = False,
+    doubles: Annotated[bool, typer.Option("--doubles", hidden=True)] = False,
 ) -> None:
     """Score a run file. A judged query that the run lacks counts 0."""
-    from r2med.core.errors import UserError
-    from r2med.data.qrels_file import read_qrels
     from r2med.measure import score as compute
     from r2med.pages.page import Page, Section
-    from r2med.retrieve.trec import read_judged_run
+    from r2med.retrieve.run import Run
+    from r2med.text.plurals import counted
 
-    if not qrels.is_file():
-        raise UserError(f"{qrels}: no such qrels file")
-    judgements = read_qrels(qrels)
-    if not judgements:
-        raise UserError(f"{qrels} holds no judgements: nothing can be scored")
-    ranking = read_judged_run(run, judgements, doubles)
-    if not set(ranking.queries) & set(judgements):
-        raise UserError(f"{run} and {qrels} have no query in common: are they of the same dataset?")
-    scores = compute(judgements, ranking)
+    scores = compute(qrels, Run.read(run, doubles=True) if doubles else run)
     mean = {str(measure): value for measure, value in scores.mean.items()}
     each = {q: {str(m): v for m, v in values.items()} for q, values in scores.per_query.items()}
-    sections = [Section(f"mean of {len(each)} queries", [_table(mean)])]
+    sections = [Section(f"mean of {counted(len(each), 'query', 'queries')}", [_table(mean)])]
     if per_query:
         sections += [Section(f"query {query}", [_table(values)]) for query, values in each.items()]
     value = {"mean": mean, **({"per_query": each} if per_query else {})}

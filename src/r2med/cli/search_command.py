@@ -22,7 +22,7 @@ def search(
     system: Annotated[
         str, typer.Option(metavar="SYSTEM", help="What searches: bm25, 'hyde(o3-mini) → bm25 → bge-reranker@100', …")
     ] = "bm25",
-    k: Annotated[int, typer.Option("-k", help="Passages shown.")] = 5,
+    k: flags.TopK = 5,
     as_json: Annotated[bool, typer.Option("--json", help="Print whole passages as JSON.")] = False,
     *,
     runtime: Runtime,

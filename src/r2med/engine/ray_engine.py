@@ -296,7 +296,7 @@ class Flight(Generic[Item, Result]):
         if tasks[0].deaths >= MAX_DEATHS:
             raise UserError(
                 f"{MAX_DEATHS} workers died at the same work, the last on node {member.host} ({_reason(error)}): "
-                "give nodes more memory, or workers less to hold with --memory and --batch-tokens"
+                "give nodes more memory, or workers less to hold: see memory and tokens_per_batch of Setup"
             )
         self._engine.lose(member, error)
 

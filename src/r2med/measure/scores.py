@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,9 @@ import numpy.typing as npt
 from r2med.core.errors import UserError, refuse_table
 from r2med.measure.measures import DEFAULT_MEASURES, Measure
 from r2med.retrieve.run import NO_DOCUMENT, Run, as_scores
+
+if TYPE_CHECKING:
+    from r2med.data.dataset import Qrels
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,18 +82,23 @@ class Scores:
 
 
 def score(
-    qrels: Mapping[str, Mapping[str, int]],
-    run: Run | Mapping[str, Mapping[str, float]],
+    qrels: Mapping[str, Mapping[str, int]] | str | Path,
+    run: Run | Mapping[str, Mapping[str, float]] | str | Path,
     measures: Sequence[Measure | str] = DEFAULT_MEASURES,
 ) -> Scores:
-    """Score a run against qrels.
+    """Score a run against qrels, like `r2med score`. A judged query that the run lacks counts 0.
 
-    `run` is a `Run` or query id -> document id -> score. `qrels` is query id -> document id -> grade.
+    `qrels` is query id -> document id -> grade, or a file in TREC, TSV or JSON Lines format. `run` is a `Run`, query
+    id -> document id -> score, or a TREC run file, gzipped or not.
 
-    Raises UserError if a measure does not exist, or if an argument is a DataFrame.
+    Raises UserError if a measure does not exist, if a file has nothing to score, or if an argument is a DataFrame.
     """
     refuse_table(qrels, "qrels", "query id -> document id -> grade")
     refuse_table(run, "run", "query id -> document id -> score")
+    if isinstance(qrels, str | Path):
+        qrels = _read_qrels(Path(qrels))
+    if isinstance(run, str | Path):
+        run = _read_run(Path(run), qrels)
     wanted = [Measure.parse(measure) if isinstance(measure, str) else measure for measure in measures]
     queries = tuple(qrels)
     judged = _JudgedRun(qrels, run) if isinstance(run, Run) else _JudgedMapping(qrels, run)
@@ -98,6 +108,25 @@ def score(
         for measure in wanted:
             values[measure].append(_COMPUTE[measure.family](ranking, measure.cutoff))
     return Scores(queries, {m: np.concatenate([np.zeros(0), *parts]) for m, parts in values.items()})
+
+
+def _read_qrels(path: Path) -> Qrels:
+    from r2med.data.qrels_file import read_qrels
+
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such qrels file")
+    if not (qrels := read_qrels(path)):
+        raise UserError(f"{path} has no judgements, so nothing can be scored")
+    return qrels
+
+
+def _read_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:
+    from r2med.retrieve.trec import read_judged_run
+
+    run = read_judged_run(path, qrels)
+    if not set(run.queries) & set(qrels):
+        raise UserError(f"{path} has no query of the qrels: are they of the same dataset?")
+    return run
 
 
 def relevant_ranks(qrels: Mapping[str, Mapping[str, int]], run: Run) -> dict[str, dict[str, int]]:

@@ -62,14 +62,14 @@ def _zipped(content: Iterable[bytes]) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-def read_judged_run(path: Path, qrels: Mapping[str, Mapping[str, int]], doubles: bool = False) -> Run:
+def read_judged_run(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> Run:
     """Read a run in order to score it; ids that our writer percent-encoded are decoded if more are judged that way."""
-    as_written = Run.read(path, doubles=doubles)
+    as_written = Run.read(path)
     ids = as_written.documents.ids(as_written.distinct()[0])
     if not any("%" in identifier for identifier in (*as_written.queries, *ids)):
         return as_written
     try:
-        decoded = Run.read(path, encoded=True, doubles=doubles)
+        decoded = Run.read(path, encoded=True)
     except UserError:  # two ids of another's would become one
         return as_written
     return decoded if _judged(decoded, qrels) > _judged(as_written, qrels) else as_written
