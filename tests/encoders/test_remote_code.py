@@ -1,7 +1,6 @@
 """Models that bring their own code: only with the user's word, and then as their authors meant."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import transformers
 from r2med.core.errors import UserError
 from r2med.data.dataset_cards import ANY_DATASET
 from r2med.encoders.encoder import open_encoder
-from r2med.encoders.model_cards import MODELS, ModelCard, Side, resolve_card
+from r2med.encoders.model_cards import ModelCard, Side, resolve_card
 from r2med.runtime.runtime import Runtime
 from support import tiny_models
 from support.tiny_models import TEXTS
@@ -28,9 +27,8 @@ def modules_cache(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path / "modules"))
 
 
-def odd(folder, release="", **options):
+def odd(folder, **options):
     card = ModelCard(
-        transformers=release,
         name="odd",
         loader="remote-code",
         normalise=True,
@@ -104,23 +102,7 @@ def test_code_that_cannot_run_is_one_line(tmp_path):
         odd(folder).encode(["a"], "query")
 
 
-OLD = "0.0.1"
-MENDED = f"seen to work with transformers {OLD} and to fail with later ones.*pip install 'transformers=={OLD}'"
 BROKEN = "def encode(self, *_, **__):\n        self.gone\n\n    def old("
-
-
-def test_code_that_works_with_another_release_only_says_so_and_how_to_mend_it(tmp_path, caplog):
-    folder = tiny_models.remote_code(tmp_path / "odd")
-    code = (folder / "odd.py").read_text()
-    odd(folder, release=OLD).encode(["a"], "query")
-    [line] = [record.getMessage() for record in caplog.records if record.name == "r2med"]
-    assert re.search(MENDED, line)
-    (folder / "odd.py").write_text(code.replace("def encode(", BROKEN))
-    with pytest.raises(UserError, match=rf"its own code failed: AttributeError.*{MENDED}"):
-        odd(folder, release=OLD).encode(["a"], "query")
-    (folder / "odd.py").write_text("from transformers import no_such_name\n" + code)
-    with pytest.raises(UserError, match=rf"no_such_name.*{MENDED}"):
-        odd(folder, release=OLD).encode(["a"], "query")
 
 
 def test_code_that_fails_is_one_line(tmp_path):
@@ -129,10 +111,6 @@ def test_code_that_fails_is_one_line(tmp_path):
     with pytest.raises(UserError, match="model odd: its own code failed: AttributeError") as caught:
         odd(folder).encode(["a"], "query")
     assert "pip install" not in str(caught.value)
-
-
-def test_the_card_of_nv_names_the_release_that_works():
-    assert MODELS["nv"].transformers == MODELS["nv:published"].transformers == "4.46.3"
 
 
 def test_a_changed_line_of_code_is_another_revision(tmp_path):

@@ -27,7 +27,9 @@ both_variants = pytest.mark.parametrize("published", [False, True], ids=["defaul
 def card_of(name, published):
     """Return a model's card; where the published rows were made as by default, there need be no variant."""
     variant = f"{name}:published"
-    return MODELS.card(variant if published and variant in MODELS else name)
+    card = MODELS.card(variant if published and variant in MODELS else name)
+    # The tiny model's code runs with every release, and its random weights know no pairs.
+    return card.model_copy(update={"transformers": "", "known_pairs": ()})
 
 
 def opened(name, dataset, published, store=None, **settings):

@@ -59,12 +59,14 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
 
     from r2med.data.dataset_cards import ANY_DATASET
     from r2med.encoders.encoder import open_encoder
+    from r2med.encoders.known_pairs import check_pairs
     from r2med.encoders.model_cards import resolve_card
     from r2med.store import default_store
     from r2med.text.terminal_text import printable
 
     started = time.perf_counter()
-    encoder = open_encoder(resolve_card(name), ANY_DATASET, runtime, default_store())
+    card = resolve_card(name)
+    encoder = open_encoder(card, ANY_DATASET, runtime, default_store())
     query = encoder.encode(SAMPLES[:1], "query").vectors[0]
     loaded = time.perf_counter()
     document = encoder.encode(SAMPLES[1:], "document").vectors[0]
@@ -73,6 +75,9 @@ def _check_encoder(name: str, runtime: Runtime) -> None:
     cosine = float(query @ document) / (norms[0] * norms[1])
     print(f"{printable(name)}: {len(query)} dimensions; norms {norms[0]:.4f} (query), {norms[1]:.4f} (document)")
     print(f"cosine of a case and its diagnosis: {cosine:.4f}")
+    if card.known_pairs:
+        check_pairs(encoder, card)  # again, even if the store says that they passed once
+        print(f"known pairs: all {len(card.known_pairs)} queries are nearest to their own passage")
     print(f"loaded and first text in {loaded - started:.1f} s, then {1 / max(seconds, 1e-9):.1f} texts/s one by one")
     _print_roles({role: encoder.describe(role) for role in ROLES})
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from r2med.core.cards import Catalogue
 from r2med.core.errors import UserError
@@ -18,6 +18,9 @@ from r2med.encoders import weights
 from r2med.store import digest
 
 log = logging.getLogger("r2med")
+
+
+_VERSIONS = re.compile(r"(==|!=|<=?|>=?|~=)\d+(\.\d+)*(,(==|!=|<=?|>=?|~=)\d+(\.\d+)*)*")
 
 
 class Side(BaseModel):
@@ -73,7 +76,13 @@ class ModelCard(weights.WeightsCard):
     price_per_million_tokens: float = 0.0
     """Dollars, of an API."""
     transformers: str = ""
-    """The release of transformers that a model's own code was seen to work with, where others were seen to fail."""
+    """Versions of transformers that the model works with, such as <5, if its vectors are wrong with others."""
+    sentence_transformers: str = ""
+    """Versions of sentence-transformers that the model works with, if it does not work with others."""
+    known_pairs: tuple[tuple[str, str], ...] = ()
+    """Pairs of a query and a passage that answers it. Each query must be nearer to its own passage than to the passages
+    of the other pairs. This is tested when the model is first loaded with some versions of its libraries.
+    """
     as_json: bool = False
     """Send an API each text as a JSON string, quotes and escapes included, line ends replaced by spaces."""
     notes: tuple[str, ...] = ()
@@ -84,6 +93,20 @@ class ModelCard(weights.WeightsCard):
     """How documents are encoded."""
     generated: Literal["query", "document", "bare"] = "bare"
     """Which side's treatment generated text gets; bare: the query's limit and tower without a prefix."""
+
+    @field_validator("known_pairs")
+    @classmethod
+    def _pairs_can_be_told_apart(cls, pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        if len(pairs) == 1:
+            raise ValueError("one pair alone tests nothing: give two pairs or more")
+        return pairs
+
+    @field_validator("transformers", "sentence_transformers")
+    @classmethod
+    def _versions_can_be_read(cls, versions: str) -> str:
+        if versions and not _VERSIONS.fullmatch(versions):
+            raise ValueError(f"{versions!r} names no versions: write them like <5, ==4.46.3 or >=4.46,<5")
+        return versions
 
     @property
     def spec(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ from r2med.encoders.replicas import LocalEncoder, Replicas
 from r2med.encoders.tokenize import TextTokenizer
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
-
-log = logging.getLogger("r2med")
 
 
 class RemoteModel:
@@ -38,15 +35,9 @@ class RemoteModel:
         weights.check_trust(folder, card.name, setup)
         self.width = card.dimension
         self._name = card.name
-        self._hint = _other_release(card)
-        if self._hint:
-            log.warning("model %s: %s", card.name, self._hint)
-        try:
-            with weights.loading(card.name, folder):
-                self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
-                self.replicas = Replicas(setup, load)
-        except UserError as error:
-            raise UserError(f"{error}; {self._hint}" if self._hint else str(error)) from error
+        with weights.loading(card.name, folder):
+            self.tokenizer = TextTokenizer(AutoTokenizer.from_pretrained(str(folder), **settings))
+            self.replicas = Replicas(setup, load)
         if not hasattr(self.replicas.first, "encode"):
             raise UserError(f"model {card.name}: the code in {folder} has no encode method, is it an embedding model?")
         self._accepted = _parameters(self.replicas.first.encode)
@@ -75,26 +66,15 @@ class RemoteModel:
         except Exception as error:
             if devices.is_out_of_memory(error):
                 raise
-            fault = f"model {self._name}: its own code failed: {type(error).__name__}: {str(error)[:200]}"
-            raise UserError(f"{fault}; {self._hint}" if self._hint else fault) from error
+            raise UserError(
+                f"model {self._name}: its own code failed: {type(error).__name__}: {str(error)[:200]}"
+            ) from error
         if isinstance(answer, torch.Tensor):
             answer = answer.float().cpu().numpy()
         vectors = np.asarray(answer, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise UserError(f"the model's own code gave {vectors.shape} for {len(texts)} texts, not a row for each")
         return vectors
-
-
-def _other_release(card: ModelCard) -> str:
-    """Return what to do if the installed transformers is not the one that a model's code was seen to work with."""
-    import transformers
-
-    if card.transformers in ("", transformers.__version__):
-        return ""
-    return (
-        f"its own code was seen to work with transformers {card.transformers} and to fail with later ones, "
-        f"here is {transformers.__version__}: pip install 'transformers=={card.transformers}'"
-    )
 
 
 def _parameters(method: Any) -> set[str]:

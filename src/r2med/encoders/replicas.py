@@ -20,6 +20,7 @@ from r2med.data.dataset_cards import Instruction
 from r2med.encoders import devices, weights
 from r2med.encoders.batching import Worker, encode_in_batches
 from r2med.encoders.encoder import Encoded, Role, Vectors, batch_receiver, timed
+from r2med.encoders.known_pairs import check_once, check_versions
 from r2med.encoders.model_cards import ModelCard, Side
 from r2med.engine.work import Needs
 from r2med.runtime.runtime import Runtime
@@ -135,6 +136,7 @@ class LocalEncoder:
         self._runtime = runtime
         self._engine = devices.describe_backend(runtime)
         self._weights: dict[str, weights.Weights] = {}
+        self._checked = False
 
     def __reduce__(self) -> tuple[type[LocalEncoder], tuple[ModelCard, Instruction, Runtime]]:
         return type(self), (self._card, self._instruction, self._runtime)  # weights are found anew where it arrives
@@ -164,9 +166,23 @@ class LocalEncoder:
             **self._engine,
         }
 
-    @timed
     def encode(self, texts: Sequence[str], role: Role) -> Encoded:
-        """Return one row per text, in their order, and what they took."""
+        """Return one row per text, in their order, and what they took.
+
+        Raises UserError if the model is known not to work with the installed versions, or fails its known pairs.
+        """
+        if not self._checked:
+            check_versions(self._card)
+            self._checked = True  # before the pairs are encoded
+            try:
+                check_once(self, self._card, self._runtime.store)
+            except BaseException:
+                self._checked = False
+                raise
+        return self._encode(texts, role)
+
+    @timed
+    def _encode(self, texts: Sequence[str], role: Role) -> Encoded:
         side = self._card.side(role)
         model = self._model(side)
         if not texts:
