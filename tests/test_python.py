@@ -28,7 +28,7 @@ TEXTS = pd.DataFrame({"id": ["1"], "text": ["a"]})
     ],
 )
 def test_a_dataframe_is_refused_in_one_line_that_says_how_to_turn_it_into_what_is_wanted(call):
-    with pytest.raises(UserError, match=r"is a DataFrame, and must be .*dict\(zip\(frame\.id, frame\.text\)\)"):
+    with pytest.raises(UserError, match=r"is a DataFrame, but must be .*dict\(zip\(frame\.id, frame\.text\)\)"):
         call()
 
 
@@ -50,7 +50,7 @@ def test_a_mean_is_found_by_the_name_of_its_measure():
     scores = r2med.score({"1": {"d": 1}}, {"1": {"d": 1.0}}, ["nDCG@10", "MRR"])
     assert scores.mean["nDCG@10"] == scores.mean["ndcg@10"] == scores["nDCG@10"] == 1
     assert scores.per_query["1"]["MRR"] == 1
-    with pytest.raises(UserError, match=r"P@3 was not computed: name it in score.*nDCG@10, MRR"):
+    with pytest.raises(UserError, match=r"P@3 was not computed: add it in score.*nDCG@10, MRR"):
         scores.mean["P@3"]
     with pytest.raises(UserError, match="did you mean"):
         scores.mean["nDGC@10"]

@@ -130,7 +130,7 @@ def test_two_systems_that_would_have_one_place_are_told(record: Record, fetched:
 def test_a_record_of_another_version_is_told(record: Record, tmp_path: Path) -> None:
     [path] = (tmp_path / "results").rglob("*.json")
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "format": 1}))
-    with pytest.raises(UserError, match=r"format 1, this version reads format \d: make it again with"):
+    with pytest.raises(UserError, match=r"format 1, but this version reads format \d: make it again with"):
         export_results([path], tmp_path / "out", tmp_path / "results")
     assert not (tmp_path / "out").exists()
 

@@ -161,7 +161,7 @@ def test_expansions_with_settings_run_from_their_flag(r2med):
         (["run", "bm25", "--expand", "hyde", "--llm", "gtp4", *BIOLOGY, "--plan"], "did you mean gpt4"),
         (["run", "bm25", "--expand", "hyde", "--llm", "gpt4", "--recorded", *BIOLOGY, "--plan"], "it has author"),
         (["run", "hyde(gpt4) → bm25", "--samples", "2"], "'hyde(LLM, samples=2) → bm25'"),
-        (["run", "bm25", "--samples", "2"], "--samples goes with --expand"),
+        (["run", "bm25", "--samples", "2"], "--samples needs --expand"),
         (["run", "bm25", "--expand", "rm3", "--llm", "gpt4"], "asks no LLM"),
         (
             ["run", "bm25", "--expand", "hyde", "--llm", "author", "--samples", "2"],

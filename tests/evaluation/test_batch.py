@@ -89,11 +89,11 @@ def test_systems_that_share_an_expansion_expand_once(setup: Setup, monkeypatch: 
     [
         ({"systems": []}, "no system to run"),
         ({"systems": ["bm25"], "llms": ["gpt4"]}, "--llm needs a method"),
-        ({"systems": ["bm25"], "samples": 2}, "--samples goes with --expand"),
+        ({"systems": ["bm25"], "samples": 2}, "--samples needs --expand"),
         ({"systems": ["bm25"], "expand": ["rm3"], "llms": ["gpt4"]}, "rm3 asks no LLM: leave one of the two out"),
         ({"systems": ["bm25"], "expand": ["hide"]}, "did you mean hyde"),
         ({"systems": ["bm25"], "expand": ["hyde"]}, "--expand hyde needs an LLM"),
-        ({"systems": ["bm25"], "expand": ["hyde(gpt4)+rm3"]}, "expansions are not fused"),
+        ({"systems": ["bm25"], "expand": ["hyde(gpt4)+rm3"]}, "expansions cannot be fused"),
         ({"systems": ["bm25"], "suite": "papers"}, "did you mean paper"),
     ],
 )

@@ -168,7 +168,7 @@ def set_score(measure: str, value: float) -> Callable[[Any], object]:
         (set_record(run={"file": "../x.trec.gz", "sha256": "", "depth": 1}), "a path instead of a name"),
         (set_record(settings={"k": 10**400}), "a number beyond"),
         (set_record(settings={"text": "x" * 5000}), "a text of 5,000 characters"),
-        (lambda body: body["records"][0]["stages"][0]["cost"].update(dollars=-5), "less than nothing"),
+        (lambda body: body["records"][0]["stages"][0]["cost"].update(dollars=-5), "the cost of a stage is negative"),
         (set_record(system="bm25 "), "characters that cannot be seen"),
         (set_record(system="bm\u200b25"), "characters that cannot be seen"),
         (set_record(created="tomorrow"), "which is no date"),

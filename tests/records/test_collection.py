@@ -102,7 +102,7 @@ def test_after_its_data_changed_the_newest_record_of_a_system_counts(
 
 def test_two_records_of_one_system_on_one_dataset_are_told(results: Path, tmp_path: Path) -> None:
     evaluate("bm25", tmp_path / "one", results, k=10)
-    with pytest.raises(UserError, match=r"bm25 has two records on one, .* name the one that is meant"):
+    with pytest.raises(UserError, match=r"bm25 has two records on one, .* give the path of the right one"):
         collect([], results)
 
 
@@ -170,7 +170,7 @@ def test_other_data_under_a_name_of_the_benchmark_are_the_users_own(
     named = kept.record.dataset.model_copy(update={"name": "Biology"})
     kept.record.model_copy(update={"dataset": named}).write(kept.path)
     assert collect([kept.path]).datasets == ("own/Biology",)
-    assert "its data are not the dataset Biology of the benchmark: shown as own/Biology" in caplog.text
+    assert "the data are not the dataset Biology of the benchmark, so they are shown as own/Biology" in caplog.text
     fetched = named.model_copy(update={"source": source_of("Biology")})
     kept.record.model_copy(update={"dataset": fetched}).write(kept.path)
     assert collect([kept.path]).datasets == ("Biology",)
@@ -208,7 +208,7 @@ def test_a_record_of_before_these_facts_is_still_read(results: Path) -> None:
         ({"mean": {}}, "it has no mean of any measure"),
         ({"settings": {"retrieve": {}, "rerank": {"a": 1}}}, "its settings are not those of a system"),
         ({"settings": {"retrieve": {}, "expand": ["hyde"]}}, "its settings are not those of a system"),
-        (None, "it holds a number beyond 1e+15"),
+        (None, "it contains a number above 1e+15"),
     ],
 )
 def test_a_forged_record_whose_checksum_fits_is_left_out_in_one_line(

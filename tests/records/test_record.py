@@ -101,7 +101,7 @@ def test_any_other_file_is_refused(content: bytes, path: Path) -> None:
 
 def test_a_record_of_another_format_says_how_to_make_it_again(path: Path) -> None:
     change(path, format=1)
-    with pytest.raises(UserError, match=r"is a record of format 1, this version reads format 2: make it again with"):
+    with pytest.raises(UserError, match=r"of format 1, but this version reads format 2: make it again with"):
         Record.read(path)
 
 

@@ -249,7 +249,7 @@ def test_an_invalid_reranker_gives_a_one_line_error(spec, message):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("path:~nosuch/x", "there is no user whose home folder that is"),
+        ("path:~nosuch/x", "names the home folder of an unknown user"),
         ("path:" + "a" * 300, "File name too long"),
         ("path:\0", "a path cannot have a null character"),
         ("monobert:nope", "no reranker 'monobert:nope'"),

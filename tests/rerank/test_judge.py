@@ -273,7 +273,7 @@ def test_two_folders_of_prompts_give_two_names_and_two_prompts(tmp_path):
         templates.add(reranker.describe(dataset)["templates"])
     assert len(names) == len(templates) == 2
     assert f"listwise(gpt4, prompts={tmp_path / 'one'})@20" in names
-    with pytest.raises(UserError, match="there is no user whose home folder that is"):
+    with pytest.raises(UserError, match="names the home folder of an unknown user"):
         stage(parse_stage("listwise(gpt4, prompts=~nosuch/x)")[0], "rerank").open(Runtime(store=Store(tmp_path / "s")))
 
 

@@ -46,7 +46,7 @@ class Catalogue(Mapping[str, CardType], Generic[CardType]):
         self._read = cache(self._read_all)
 
     def card(self, name: str) -> CardType:
-        """Return the card of a name. Raises UserError if there is none."""
+        """Return the card of a name. Raises UserError if no card has this name."""
         if name not in self:
             raise unknown(self.noun, name, self, self._more)
         return self[name]
@@ -101,12 +101,12 @@ def read_toml(file: Traversable | Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except RecursionError:
         raise UserError(f"{file}: not a TOML card: it is nested too deeply") from None
-    except ValueError as error:  # TOML's own, that of UTF-8, and that of integers of thousands of digits
+    except ValueError as error:  # wrong TOML, wrong UTF-8, or an integer with thousands of digits
         raise UserError(f"{file}: not a TOML card: {error}") from None
 
 
 def validated(card: type[CardType], content: Mapping[str, Any], file: Traversable | Path) -> CardType:
-    """Return the card of this content. Raises UserError with the file and the field if the content is wrong."""
+    """Return the card with this content. Raises UserError that names the file and the field if the content is wrong."""
     from pydantic import ValidationError
 
     try:
@@ -133,7 +133,7 @@ _TYPES = (
 
 
 def _plain_fault(fault: Mapping[str, Any]) -> str:
-    """Return the fault of a field in the terms of a TOML card instead of those of pydantic."""
+    """Return the fault of a field in the terms of TOML instead of those of pydantic."""
     kind, message = str(fault["type"]), str(fault["msg"])
     if kind in _FAULTS:
         return _FAULTS[kind]

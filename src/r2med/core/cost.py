@@ -12,7 +12,7 @@ class Cost:
     """The cost of one piece of work. Costs can be added."""
 
     seconds: float = 0.0
-    """Seconds of the work itself, one piece after the other, as if nothing had been cached."""
+    """Seconds of the work itself, one piece after another, as if nothing had been cached."""
     encoder_seconds: float = 0.0
     """The part of `seconds` that embedding models and cross-encoders took."""
     calls: int = 0
@@ -24,7 +24,7 @@ class Cost:
     texts: int = 0
     """Number of texts, or pairs of texts, that encoders read."""
     tokens: int = 0
-    """Their tokens."""
+    """Number of tokens in these texts."""
     cut: int = 0
     """Number of texts and prompts that were cut to fit a model."""
     dollars: float = 0.0

@@ -30,16 +30,16 @@ def refuse_table(value: object, what: str, shape: str) -> None:
     """Raise UserError if a value is a DataFrame, because only its owner knows which columns are meant."""
     if hasattr(value, "columns"):
         raise UserError(
-            f"{what} is a {type(value).__name__}, and must be {shape}; of a table with qid, docno and score: "
-            "{q: dict(zip(g.docno, g.score)) for q, g in frame.astype({'qid': str, 'docno': str}).groupby('qid')}; "
-            "of ids and texts: dict(zip(frame.id, frame.text))"
+            f"{what} is a {type(value).__name__}, but must be {shape}. Convert a table with qid, docno and score by "
+            "{q: dict(zip(g.docno, g.score)) for q, g in frame.astype({'qid': str, 'docno': str}).groupby('qid')}, "
+            "and a table of ids and texts by dict(zip(frame.id, frame.text))"
         )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` for the closest known name; empty if no name is close."""
     by_lower = {k.lower(): k for k in known}
-    cutoff = 0.5 if len(name) < 3 else 0.65  # of two letters one may differ, but half of a longer name is too much
+    cutoff = 0.5 if len(name) < 3 else 0.65  # one of two letters may differ, but half of a longer name is too much
     close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
     return f" (did you mean {by_lower[close[0]]}?)" if close else ""
 

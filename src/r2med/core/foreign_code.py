@@ -1,4 +1,4 @@
-"""Code outside this package as part of a key: an edited stage must not be taken for the one that made a number."""
+"""Digests of code outside this package, as part of keys. Without them, results of an edited stage would be reused."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 
 
 def described(part: Any, dataset: Any) -> dict[str, Any]:
-    """Return what a retriever, expander or reranker says of itself, with a digest of its code if that is not ours."""
+    """Return the description of a stage, with a digest of its code if the code is not part of this package."""
     kind: type = type(part)
     return {**part.describe(dataset), **foreign_code(kind)}
 
 
 @cache
 def foreign_code(kind: type) -> dict[str, str]:
-    """Return {"code": digest} of what defines a class and its bases; nothing for a class of this package."""
+    """Return {"code": digest} of the source of a class and its bases; empty for a class of this package."""
     digests = [_digest(each.__module__, each) for each in kind.__mro__ if _is_foreign(each)]
     return {"code": hashlib.sha256("".join(digests).encode()).hexdigest()[:16]} if digests else {}
 
@@ -44,10 +44,10 @@ def _digest(module: str, kind: type) -> str:
 
 
 def _without_file(module: str, kind: type) -> str:
-    """Return a digest of a class that was typed into a session; where its source is not known, one of this process."""
+    """Return a digest of a class without a file. If its source is not known, the digest identifies this process."""
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None)
-    if file is not None and Path(file).is_file():  # of a namespace package
+    if file is not None and Path(file).is_file():  # a namespace package
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
     try:
         return hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Import names when they are first used, so that starting is fast."""
+"""Import names when they are first used, so that the package starts fast."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BUILT_IN = {
 
 
 def folders(kind: str) -> Iterator[Traversable]:
-    """Yield every folder with files of a kind: of this package, then of installed plugins, then of the user."""
+    """Yield the folders with files of a kind: first of this package, then of installed plugins, then of the user."""
     yield resources.files("r2med").joinpath(BUILT_IN[kind])
     for package in _installed():
         yield package.joinpath(kind)
@@ -51,7 +51,7 @@ def _own_folders(kind: str) -> Iterator[Path]:
 
 @cache
 def _installed() -> tuple[Traversable, ...]:
-    """Return the folders of installed plugins. They are searched once, because this reads a file of every package.
+    """Return the folders of installed plugins. The search runs once, because it reads a file of every package.
 
     A package that cannot be imported is left out with a warning, so that other commands still work.
     """
@@ -59,7 +59,7 @@ def _installed() -> tuple[Traversable, ...]:
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
             found.append(resources.files(entry.value))
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+        except (Exception, SystemExit) as error:  # importing a plugin may fail in any way
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             log.warning("the plugin %s = %s is left out: importing it failed with %s", entry.name, entry.value, reason)
     return tuple(found)

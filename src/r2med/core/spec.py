@@ -51,9 +51,9 @@ def typed_path(text: str) -> Path:
         raise UserError(f"{text[:200]!r}: a path cannot have a null character")
     try:
         path = Path(text).expanduser()
-        path.exists()  # a name that is too long for the file system fails here and not later
+        path.exists()  # fails here, and not later, if the name is too long for the file system
     except RuntimeError:
-        raise UserError(f"{text[:200]}: there is no user whose home folder that is") from None
+        raise UserError(f"{text[:200]} names the home folder of an unknown user") from None
     except OSError as error:
         raise UserError(f"{text[:200]}: {error.strerror}") from None
     return path
@@ -121,7 +121,7 @@ def _call(text: str, spec: str) -> Call:
         elif re.search(rf"(^|\s)({_INSTEAD})(\s|$)|[>|]", name):
             hint = f"stages are joined by arrows, as in {_EXAMPLE}"
         elif not text and ("→" in spec or "->" in spec):
-            hint = f"a stage stands before and after every arrow, as in {_EXAMPLE}"
+            hint = f"write a stage before and after every arrow, as in {_EXAMPLE}"
         raise UserError(f"cannot read {text!r} in the system {spec!r}: {hint}")
     arguments, settings = [], []
     for argument in split(rest[:-1], ",", spec) if paren else []:

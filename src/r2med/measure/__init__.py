@@ -1,4 +1,4 @@
-"""Scores exact to trec_eval: what is measured (`Measure`), and how it is computed (`score`)."""
+"""Score rankings exactly as trec_eval does: `Measure` names a measure, and `score` computes it."""
 
 from r2med.measure.measures import DEFAULT_MEASURES, HEADLINE_MEASURE, Measure
 from r2med.measure.scores import Scores, relevant_ranks, score

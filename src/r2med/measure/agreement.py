@@ -38,7 +38,7 @@ class Agreement(Estimate):
 def cohen_kappa(ratings: Floats) -> Agreement:
     """Return Cohen's κ of two raters over the units that both rated."""
     if ratings.shape[1] != 2:
-        raise ValueError(f"Cohen's κ is of two raters, not {ratings.shape[1]}")
+        raise ValueError(f"Cohen's κ needs two raters, not {ratings.shape[1]}")
     both = ratings[~np.isnan(ratings).any(axis=1)]
     values, codes = np.unique(both, return_inverse=True)
     size = len(values)

@@ -39,7 +39,7 @@ class Means(dict[Measure, float]):
         if known in self and isinstance(known, Measure):
             return self[known]
         raise UserError(
-            f"{known} was not computed: name it in score(qrels, run, measures=[...]); computed are {_few(self)}"
+            f"{known} was not computed: add it in score(qrels, run, measures=[...]) (computed: {_few(self)})"
         )
 
 

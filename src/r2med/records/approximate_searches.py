@@ -21,7 +21,7 @@ def approximate_searches(records: Iterable[Record]) -> list[str]:
         searches = any("index" in stage for stage in declared_stages(record.settings.get("expand")))
         if searches and not record.stages[0].approximate:
             others[record.stages[0].name] = None
-    unmeasured = "searches by an approximate index, whose recall was not measured"
+    unmeasured = "searches with an approximate index, whose recall was not measured"
     return [
         *(_line(name, searches) for (name, *_), searches in measured.items()),
         *(f"{name} {unmeasured}" for name in others),

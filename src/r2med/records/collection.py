@@ -1,4 +1,4 @@
-"""Records of several systems on several datasets, read together and fit to be compared."""
+"""Read the records of several systems on several datasets, and check that they can be compared."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _line(kept: StoredRecord, queries: Sequence[str], measure: str) -> list[floa
 def collect(
     sources: Sequence[str | Path] = (), results: Path | str = "results", max_failures: float = MAX_FAILURES
 ) -> RecordCollection:
-    """Read records: files, folders, or names of systems in `results`; without any source all of `results`.
+    """Read records from files, from folders, or by the names of systems in `results`. Without sources, read `results`.
 
     If a dataset changed and a system was run on it again, only its newest record is read. Raises UserError if records
     of one dataset were made on different data, if two records claim one cell, or if one has a larger share of failures
@@ -170,7 +170,7 @@ def checked(records: Iterable[StoredRecord], max_failures: float = MAX_FAILURES)
         if key in cells:
             raise UserError(
                 f"{record.system} has two records on {record.dataset.name}, {cells[key].path} and {kept.path}: "
-                "name the one that is meant, or delete the other"
+                "give the path of the right one, or delete the other"
             )
         other = first.setdefault(record.dataset.name, kept)
         if other.record.dataset.fingerprint != record.dataset.fingerprint:
@@ -203,7 +203,7 @@ def _without_failed_tries(records: Sequence[StoredRecord], limit: float) -> list
 def _without_outdated(records: Sequence[StoredRecord]) -> list[StoredRecord]:
     """Return the records without those of earlier data that have a newer record of the same system beside them.
 
-    `r2med data import --update` changes a dataset under its name, and what was run on it before stays in its folder.
+    `r2med data import --update` changes a dataset and keeps its name. Its earlier records stay in the same folder.
     """
 
     def cell(kept: StoredRecord) -> tuple[Path, str, str]:
@@ -226,8 +226,8 @@ def _is_outdated(record: Record, newest: Record) -> bool:
 def honestly_named(record: Record, path: Path) -> Record:
     """Return a record whose dataset has a name of the benchmark only if it is the benchmark's data.
 
-    Other data of that name are called own/NAME. The fingerprint decides where the benchmark's dataset was loaded on
-    this machine; elsewhere the source does, which names the pinned commit that the data were fetched from.
+    Other data with that name are called own/NAME. If the benchmark's data were loaded on this machine, the fingerprint
+    decides. Otherwise the source decides: it names the pinned commit from which the data were fetched.
     """
     facts = record.dataset
     if not is_reserved(facts.name) or facts.name.startswith("demo/") or _is_benchmark(record):
@@ -237,9 +237,9 @@ def honestly_named(record: Record, path: Path) -> Record:
     return record.model_copy(update={"dataset": facts.model_copy(update={"name": name})})
 
 
-@cache  # records on one dataset lie in one folder: one line for all of them
+@cache  # one warning for all records in a folder
 def _report_name(folder: Path, stated: str, name: str) -> None:
-    log.warning("%s: its data are not the dataset %s of the benchmark: shown as %s", folder, stated, name)
+    log.warning("%s: the data are not the dataset %s of the benchmark, so they are shown as %s", folder, stated, name)
 
 
 def _is_benchmark(record: Record) -> bool:
@@ -287,7 +287,7 @@ def _named(name: str, everything: Sequence[StoredRecord], folder: Path) -> list[
 
 
 def _failed(record: Record, limit: float) -> str:
-    """Return why a record's scores say little: a stage failed for more than this share; empty for a sound record."""
+    """Return a message if a stage of a record failed for more than this share; empty for a sound record."""
     for stage in record.stages:
         # A prompt that does not fit its LLM is a failure without a call.
         asked = max(1, record.dataset.queries if stage.stage == "expand" else max(stage.cost.calls, stage.failures))

@@ -82,7 +82,7 @@ class StageFacts(_RecordPart):
     name: str
     """The stage with its settings, as typed."""
     cost: Cost
-    """Seconds for all queries, one after the other, as if nothing had been cached."""
+    """Seconds for all queries, one after another, as if nothing had been cached."""
     prepared: Cost = NOTHING
     """Seconds for preparing the corpus once."""
     latency_p50: float = 0.0
@@ -94,7 +94,7 @@ class StageFacts(_RecordPart):
     failure_kinds: dict[str, int] = {}
     """Kind of failure -> number of failures."""
     failed: dict[str, str] = {}
-    """Query -> number of its failed calls by kind, in words; empty in older records."""
+    """Query -> text with the number of its failed calls of each kind. Older records have none."""
     repairs: dict[str, int] = {}
     """Kind of repair of an LLM's ranking -> number of repairs."""
     details: dict[str, float] = {}
@@ -179,18 +179,18 @@ class Record(_RecordPart):
 
     @property
     def seconds_per_query(self) -> float | None:
-        """From a query to its ranking, all stages, one query at a time; preparing the corpus is not in it.
+        """Seconds from a query to its ranking, with all stages and one query at a time. None if the cost is not known.
 
-        None where the cost is not known.
+        The time for preparing the corpus is not included.
         """
         seconds = total(stage.cost for stage in self.stages).seconds
         return seconds / max(1, self.dataset.queries) if self.cost_is_known else None
 
     def latency(self, share: float) -> float | None:
-        """Return the seconds within which this share of queries is answered, one at a time: 0.5 or 0.95.
+        """Return the seconds within which a share of queries is answered, one at a time. The share is 0.5 or 0.95.
 
-        The stages' own quantiles are added up, so 0.95 is an upper bound for a system of several stages. None where
-        the cost is not known.
+        This is the sum of the quantiles of the stages. With several stages, it is an upper bound for 0.95. None if the
+        cost is not known.
         """
         seconds = sum(stage.latency(share, max(1, self.dataset.queries)) for stage in self.stages)
         return seconds if self.cost_is_known else None
@@ -216,11 +216,11 @@ class Record(_RecordPart):
             raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
         if written != FORMAT:
             raise UserError(
-                f"{path} is a record of format {written}, this version reads format {FORMAT}: make it again with "
+                f"{path} is a record of format {written}, but this version reads format {FORMAT}: make it again with "
                 f"r2med run {str(body.get('system', 'SYSTEM'))!r}"
             )
         try:
-            untouched = checksum == digest(body)  # a ValueError where somebody wrote NaN
+            untouched = checksum == digest(body)  # a ValueError if the file contains NaN
             record = cls(**body)
         except (ValueError, TypeError, ValidationError):
             raise UserError(f"{path} is not a record of r2med, or it was cut off: run it again") from None
@@ -237,7 +237,7 @@ class Record(_RecordPart):
         return not self.unsound_file(folder)
 
     def unsound_file(self, folder: Path) -> str:
-        """Return the name of the first file beside the record that is missing or changed; empty if there is none."""
+        """Return the name of the first file beside the record that is missing or changed; empty if all are sound."""
         for facts in filter(None, (self.run, self.traces, self.generated)):
             try:
                 sound = sha256(folder / facts.file) == facts.sha256

@@ -24,13 +24,13 @@ def record_faults(record: Record) -> Iterator[str]:
             yield f"{query[:60]} has other measures than the mean"
     numbers = [number for stage in record.stages for number in _numbers(stage)]
     if any(number < 0 for number in numbers):
-        yield "a stage took less than nothing"
+        yield "the cost of a stage is negative"
     if any(number > LARGEST for number in numbers):
-        yield f"it holds a number beyond {LARGEST:g}"
+        yield f"it contains a number above {LARGEST:g}"
 
 
 def _are_settings(settings: Mapping[str, Any]) -> bool:
-    """Return True if each part of a system that settings have is a mapping: what a board reads of them."""
+    """Return True if each stage in the settings is a mapping, because a board reads its values."""
     rerank = settings.get("rerank") or []
     if not isinstance(rerank, list):
         return False

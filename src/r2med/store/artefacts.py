@@ -76,17 +76,17 @@ class Store:
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
-        self._made: set[str] | None = None  # what this run made, if only that counts
+        self._made: set[str] | None = None  # keys that this run made; None if all keys count
         self._swept: set[Path] = set()
 
     @property
     def answers(self) -> Path:
-        """The folder in which answers of LLMs are kept."""
+        """The folder of LLM answers."""
         return self.root / "journal"
 
     def fresh(self) -> Store:
-        """Return this store for a run that redoes everything: what it did not make itself counts as absent."""
-        if self._made is not None:  # it is such a store, and what it made in this run need not be made twice
+        """Return this store for a run that redoes everything. Artefacts that the run did not make count as missing."""
+        if self._made is not None:  # this is such a store already, and its new artefacts are not made twice
             return self
         store = Store(self.root)
         store._made = set()
@@ -94,15 +94,15 @@ class Store:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether this is the store of a run that redoes everything."""
+        """True if this is the store of a run that redoes everything."""
         return self._made is not None
 
     def usable(self, key: str) -> bool:
-        """Return whether what is kept under a key may be used: always, unless this run redoes everything."""
+        """Return True if stored data of a key may be used. A run that redoes everything uses only its own data."""
         return self._made is None or key in self._made
 
     def note_made(self, keys: Iterable[str]) -> None:
-        """Note that this run made what is kept under these keys, in an artefact or elsewhere."""
+        """Note that this run made the data of these keys, in an artefact or elsewhere."""
         if self._made is not None:
             self._made.update(keys)
 
@@ -110,7 +110,7 @@ class Store:
         """Return the artefact, or None if it is missing. A damaged artefact is removed and treated as missing."""
         with contextlib.suppress(DamagedError):
             return self._look(kind, key)
-        with self._locked(kind, key) as locked:  # whoever makes it again just now is not to lose it to us
+        with self._locked(kind, key) as locked:  # another process may be making it again, and must not lose it
             return self._get_locked(kind, key, locked)
 
     def make(self, kind: str, key: str, build: Callable[[Path], dict[str, Any] | None]) -> Artefact:
@@ -219,10 +219,10 @@ class Store:
         return artefact
 
     def _sweep(self, folder: Path) -> None:
-        """Remove the leftovers of killed processes of one kind, once, because a corpus may have thousands of shards."""
+        """Remove the leftovers of killed processes, once for each kind. A corpus may have thousands of shards."""
         if folder not in self._swept:
             self._swept.add(folder)
-            with contextlib.suppress(OSError):  # made by an earlier version, which let others read it
+            with contextlib.suppress(OSError):  # earlier versions let other users read it
                 if folder.stat().st_mode & 0o077:
                     folder.chmod(0o700)
             for dead in (*stale_work(folder), *(path for path in abandoned(folder) if "." in path.name)):
@@ -241,7 +241,7 @@ class Store:
             return None
 
     def _cleared(self, kind: str, key: str, locked: bool) -> Path:
-        """Return the final path after removing work beside it. With the lock held, such work is of a killed process."""
+        """Return the final path after removing work beside it. While we hold the lock, its owner must be dead."""
         path = self.root / kind / key
         private_folder(path.parent)
         for work in path.parent.glob(f"{key}.*") if locked else stale_work(path.parent, key):
@@ -385,6 +385,6 @@ def _remove(path: Path) -> None:
         path.replace(doomed)
         try:
             shutil.rmtree(doomed, ignore_errors=True)
-        except BaseException:  # a Ctrl-C in the middle leaves nothing behind either
+        except BaseException:  # Ctrl-C must not leave half a folder
             shutil.rmtree(doomed, ignore_errors=True)
             raise

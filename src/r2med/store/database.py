@@ -162,7 +162,7 @@ class Database:
         """Replace a damaged file by a new one with the readable rows. Any other error is raised again."""
         if _code(error) not in _DAMAGED:
             raise error
-        with contextlib.suppress(sqlite3.Error, AttributeError):  # never opened, perhaps
+        with contextlib.suppress(sqlite3.Error, AttributeError):  # it may not have been opened
             self._sql.close()
         with self._alone():
             if self._is_current():  # otherwise another process has salvaged it already
@@ -170,7 +170,7 @@ class Database:
         self._open()
 
     def _finish_salvage(self) -> None:
-        """Copy the readable rows of a file that was moved aside by this process or by one that was killed meanwhile."""
+        """Copy the readable rows of a file that was moved aside, by this process or by one that was then killed."""
         aside = self._aside()
         if not aside.exists():
             return
@@ -208,14 +208,14 @@ class Database:
             return False
 
     def _alone(self) -> contextlib.AbstractContextManager[bool]:
-        # SQLite does not wait for others while the first process turns WAL on or the last one clears it up.
+        # SQLite does not wait for others while the first process turns WAL on or the last one removes it.
         return exclusive(self.path.with_suffix(".lock"))
 
     def _explained(self, error: sqlite3.Error | OSError) -> str:
         if _is_full(error, self.path.parent):
             return (
                 f"the disk that holds {self.path.parent} is full: free some space, or set R2MED_HOME to a folder on "
-                "another disk, then run again (what was kept so far is safe)"
+                "another disk, then run again (everything saved so far is safe)"
             )
         if _code(error) in _UNWRITABLE or getattr(error, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS):
             return (
@@ -246,7 +246,7 @@ def _code(error: Exception) -> int:
 def _is_full(error: sqlite3.Error | OSError, folder: Path) -> bool:
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    if _code(error) != sqlite3.SQLITE_IOERR:  # SQLite reports this also if there is no space for its shared memory
+    if _code(error) != sqlite3.SQLITE_IOERR:  # SQLite also reports IOERR if there is no space for its shared memory
         return _code(error) == sqlite3.SQLITE_FULL
     with contextlib.suppress(OSError):
         return shutil.disk_usage(folder).free < 1 << 20

@@ -19,9 +19,9 @@ _datasets: ContextVar[tuple[str, ...]] = ContextVar("r2med_datasets", default=()
 
 @contextlib.contextmanager
 def about(*, alone: bool = False, **labels: str) -> Iterator[None]:
-    """Label all data made or used inside the block, as `dataset="MedQA-Diag", model="bge"`. Keys do not show this.
+    """Label all data made or used inside the block, as `dataset="MedQA-Diag", model="bge"`. Keys do not change.
 
-    Datasets add up: data made inside two of these blocks belongs to both. With `alone` only the inner one counts.
+    Data made inside two nested blocks belongs to the datasets of both. With `alone`, only the inner block counts.
     """
     before = () if alone else _datasets.get()
     token = _about.set({**_about.get(), **labels})
@@ -34,7 +34,7 @@ def about(*, alone: bool = False, **labels: str) -> Iterator[None]:
 
 
 def current_labels() -> dict[str, str]:
-    """Return the labels for data made now. Of several datasets it has the innermost."""
+    """Return the labels for data made now. In nested blocks, the dataset is that of the innermost block."""
     return _about.get()
 
 

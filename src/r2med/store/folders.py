@@ -1,4 +1,4 @@
-"""Replace a folder as a whole: readers see the old one or the new one."""
+"""Replace a whole folder at once. Readers see either the old folder or the new one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def replaced(folder: Path, mark: str, noun: str) -> Iterator[Path]:
     """
     folder = folder.resolve()
     if folder.exists() and not (folder / mark).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is not {noun} of r2med, and is not overwritten: choose another folder with -o")
+        raise UserError(f"{folder} is not {noun} of r2med, so it is not overwritten: choose another folder with -o")
     folder.parent.mkdir(parents=True, exist_ok=True)
     hidden = f".{folder.name}."
     new = folder.with_name(f"{hidden}{process_name()}.tmp")

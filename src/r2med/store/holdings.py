@@ -52,7 +52,7 @@ def _entries(store: Store) -> Iterator[tuple[str, tuple[str, ...], str, Path]]:
         path = manifest.parent
         if "~" in path.name:  # work in progress
             continue
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # `verify` reports it
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # `verify` reports damage
             meta = json.loads(manifest.read_bytes())["meta"]
             model = meta.get("about", {}).get("model", "")
             yield path.parent.name, tuple(artefact_datasets(path, meta)), model, path
@@ -91,9 +91,9 @@ def rows_about(store: Store, datasets: Sequence[str]) -> dict[Path, list[bytes]]
 
 
 def clear_texts(store: Store, datasets: Sequence[str]) -> None:
-    """Remove the rows and notes of some datasets, and all copies of damaged databases.
+    """Remove the rows and notes of some datasets, and all damaged databases that were moved aside.
 
-    Such a copy may hold any text. Its readable rows were kept elsewhere.
+    A damaged database may contain any text. Its readable rows were copied into the new one.
     """
     for path, keys in rows_about(store, datasets).items():
         with _opened(path) as rows:

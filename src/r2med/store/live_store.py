@@ -1,4 +1,4 @@
-"""LiveStore: a store for questions that come one by one, of which nothing is to stay."""
+"""LiveStore: a store for single questions, which leaves nothing of a question on the disk."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ Opened = TypeVar("Opened")
 
 
 class LiveStore(Store):
-    """What belongs to a corpus is made and kept as ever; what belongs to a question ends with this process.
+    """A store that keeps the artefacts of a corpus. Data of a question are removed when this process ends.
 
-    Any thread may use it. It also holds what is opened once for all questions, such as the searcher of an index.
+    Any thread may use it. It also holds objects that are opened once for all questions, such as the searcher of an
+    index.
     """
 
     def __init__(self, root: Path | str) -> None:
         super().__init__(root)
         self._opened: dict[str, Any] = {}
-        self._locks: WeakValueDictionary[str, Any] = WeakValueDictionary()  # as many as are held, however many keys
+        self._locks: WeakValueDictionary[str, Any] = WeakValueDictionary()  # only the locks in use
         self._guard = threading.Lock()
 
     @classmethod
     def of(cls, store: Store) -> LiveStore:
-        """Return the live store over another one; one that is live already is returned as it is."""
+        """Return a live store in the folder of another store. A live store is returned unchanged."""
         return store if isinstance(store, cls) else cls(store.root)
 
     @cached_property
     def answers(self) -> Path:
-        """A folder of this process's own: the same question is asked once, and nobody finds it later."""
+        """The folder of LLM answers, which belongs to this process. No later process can read it."""
         return self.scratch()
 
     def close(self) -> None:
-        """Remove what LLMs answered; the end of the process does it, too, unless it is killed."""
+        """Remove the answers of LLMs. This also happens at the end of the process, unless it is killed."""
         shutil.rmtree(self.answers, ignore_errors=True)
 
     def turn(self, key: str) -> threading.Lock:
-        """Return the lock of a key, for work that is better done once than twice at a time."""
+        """Return the lock of a key. Threads take it so that only one of them does the work."""
         with self._guard:
             lock: threading.Lock | None = self._locks.get(key)
             if lock is None:
@@ -50,7 +51,7 @@ class LiveStore(Store):
             return lock
 
     def opened(self, key: str, open: Callable[[], Opened]) -> Opened:
-        """Return what `open` returned for a key when it was first wanted."""
+        """Return the object of a key. It is opened by `open` when it is first needed."""
         with self.turn(key):
             if key not in self._opened:
                 self._opened[key] = open()

@@ -1,4 +1,4 @@
-"""Names of temporary files that hold machine and process, so that leftovers of dead processes can be removed."""
+"""Names of temporary files that contain machine and process, so that leftovers of dead processes can be removed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stale(folder: Path, prefix: str = "") -> Iterator[Path]:
 
 
 def stale_work(folder: Path, name: str = "") -> Iterator[Path]:
-    """Yield the paths named NAME.`process_name()` of dead processes; without a name, those of any name."""
+    """Yield the paths named NAME.`process_name()` of dead processes. Without a name, all names match."""
     for path in list(folder.iterdir()) if folder.is_dir() else ():
         stem, _, owner = path.name.partition(".")
         if stem == (name or stem) and is_dead(owner):

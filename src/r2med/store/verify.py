@@ -1,4 +1,4 @@
-"""Check all contents of a store byte by byte. Damage that leaves the times of a file unchanged is found only so."""
+"""Check all contents of a store byte by byte. Only this finds damage that leaves the times of a file unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from r2med.store.rows import count_rows
 
 @dataclass(frozen=True)
 class Verified:
-    """One artefact or database of a store, and its fault, which is an empty string if there is none."""
+    """One artefact or database of a store, and its fault. The fault is empty if the content is sound."""
 
     kind: str
     path: Path

@@ -1,4 +1,4 @@
-"""System = expansion → retriever → rerankers: a spec that prints as its own name, parses back, and runs.
+"""A system is expansion → retriever → rerankers. It is parsed from a spec, prints as that spec, and runs.
 
 bm25
 bm25+bge

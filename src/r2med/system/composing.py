@@ -1,4 +1,4 @@
-"""From what is typed to the calls of whole systems: presets spelt out, LLMs filled in, cross products."""
+"""Turn typed specs into the calls of systems: replace presets, insert LLM names, and form cross products."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from r2med.system.presets import PRESETS
 
 
 def read(spec: str | Calls, llm: str = "") -> Calls:
-    """Return the calls of a spec, with its preset, if it is one, spelt out and with the LLM where one is needed."""
+    """Return the calls of a spec. A preset is replaced by its stages, and `llm` is inserted where an LLM is needed."""
     calls = parse(spec) if isinstance(spec, str) else spec
     if is_preset(calls):
         calls = parse(PRESETS[calls[0][0].name].spelt_out(calls[0][0], llm))
@@ -22,19 +22,19 @@ def read(spec: str | Calls, llm: str = "") -> Calls:
 
 
 def is_preset(calls: Calls) -> bool:
-    """Tell whether a whole system is one preset."""
+    """Return True if the whole system is one preset."""
     return len(calls) == len(calls[0]) == 1 and calls[0][0].name in PRESETS
 
 
 def wants_llm(calls: Calls) -> bool:
-    """Tell whether a part of a system needs an LLM and does not name one."""
+    """Return True if a part of a system needs an LLM and does not name one."""
     if is_preset(calls):
         return not calls[0][0].arguments
     return any(_lacks_llm(call) for stage in calls for call in stage)
 
 
 def with_llm(calls: Calls, llm: str) -> Calls:
-    """Return a system in which every part that needs an LLM names one."""
+    """Return the system with `llm` in every part that needs an LLM and does not name one."""
     if is_preset(calls):
         [[call]] = calls
         return calls if call.arguments else ((replace(call, arguments=(llm,)),),)
@@ -60,9 +60,9 @@ def cross_product(
     llms: Sequence[str] = (),
     samples: int = 1,
 ) -> list[Calls]:
-    """Return every expansion × system × reranker, those that need an LLM once for each of `llms`.
+    """Return every combination of expansion, system and reranker. Those that need an LLM appear once per LLM.
 
-    Raises UserError if a method, an LLM or a number of samples is given that would change nothing.
+    Raises UserError if a given method, LLM or number of samples would have no effect.
     """
     names = llm_names(llms)
     chosen = [calls for spec in systems for calls in _reranked(spec, rerank)]
@@ -76,19 +76,21 @@ def cross_product(
         if names and not used:
             raise UserError("--llm needs a method: --expand hyde, query2doc or lamer")
         if samples != 1:
-            where = f"in a system it is written 'hyde(LLM, samples={samples}){ARROW}bm25'"
-            raise UserError(f"--samples goes with --expand; {where}")
+            where = f"in the name of a system, write 'hyde(LLM, samples={samples}){ARROW}bm25'"
+            raise UserError(f"--samples needs --expand; {where}")
         return chosen
     expansions = _expansions(expand, names, samples, used)
     return [((expansion,), *calls) for expansion in expansions for calls in chosen]
 
 
 def llm_names(llms: Iterable[str]) -> list[str]:
-    """Return names of LLMs, which may be joined by commas. Raises UserError if a system's name cannot hold one."""
+    """Return the names of LLMs, also if commas join them. Raises UserError if a name cannot be part of a spec."""
     names = [name.strip() for text in llms for name in text.split(",")]
     for name in names:
         if not name or re.search(r"[()=→]|->", name):
-            raise UserError(f"--llm {name!r}: an LLM's name is not empty and has no parentheses, '=' or arrows")
+            raise UserError(
+                f"--llm {name!r}: the name of an LLM must not be empty or contain parentheses, '=' or arrows"
+            )
     return list(dict.fromkeys(names))
 
 
@@ -102,7 +104,7 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_
     asking = [call for call in calls if _needs_llm(call)]
     typed = ", ".join(map(str, asking or calls))
     if not asking and samples != 1:
-        raise UserError(f"--samples is for texts of an LLM, and {typed} asks none: leave it out")
+        raise UserError(f"--samples is for texts of an LLM, but {typed} asks no LLM: leave it out")
     if llms and not llms_used and not any(_lacks_llm(call) for call in calls):
         why = "names its LLM already" if asking else "asks no LLM"
         raise UserError(f"--llm {llms[0]}: --expand {typed} {why}: leave one of the two out")
@@ -112,20 +114,22 @@ def _expansions(methods: Sequence[str], llms: Sequence[str], samples: int, llms_
 def _expansion(text: str) -> Call:
     call, *others = parse_stage(text)
     if others:
-        raise UserError(f"--expand {text}: expansions are not fused; repeat --expand to have each in its turn")
+        raise UserError(f"--expand {text}: expansions cannot be fused; repeat --expand to run each of them")
     if stages.kind_of(call.name) != "expand":
         raise unknown("expansion", call.name, stages.names("expand"))
     return call
 
 
 def _filled(call: Call, llms: Sequence[str], samples: int) -> list[Call]:
-    """Return an expansion once for each LLM, with the number of samples among its settings."""
+    """Return the expansion once per LLM, with the number of samples as a setting."""
     if not _needs_llm(call):
         return [call]
     if not llms and not call.arguments:
         raise UserError(f"--expand {call} needs an LLM: --llm NAME (r2med list llms)")
     if samples != 1:
         if "samples" in dict(call.settings):
-            raise UserError(f"--samples {samples} beside --expand {call}: leave one of the two out")
+            raise UserError(
+                f"--samples {samples} and --expand {call} both set the number of samples: leave one of the two out"
+            )
         call = replace(call, settings=(("samples", str(samples)), *call.settings))
     return [call] if call.arguments else [replace(call, arguments=(llm,)) for llm in llms]

@@ -1,4 +1,4 @@
-"""Presets: whole pipelines under one name, each a TOML file whose parts can be replaced one by one.
+"""Presets: names for whole pipelines. Each is a TOML file, and a user can replace its parts one by one.
 
 reasoner(o3-mini)
 reasoner(o3-mini, dense=nv, rerank=bge-reranker@100)
@@ -15,13 +15,13 @@ from r2med.core.errors import UserError, unknown
 from r2med.core.spec import Call
 
 DEEPEST = 100
-"""Replacements after which a part must be naming itself."""
+"""Maximum number of replacements. A preset that needs more has a part that contains itself."""
 
 _NAMED = re.compile(r"\{([a-z_]+)\}")
 
 
 class Preset(BaseModel):
-    """A pipeline: its spec, and what its words stand for until a user says otherwise."""
+    """A pipeline: its spec, and the default value of each part."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,12 +32,12 @@ class Preset(BaseModel):
     spec: str
     """The system, with `{NAME}` in the place of parts."""
     parts: dict[str, str]
-    """Name -> a piece of a spec; pieces may name others, and `{llm}`, which the user gives."""
+    """Name -> part of a spec. A part may contain other parts, and `{llm}`, which the user gives."""
 
     def spelt_out(self, call: Call, llm: str = "") -> str:
-        """Return the spec that a call of this preset stands for."""
+        """Return the spec that replaces a call of this preset."""
         if len(call.arguments) > 1:
-            raise UserError(f"{call}: one LLM is named first, everything else as PART=VALUE: {', '.join(self.parts)}")
+            raise UserError(f"{call}: give one LLM first, then parts as PART=VALUE: {', '.join(self.parts)}")
         if call.depth is not None:
             raise UserError(f"{call}: write the depth as depth={call.depth}")
         words = {**self.parts, **self._given(call)}
@@ -52,7 +52,7 @@ class Preset(BaseModel):
             if word == "llm" and not words["llm"]:
                 raise UserError(f"{self.name} needs the name of an LLM, such as {self.name}(o3-mini), or --llm NAME")
             text = text.replace(named[0], words[word])
-        raise UserError(f"{call}: a part of it names itself")
+        raise UserError(f"{call}: a part of it contains itself")
 
     def _given(self, call: Call) -> dict[str, str]:
         for key, _ in call.settings:

@@ -1,4 +1,4 @@
-"""One question put to a system over the corpus of a dataset: what it wrote about it, and what it found."""
+"""Search the corpus of a dataset for one question, with any system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from r2med.text.unicode import is_unicode
 
 @dataclass(frozen=True)
 class Passage:
-    """A document that was found."""
+    """A document that a search found."""
 
     id: str
     score: float
@@ -26,7 +26,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Answer:
-    """The passages for a question, best first, and what an expansion wrote about it before."""
+    """The passages found for a question, best first, and the texts that an expansion wrote before the search."""
 
     question: str
     generated: tuple[str, ...]
@@ -40,21 +40,21 @@ def search(
     k: int = 5,
     **settings: Any,
 ) -> Answer:
-    """Return the best passages of a dataset for a question: what `r2med search` does. `settings` are fields of `Setup`.
+    """Return the best passages of a dataset for a question, as `r2med search` does. `settings` are fields of `Setup`.
 
-    Raises UserError if there is nothing to ask or nothing to search.
+    Raises UserError if the question is empty or the dataset has no documents.
     """
     dataset = data if isinstance(data, Dataset) else load(data)
     return ask(System.parse(system, Setup(**settings)) if isinstance(system, str) else system, dataset, question, k)
 
 
 def ask(system: System | str, dataset: Dataset, question: str, k: int = 10) -> Answer:
-    """Return what a system finds for a question; the dataset needs neither queries nor judgements.
+    """Return the passages that a system finds for a question. The dataset needs neither queries nor judgements.
 
-    Raises UserError if there is nothing to ask or nothing to search.
+    Raises UserError if the question is empty or the dataset has no documents.
     """
     if not question.strip() or not is_unicode(question):
-        raise UserError("the question is empty, or no text: write it in quotes after the dataset")
+        raise UserError("the question is empty or not valid text: write it in quotes after the dataset")
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     if not len(dataset.corpus):

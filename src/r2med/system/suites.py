@@ -1,4 +1,4 @@
-"""Suites: many systems on many datasets in one TOML file, so that a whole table is one command."""
+"""Suites: TOML files that list systems and datasets, so that one command makes a whole table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from r2med.core.spec import Calls, parse, typed_path
 
 
 class Grid(BaseModel):
-    """Every expansion with every retriever and every chain of rerankers; an empty name leaves a stage out."""
+    """Every combination of expansion, retriever and chain of rerankers. An empty name leaves a stage out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,13 +29,13 @@ class Grid(BaseModel):
 
     @property
     def systems(self) -> list[Calls]:
-        """The systems, one part after the other."""
+        """The systems of the grid. The last part varies fastest."""
         parts = ([parse(spec) if spec else () for spec in specs] for specs in (self.expand, self.retrieve, self.rerank))
         return [expansion + retriever + reranker for expansion, retriever, reranker in itertools.product(*parts)]
 
 
 class Suite(BaseModel):
-    """What is evaluated on what; flags given beside it go before what it says."""
+    """A list of systems and of datasets to evaluate them on. Flags of the command override its values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,9 +46,9 @@ class Suite(BaseModel):
     data: tuple[str, ...] = ("R2MED",)
     """Datasets, groups or folders, as for `--data`."""
     recorded: bool = False
-    """Use recorded generations; no LLM is asked for an expansion."""
+    """True to use recorded generations, so that no expansion asks an LLM."""
     llm: str = ""
-    """The LLM of parts that need one and do not name it."""
+    """The LLM for parts that need one and do not name it."""
     systems: tuple[str, ...] = ()
     """Systems, as typed."""
     grid: tuple[Grid, ...] = ()
@@ -56,19 +56,19 @@ class Suite(BaseModel):
 
     @cached_property
     def calls(self) -> list[Calls]:
-        """Every system, once, in the order of the file."""
+        """All systems without repeats, in the order of the file."""
         return list(
             dict.fromkeys([*map(parse, self.systems), *(calls for grid in self.grid for calls in grid.systems)])
         )
 
 
 def suites() -> dict[str, Traversable]:
-    """Return the files of the suites that come with r2med and its plugins, by name."""
+    """Return name -> file for the suites of r2med and of plugins."""
     return dict(sorted(plugins.files("suites", ".toml").items()))
 
 
 def suite(name: str) -> Suite:
-    """Return a suite by its name, or from a file."""
+    """Return the suite with this name, or read it from a file."""
     path = typed_path(name)
     file: Traversable | Path
     if name in suites():
