@@ -3,7 +3,7 @@
     python benchmarks/board.py                    # 100 systems × 8 datasets, 876 queries, 10,000 resamples
     python benchmarks/board.py --systems 20
 
-The records are made up, but as large as real ones: every measure of every query, the ranks of gold documents.
+The records are made up, but as large as real ones: every measure of every query, the ranks of relevant documents.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ def results(tmp_path: Path) -> Path:
 def test_a_person_reads_verdicts_what_can_be_detected_and_what_moved(r2med: Command) -> None:
     text = r2med("compare", "hyde(author) → bm25", "bm25", "--resamples", "500", "--slice", "task").stdout
     assert "hyde(author) → bm25 is better than bm25: +" in text
-    assert "With these 65 queries a difference below" in text
-    assert "cannot be told from noise (80 % power)" in text
-    assert "queries carry" in text
+    assert "With these 65 queries, a difference below" in text
+    assert "cannot be distinguished from noise (80 % power)" in text
+    assert "queries make" in text
     assert "Moved most, from bm25 to hyde(author) → bm25:" in text
     assert "Q&A reference (40)" in text
     assert "rm3" not in text
@@ -51,7 +51,7 @@ def test_json_has_every_pair_of_the_folder(r2med: Command) -> None:
 @pytest.mark.parametrize(("data", "queries"), [("Biology", 40), ("Biology, PMC-Clinical", 65)])
 def test_datasets_are_named_with_commas_and_spaces(r2med: Command, data: str, queries: int) -> None:
     text = r2med("compare", "hyde(author) → bm25", "bm25", "--data", data, "--resamples", "100").stdout
-    assert f"With these {queries} queries a difference below" in text
+    assert f"With these {queries} queries, a difference below" in text
 
 
 @pytest.mark.usefixtures("results")
@@ -71,7 +71,7 @@ def test_tables_for_papers_have_all_pairs(r2med: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("bm25",), "two systems are needed"),
+        (("bm25",), "a comparison needs two systems"),
         (("bm25", "rm3 -> bm26"), "did you mean rm3 → bm25?"),
         (("--results", "nowhere"), "nowhere"),
         (("--measure", "nDCG@11"), "nDCG@11"),

@@ -57,7 +57,6 @@ def test_a_run_with_failures_says_so_at_its_end(r2med, chat_server, flags):
     chat_server.script = [api.refuse(403)]
     words = ["run", "hyde(mine) → bm25", "--base-url", chat_server.address, "--data", "demo/Biology", *flags]
     ended = r2med(*words)
-    told = (
-        "hyde(mine): 1 query got no generated text, searched without one. The same command asks again for only these."
-    )
+    told = "hyde(mine): 1 query got no generated text, so the search used the query alone."
+    told += " Run the same command to repeat only these."
     assert ended.returncode == 0 and told in (ended.stderr if flags else ended.stdout)

@@ -71,4 +71,4 @@ def test_a_query_is_explained_by_system_and_dataset_too(r2med: Command) -> None:
     assert r2med("why", "bm25", "demo/Biology", query).stdout == r2med("why", record, query).stdout != ""
     missing = r2med("why", "bm25", "demo/Biolgy", query)
     assert missing.returncode == 2
-    assert "no record of bm25 on demo/Biolgy (did you mean demo/Biology?): r2med run bm25" in missing.stderr
+    assert "bm25 on demo/Biolgy (did you mean demo/Biology?): make one with r2med run bm25" in missing.stderr

@@ -83,12 +83,12 @@ def test_a_dataset_that_a_system_lacks_is_left_out_and_told() -> None:
     compared = comparison(collection(MADE[:-1]), resamples=50)
     assert compared.datasets == ["Biology"]
     assert compared.notices == ("PMC-Clinical is left out: strong was not run on it",)
-    with pytest.raises(UserError, match="no dataset that both"):
+    with pytest.raises(UserError, match="no dataset has records of both"):
         comparison(collection([record("a", "x", [1, 0]), record("b", "y", [1, 0])]))
 
 
 def test_one_system_is_too_few_and_equal_ones_have_nothing_to_detect() -> None:
-    with pytest.raises(UserError, match="two systems are needed"):
+    with pytest.raises(UserError, match="a comparison needs two systems"):
         comparison(collection([record("a", "x", [1, 0])]))
     equal = comparison(collection([record("a", "x", [1, 0]), record("b", "x", [1, 0])]), resamples=10)
     assert equal.detectable_gap is None

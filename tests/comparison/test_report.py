@@ -20,7 +20,7 @@ SYSTEMS = {"weak": 0.3, "twin": 0.3, "strong": 0.5}
 MADE = records(SYSTEMS, {"Biology": 40, "PMC-Clinical": 25})
 
 
-def with_gold(made: Record, **ranks: int) -> Record:
+def with_ranks(made: Record, **ranks: int) -> Record:
     stage = made.stages[0].model_copy(update={"gold": {"q0": ranks} if ranks else {}})
     return made.model_copy(update={"stages": (stage,)})
 
@@ -48,7 +48,7 @@ def test_the_best_is_bold_the_second_underlined_and_marks_tell_what_is_real() ->
     assert first[0] == "strong"
     assert all(entry.bold and not entry.mark for entry in first[1:])
     assert second[-1].underlined and not third[-1].underlined
-    assert {entry.mark for entry in second[1:]} == {""}  # all of them can be told from the best
+    assert {entry.mark for entry in second[1:]} == {""}  # all of them differ from the best
     table = score_table(comparison(collection(MADE), baseline="twin", resamples=999))
     assert [[entry.mark for entry in row[1:]] for row in table.rows if row[0] == "strong"] == [["†", "†", "†"]]
     assert "† differs from twin" in table.note
@@ -64,11 +64,11 @@ def test_csv_holds_the_means_of_the_records() -> None:
         assert float(rows[each.system][head]) == pytest.approx(100 * each.mean["nDCG@10"])
 
 
-def test_gold_documents_are_counted_by_their_bands_before_and_after() -> None:
+def test_relevant_documents_are_counted_by_their_bands_before_and_after() -> None:
     before, after = record("a", "d", [0.5]), record("b", "d", [0.5])
     positives = {"q0": before.queries["q0"].model_copy(update={"positives": 5})}
-    before = with_gold(before.model_copy(update={"queries": positives}), x=200, y=5)
-    after = with_gold(after, x=3, y=7, z=1000)
+    before = with_ranks(before.model_copy(update={"queries": positives}), x=200, y=5)
+    after = with_ranks(after, x=3, y=7, z=1000)
     bands = rank_bands(collection([before, after]))
     assert bands == [10, 100, 1000]
     assert rank_flows(before, after, bands).tolist() == [[1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 2]]
@@ -84,7 +84,7 @@ def test_what_cannot_be_reported_is_one_line(tmp_path: Path) -> None:
 
 
 def test_figures_that_the_records_do_not_allow_are_told(tmp_path: Path) -> None:
-    bare = [with_gold(each).model_copy(update={"queries": {}}) for each in MADE]
+    bare = [with_ranks(each).model_copy(update={"queries": {}}) for each in MADE]
     written = report(write_records(bare, tmp_path / "results"), out=tmp_path / "report", resamples=10)
     assert [notice.partition(":")[0] for notice in written.notices] == [
         "no figure rank-shift",

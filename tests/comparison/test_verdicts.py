@@ -21,17 +21,19 @@ def test_the_better_system_is_named_first_whatever_the_order_of_the_pair() -> No
 
 def test_what_is_not_significant_cannot_be_told_apart_and_many_pairs_are_in_view() -> None:
     text = verdicts.verdict(replace(PAIR, p=0.04, p_adjusted=0.12), pairs=3)
-    assert "strong cannot be told from weak" in text
+    assert "strong cannot be distinguished from weak" in text
     assert text.endswith("p = 0.040 (adjusted for 3 pairs = 0.120).")
 
 
 def test_tests_that_disagree_and_too_few_queries_are_warned_of() -> None:
     assert not list(verdicts.warnings(COMPARED))
     disputed = replace(COMPARED, pairs=(replace(PAIR, p=0.04, p_t=0.06),))
-    assert "the tests disagree, sign flips have p = 0.040, the t-test p = 0.060" in next(verdicts.warnings(disputed))
+    assert "the tests disagree. Sign flips give p = 0.040, the t-test gives p = 0.060" in next(
+        verdicts.warnings(disputed)
+    )
     few = comparison(collection([record("a", "d", [1, 1, 1]), record("b", "d", [0, 0, 0])]))
     assert few.pairs[0].p == 0.25
-    assert "3 queries are too few: the smallest p that they allow is 0.25" in next(verdicts.warnings(few))
+    assert "3 queries are too few: with them, p cannot be below 0.25" in next(verdicts.warnings(few))
 
 
 def test_points_have_signs_but_zero_has_none() -> None:

@@ -177,7 +177,7 @@ def test_the_command_says_what_it_reused(r2med: Callable[..., Ended], mini: Path
     fourth = r2med(*words)
     told = [" ".join(end.stdout.split()) for end in (first, second, third, fourth)]
     assert "reused" not in told[0]
-    assert "2 of them reused (--fresh redoes)" in told[1]
+    assert "2 of them reused (--fresh makes them again)" in told[1]
     assert "reused" not in told[2]
     assert "1 of them reused" in told[3]
 

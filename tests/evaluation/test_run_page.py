@@ -152,7 +152,8 @@ def test_failures_of_a_stage_that_systems_share_are_counted_once(capsys: pytest.
     lines = report(
         capsys, *([cell(f"hyde(m) → {name}", "Biology", 0.5, **failed)] for name in ("bm25", "bm25(scorer=lucene)"))
     )
-    told = "3 queries got no generated text, searched without one. The same command asks again for only these."
+    told = "3 queries got no generated text, so the search used the query alone."
+    told += " Run the same command to repeat only these."
     assert f"hyde(m): {told}" in lines
 
 
@@ -181,5 +182,5 @@ def test_passages_that_a_reranker_did_not_rank_are_counted_for_each_system(capsy
     left_out = [cell(lazy, name, 0.5, **facts, repairs={"missing": 18, "repeated": 1}) for name in names]
     lines = report(capsys, left_out, [cell(thorough, name, 0.5, **facts) for name in names])
     assert [line for line in lines if "not ranked" in line] == [
-        f"{lazy}: 36 passages shown to the reranker and not ranked."
+        f"{lazy}: 36 passages shown to the reranker but not ranked."
     ]

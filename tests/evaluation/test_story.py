@@ -1,4 +1,4 @@
-"""The story of a query: what was asked and written, the gold passages, and their ranks by stage."""
+"""The story of a query: what was asked and written, the relevant documents, and their ranks by stage."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def record(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_gold_is_ranked_with_the_question_alone_and_after_each_stage(record: Path) -> None:
+def test_relevant_documents_are_ranked_with_the_question_alone_and_after_each_stage(record: Path) -> None:
     query = load("demo/MedQA-Diag").queries[0]
     story = explain(record, query.id)
     assert story.query == query
     assert story.generated
     assert list(story.ranks) == ["bm25 (the question alone)", "hyde(author) → bm25"]
-    assert all(document.text and document.grade > 0 for document in story.gold)
-    assert set(story.ranks["hyde(author) → bm25"]) <= {document.id for document in story.gold}
+    assert all(document.text and document.grade > 0 for document in story.relevant)
+    assert set(story.ranks["hyde(author) → bm25"]) <= {document.id for document in story.relevant}
 
 
 def test_bad_input_is_one_line(record: Path, tmp_path: Path) -> None:
     for path, query, data, message in (
         (tmp_path / "no.json", "1", None, "there is no such record"),
         (record, "nobody", None, "no judged query 'nobody'"),
-        (record, next(iter(load("demo/MedQA-Diag").qrels)), "demo/Biology", "is not what the record was made on"),
+        (record, next(iter(load("demo/MedQA-Diag").qrels)), "demo/Biology", "the record was made on other data than"),
         (record, next(iter(load("demo/MedQA-Diag").qrels)), "nowhere", "no dataset or folder 'nowhere'"),
     ):
         with pytest.raises(UserError, match=message):

@@ -70,21 +70,21 @@ def _show(story: Story, output: Console) -> None:
     from r2med.pages.terminal_tables import print_table
     from r2med.text.highlight import Words
 
-    record, gold = story.record, story.gold
+    record = story.record
     value = record.per_query[story.query.id][str(HEADLINE_MEASURE)]
     output.print(
         plain(f"{record.dataset.name} {story.query.id}", "bold"),
         plain(f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.system}"),
     )
-    of_gold = Words.of(" ".join(document.text for document in story.gold))
-    output.print(plain("question: ", "bold") + marked(story.query.text, of_gold, LETTERS))
+    of_relevant = Words.of(" ".join(document.text for document in story.relevant))
+    output.print(plain("question: ", "bold") + marked(story.query.text, of_relevant, LETTERS))
     for text in story.generated[:SHOWN]:
-        output.print(plain("written: ", "bold") + marked(text, of_gold, LETTERS))
+        output.print(plain("written: ", "bold") + marked(text, of_relevant, LETTERS))
     for stage in record.stages:
         if kinds := stage.failed.get(story.query.id):
             output.print(plain("failed: ", "bold") + plain(f"{stage.name}, {kinds}"))
     words = Words.of(story.query.text, story.generated)
-    for number, document in enumerate(gold):
+    for number, document in enumerate(story.relevant):
         letters = LETTERS if number < SHOWN else FEWER_LETTERS
         output.print(
             plain(f"relevant {document.id}, grade {document.grade}: ", "bold") + marked(document.text, words, letters)
@@ -97,7 +97,7 @@ def _show(story: Story, output: Console) -> None:
     depth = record.settings.get("k", "")
     rows = [
         (document.id, *(str(ranks.get(document.id, f"> {depth}")) for ranks in story.ranks.values()))
-        for document in gold
+        for document in story.relevant
     ]
     ranks = [Column(stage, "integer") for stage in story.ranks]
     print_table(Table((Column("rank after"), *ranks), rows), output, {})

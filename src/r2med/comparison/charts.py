@@ -1,4 +1,4 @@
-"""The figures of a report. Colours are Okabe and Ito's, told apart by everybody; names of any length fit."""
+"""Draw the figures of a report. The colours of Okabe and Ito suit colour-blind readers. Names of any length fit."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 BLUE, SKY, ORANGE, VERMILION, GREY, INK = "#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#B5B5B5", "#222222"
 
 WIDTH = 7.2
-"""Inches: two columns of a paper."""
+"""Width of a figure in inches: two columns of a paper."""
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
-"""What red, green and blue add to the brightness of a colour."""
+"""Weights of red, green and blue in the brightness of a colour."""
 
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -49,7 +49,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def rendered(draw: Callable[[], Figure]) -> dict[str, bytes]:
-    """Return a figure as SVG and PNG; the same inputs give the same bytes."""
+    """Return a figure as SVG and PNG. The same inputs give the same bytes."""
     with _style():
         figure = draw()
         files = {}
@@ -67,7 +67,7 @@ def _style() -> Iterator[None]:
     except ImportError:
         raise MissingExtraError("drawing figures", "report") from None
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # a name in letters that the font lacks
+        warnings.filterwarnings("ignore", message="Glyph")  # a name may have letters that the font lacks
         yield
 
 
@@ -81,13 +81,13 @@ def _axes(height: float, title: str, width: float = WIDTH) -> tuple[Figure, Axes
 
 
 def _label(name: str, width: int = 38, lines: int = 3) -> str:
-    """Return a name in a few short lines, without signs that cannot be drawn."""
+    """Return a name in a few short lines, without characters that cannot be drawn."""
     clean = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
     return "\n".join(textwrap.wrap(clean, width, max_lines=lines, placeholder=" …", break_on_hyphens=False)) or clean
 
 
 def bars(figures: Mapping[str, Estimate], measure: str, baseline: str = "") -> Figure:
-    """Draw a bar with its interval for each system, the best on top."""
+    """Draw a bar with its interval for each system. The best system is on top."""
     names = sorted(figures, key=lambda name: figures[name].value)
     values = np.array([figures[name].value for name in names])
     bounds = np.array([figures[n].bounds for n in names]).reshape(-1, 2)
@@ -110,7 +110,7 @@ def bars(figures: Mapping[str, Estimate], measure: str, baseline: str = "") -> F
 
 
 def heat_map(systems: Sequence[str], datasets: Sequence[str], values: Floats, measure: str) -> Figure:
-    """Draw systems × datasets, the figure in each cell."""
+    """Draw a heat map of systems × datasets, with the score in each cell."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("paper", ["#F7FBFF", "#DEEBF7", "#9ECAE1", "#4292C6", "#08519C"])
@@ -120,7 +120,7 @@ def heat_map(systems: Sequence[str], datasets: Sequence[str], values: Floats, me
     for line, row in enumerate(values):
         for column, value in enumerate(row):
             light = float(np.dot(np.power(colours(value / top)[:3], 2.2), LUMINANCE))
-            ink = "white" if light < 0.21 else INK  # whichever has the better contrast
+            ink = "white" if light < 0.21 else INK  # the colour with the better contrast
             axes.text(column, line, f"{value:.1f}", ha="center", va="center", color=ink, fontsize=8)
     axes.set_xticks(range(len(datasets)), [_label(name, 10, 3) for name in datasets])
     axes.set_yticks(range(len(systems)), [_label(name) for name in systems])
@@ -134,7 +134,7 @@ def heat_map(systems: Sequence[str], datasets: Sequence[str], values: Floats, me
 
 
 def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return the systems that none beats at no more cost, the cheapest first; points are (cost, quality)."""
+    """Return the systems that no system beats at the same or lower cost, cheapest first. Points: (cost, quality)."""
     line: list[str] = []
     best = float("-inf")
     for name in sorted(points, key=lambda name: (points[name][0], -points[name][1], name)):
@@ -145,7 +145,7 @@ def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 
 def quality_cost(points: Mapping[str, tuple[float, float]], cost: str, measure: str) -> Figure:
-    """Draw quality against cost: numbers for systems, told beside it, and the line that none beats."""
+    """Draw quality against cost, with a number for each system, a legend, and the Pareto front."""
     line = pareto(points)
     ranked = sorted(points, key=lambda name: (-points[name][1], name))
     labels = [_label(name, 40) for name in ranked]
@@ -158,9 +158,9 @@ def quality_cost(points: Mapping[str, tuple[float, float]], cost: str, measure: 
             *points[name], "o", ms=7, color=BLUE if name in line else GREY, mec="white", zorder=4 if name in line else 3
         )
         height = 1 - (sum(lines[:number]) + lines[number] / 2) / sum(lines)
-        told: dict[str, Any] = {"xycoords": "axes fraction", "va": "center", "fontsize": 7.5, "annotation_clip": False}
-        axes.annotate(str(number + 1), (1.05, height), ha="right", **told, **style)
-        axes.annotate(labels[number], (1.065, height), **told, **style)
+        text: dict[str, Any] = {"xycoords": "axes fraction", "va": "center", "fontsize": 7.5, "annotation_clip": False}
+        axes.annotate(str(number + 1), (1.05, height), ha="right", **text, **style)
+        axes.annotate(labels[number], (1.065, height), **text, **style)
     for names in _neighbours(points, ranked):
         numbers = ", ".join(str(ranked.index(name) + 1) for name in names)
         bold = "bold" if names[0] in line else "normal"
@@ -176,7 +176,7 @@ def quality_cost(points: Mapping[str, tuple[float, float]], cost: str, measure: 
 
 
 def _cost_axis(axes: Axes, costs: Sequence[float]) -> None:
-    """Let costs of many sizes have room; what costs nothing has a place too."""
+    """Use a logarithmic axis if costs differ much. A cost of 0 has a place too."""
     positive = [spent for spent in costs if spent > 0]
     if positive and max(positive) > 20 * min(positive):
         free = len(positive) < len(costs)
@@ -186,7 +186,7 @@ def _cost_axis(axes: Axes, costs: Sequence[float]) -> None:
 
 
 def _neighbours(points: Mapping[str, tuple[float, float]], names: Sequence[str]) -> list[list[str]]:
-    """Return systems in groups whose points are so close that their numbers would cover each other."""
+    """Return groups of systems whose points are so close that their numbers would overlap."""
     places = np.array([points[name] for name in names])
     places[:, 0] = np.log(places[:, 0] + 1e-3 * max(places[:, 0].max(), 1e-9))
     places /= np.maximum(np.ptp(places, axis=0), 1e-9)
@@ -198,8 +198,8 @@ def _neighbours(points: Mapping[str, tuple[float, float]], names: Sequence[str])
 
 
 def rank_shift(flows: Integers, bands: Sequence[str], before: str, after: str) -> Figure:
-    """Draw how gold documents move between bands of ranks; `flows[i, j]` of them go from band i to band j."""
-    figure, axes = _axes(4.6, "Where the gold documents move")
+    """Draw how relevant documents move between bands of ranks. `flows[i, j]` of them move from band i to band j."""
+    figure, axes = _axes(4.6, "How the relevant documents move")
     total = int(flows.sum())
     gap, thick = 0.05 * total, 0.06
     starts = [_stacked(flows.sum(axis=1), gap), _stacked(flows.sum(axis=0), gap)]
@@ -238,12 +238,12 @@ def rank_shift(flows: Integers, bands: Sequence[str], before: str, after: str) -
 
 
 def _stacked(counts: Integers, gap: float) -> Floats:
-    """Return where each band begins, from above."""
+    """Return the start of each band, from the top."""
     return np.asarray(np.cumsum(counts) - counts + gap * np.arange(len(counts)))
 
 
 def _apart(places: Floats, distance: float) -> Floats:
-    """Return descending places, moved up from the last where two are too close for their labels."""
+    """Return descending positions, moved up if two are too close for their labels."""
     moved = places.copy()
     for number in range(len(moved) - 2, -1, -1):
         moved[number] = max(moved[number], moved[number + 1] + distance)
@@ -251,14 +251,14 @@ def _apart(places: Floats, distance: float) -> Floats:
 
 
 def _ribbon(axes: Axes, left: float, right: float, count: int, inset: float, **style: Any) -> None:
-    """Draw a band of this height from the left to the right; both are its upper ends."""
+    """Draw a ribbon of this height. `left` and `right` are the positions of its upper edge."""
     x = np.linspace(0, 1, 60)
     upper = left + (right - left) * (3 * x**2 - 2 * x**3)
     axes.fill_between(inset + (1 - 2 * inset) * x, upper, upper - count, lw=0, **style)
 
 
 def gains(rows: Sequence[tuple[str, Gap]], title: str, before: str, after: str) -> Figure:
-    """Draw the difference of two systems on each slice, with its interval; filled where it is significant."""
+    """Draw the difference of two systems on each slice, with its interval. Significant differences are filled."""
     figure, axes = _axes(1.1 + 0.32 * len(rows), title)
     axes.axvline(0, color="#888888", lw=1)
     for line, (_, gap) in enumerate(reversed(rows)):

@@ -1,4 +1,4 @@
-"""Compare systems by their records: which differences are real. All figures are points, the measure × 100."""
+"""Compare systems by their records, and test which differences are significant. Values are points (measure × 100)."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ DEMO = "demo"
 
 @dataclass(frozen=True)
 class Standing:
-    """A system's figures: on each dataset that it was run on, and over all of them."""
+    """The scores of a system on each of its datasets, and over all datasets."""
 
     system: str
     mean: Estimate | None
-    """None where it lacks a dataset: an average over others would look like one."""
+    """None if a dataset is missing, because its average could not be compared with others."""
     datasets: Mapping[str, Estimate]
 
 
 def intervals(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Standing]:
-    """Return the figures of each system with their intervals."""
+    """Return the scores of each system with their intervals."""
     return {standing.system: standing for standing in _standings(collection.systems, points(collection, measure))}
 
 
 def points(collection: RecordCollection, measure: str = MEASURE) -> dict[str, Floats]:
-    """Return dataset -> systems × queries in points; NaN where a system was not run."""
+    """Return dataset -> systems × queries in points; NaN if a system was not run."""
     return {dataset: 100 * rows for dataset, (_, rows) in collection.values(measure).items()}
 
 
@@ -58,7 +58,7 @@ def _standings(names: Sequence[str], values: Values) -> Iterator[Standing]:
 
 
 def with_intervals(values: Values, top: float | None = 100.0) -> list[Estimate | None]:
-    """Return the figure of each row with its interval; None for a row with a gap. `top`: see `mean_intervals`."""
+    """Return the mean of each row with its interval; None if a value is missing. `mean_intervals` explains `top`."""
     rows = np.array([significance.means(values), *mean_intervals(values, top)]).T.tolist()
     return [None if np.isnan(value) else Estimate(value, *map(_known, bounds)) for value, *bounds in rows]
 
@@ -66,7 +66,7 @@ def with_intervals(values: Values, top: float | None = 100.0) -> list[Estimate |
 def slice_figures(
     collection: RecordCollection, kind: str, measure: str = MEASURE
 ) -> Iterator[tuple[Slice, list[Estimate | None]]]:
-    """Yield each slice of a kind with the figure of every system; None for one that lacks some of the queries."""
+    """Yield each slice of a kind with the score of every system; None for a system that lacks some of the queries."""
     known = collection.values(measure)
     values = {dataset: 100 * rows for dataset, (_, rows) in known.items()}
     for each in slices(kind, slice_facts(collection, {dataset: ids for dataset, (ids, _) in known.items()})):
@@ -75,20 +75,21 @@ def slice_figures(
 
 @dataclass(frozen=True)
 class Gap:
-    """The difference of two systems on some queries: the first's figure less the second's."""
+    """The difference of two systems on some queries: the score of the first minus the score of the second."""
 
     difference: float
     low: float | None
     high: float | None
-    """None where there are too few queries for an interval, or none on which the systems differ."""
+    """None if there are too few queries for an interval, or if the systems are equal on all queries."""
     p: float
     p_adjusted: float
-    """Over all datasets it is adjusted for all pairs: by Holm against one baseline, by max-T otherwise. On single
-    datasets it is adjusted by Benjamini and Hochberg for all pairs and datasets, on slices for all pairs and slices."""
+    """The p-value adjusted for many tests. Over all datasets, it is adjusted for all pairs, by Holm with a baseline and
+    by max-T without one. On single datasets it is adjusted by Benjamini and Hochberg for all pairs and datasets, and on
+    slices for all pairs and slices."""
 
     @property
     def significant(self) -> bool:
-        """Tell whether the difference is real, with all that was tested in view."""
+        """True if the difference is significant after the adjustment for many tests."""
         return self.p_adjusted <= ALPHA
 
 
@@ -103,36 +104,36 @@ class Mover:
 
     @property
     def difference(self) -> float:
-        """The points that the first system has more."""
+        """The points of the first system minus those of the second."""
         return self.a - self.b
 
 
 @dataclass(frozen=True)
 class Pair(Gap):
-    """Two systems over all datasets."""
+    """The difference of two systems over all datasets."""
 
     a: str
     b: str
     p_t: float | None
-    """The stratified paired t-test's; None where a dataset has one query only."""
+    """The p-value of the stratified paired t-test; None if a dataset has only one query."""
     effect: float | None
     """Cohen's d_z."""
     wins: int
     ties: int
     losses: int
     carried: float | None
-    """The share of the difference that five queries carry; above 1, the others speak against it."""
+    """The share of the difference that comes from five queries. Above 1, the other queries point the other way."""
     datasets: Mapping[str, Gap]
 
     @property
     def disputed(self) -> bool:
-        """Tell whether the t-test says another thing than the sign flips."""
+        """True if the t-test and the sign flips disagree about significance."""
         return self.p_t is not None and (self.p <= ALPHA) != (self.p_t <= ALPHA)
 
 
 @dataclass(frozen=True)
 class SlicePair(Gap):
-    """Two systems on one slice of the queries."""
+    """The difference of two systems on one slice of the queries."""
 
     kind: str
     label: str
@@ -143,15 +144,15 @@ class SlicePair(Gap):
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Systems with their figures, every pair of them that was asked for, and what these queries can tell at all."""
+    """The scores of systems, the tests of their pairs, and the smallest difference that these queries can detect."""
 
     measure: str
     systems: tuple[Standing, ...]
     pairs: tuple[Pair, ...]
     detectable_gap: float | None
-    """The difference that is seen in 80 % of comparisons of `detectable_pair`; None if nothing differs."""
+    """The difference that 80 % of comparisons of `detectable_pair` would detect; None if all systems are equal."""
     detectable_pair: tuple[str, str] | None
-    """The pair in the middle, by the difference that could be seen."""
+    """The pair with the median of the detectable differences."""
     baseline: str
     queries: Mapping[str, tuple[str, ...]]
     slices: tuple[SlicePair, ...] = ()
@@ -173,11 +174,11 @@ class Comparison:
 
     @property
     def ranked(self) -> list[Standing]:
-        """The systems, the best first."""
+        """The systems, best first."""
         return sorted(self.systems, key=lambda each: (-each.mean.value if each.mean else 0.0, each.system))
 
     def classes(self, dataset: str = "") -> dict[str, int]:
-        """Return the class of each system over all datasets, or on one of them; see `system_classes.classes`."""
+        """Return the class of each system, over all datasets or on one of them, as `system_classes.classes` does."""
         values = {dataset: self._values[dataset]} if dataset else self._values
         return classes([each.system for each in self.systems], values, self.resamples, self.seed)
 
@@ -196,7 +197,7 @@ class Comparison:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as plain values: differences in points, p as they are."""
+        """Return the comparison as plain values for JSON. Differences are in points."""
         return {
             "measure": self.measure,
             "baseline": self.baseline or None,
@@ -223,11 +224,11 @@ def compare(
     seed: int = 0,
     data: Sequence[str] = (),
 ) -> Comparison:
-    """Compare systems: `sources` are record files, folders of them, or names of systems whose records lie in `results`.
+    """Compare systems by their records: files, folders, or names of systems with records in `results`.
 
-    Without a baseline every pair is compared, with one each other system with it. `data` are datasets or groups of
-    them; without any, all that the systems share, but the demo never together with others.
-    Raises UserError if there are not two systems that were run on the same data.
+    With a baseline, every other system is compared with it. Without one, every pair is compared. `data` are datasets
+    or groups. By default these are all datasets that the systems share, but the demo is never mixed with others.
+    Raises UserError if no two systems were run on the same data.
     """
     return comparison(collect(sources, results, max_failures), measure, baseline, slice_by, resamples, seed, data)
 
@@ -241,7 +242,7 @@ def comparison(
     seed: int = 0,
     data: Sequence[str] = (),
 ) -> Comparison:
-    """Compare the systems of a collection on the datasets that all of them were run on, or those of `data`."""
+    """Compare the systems of a collection on the datasets that all of them were run on, or on those of `data`."""
     measure = str(Measure.parse(measure))
     names = list(collection.systems)
     pairs = _pairs(names, baseline)
@@ -284,14 +285,14 @@ def comparison(
 
 
 def middle_pair(detectable: Floats) -> int | None:
-    """Return which pair has the median of these gaps, the lower of two; None if there is no gap above 0."""
+    """Return the position of the median of the positive gaps, the lower of two; None if no gap is positive."""
     known = np.flatnonzero(detectable > 0)
     return int(known[np.argsort(detectable[known], kind="stable")[(len(known) - 1) // 2]]) if len(known) else None
 
 
 def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
     if len(names) < 2:
-        raise UserError(f"two systems are needed to compare, there is {names[0] if names else 'none'}")
+        raise UserError(f"a comparison needs two systems, but there is {f'only {names[0]}' if names else 'none'}")
     if not baseline:
         return SystemPairs.all(len(names))
     if baseline not in names:
@@ -302,7 +303,7 @@ def _pairs(names: Sequence[str], baseline: str) -> SystemPairs:
 def _shared(
     collection: RecordCollection, measure: str, data: Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Floats], list[str]]:
-    """Return the queries and the values of the datasets that all systems have, and a line for each other one."""
+    """Return the queries and values of the datasets that all systems share, and a notice for each other dataset."""
     queries, values, notices = {}, {}, []
     wanted = _wanted(data, collection.datasets)
     for dataset, (ids, rows) in collection.values(measure).items():
@@ -316,17 +317,17 @@ def _shared(
             queries[dataset], values[dataset] = ids, 100 * rows
     if not values:
         number = "both" if len(collection.systems) == 2 else f"all {len(collection.systems)}"
-        raise UserError(f"there is no dataset that {number} systems were run on: {notices[0]}")
+        raise UserError(f"no dataset has records of {number} systems: {notices[0]}")
     demo = [dataset for dataset in values if dataset in groups()[DEMO]]
     if demo and len(demo) < len(values) and not data:
         for dataset in demo:
             del queries[dataset], values[dataset]
-        notices.append(f"the demo is left out, since it says nothing about other data: compare it with --data {DEMO}")
+        notices.append(f"the demo is left out, because it says nothing about other data: compare it with --data {DEMO}")
     return queries, values, notices
 
 
 def _wanted(data: Sequence[str], known: Sequence[str]) -> set[str]:
-    """Return the datasets that are named, by their names or by those of groups; all if none is named."""
+    """Return the chosen datasets. A name may be that of a dataset or a group. Without names, return all datasets."""
     wanted = set() if data else set(known)
     for name in data:
         members = {name, *groups().get(name, ())} & set(known)
@@ -346,7 +347,7 @@ def _test(values: Values, pairs: SystemPairs, holm: bool, resamples: int, seed: 
 
 
 def _adjusted(tested: Sequence[Sequence[Gap]]) -> list[list[Gap]]:
-    """Return the gaps of each dataset with p adjusted for all of them together."""
+    """Return the gaps of each dataset with p-values adjusted for all of them together."""
     adjusted = significance.benjamini_hochberg(np.array([[gap.p for gap in gaps] for gaps in tested]).ravel())
     rows = zip(tested, adjusted.reshape(len(tested), -1).tolist(), strict=True)
     return [[replace(gap, p_adjusted=p) for gap, p in zip(gaps, row, strict=True)] for gaps, row in rows]
@@ -368,7 +369,7 @@ def _slice_pairs(
 
 
 def slice_facts(collection: RecordCollection, queries: Mapping[str, Sequence[str]]) -> dict[str, SliceFacts]:
-    """Return what the slices of some queries of each dataset depend on."""
+    """Return the facts about some queries of each dataset that define slices."""
     facts = {}
     for dataset, ids in queries.items():
         record = next(cell.record for system in collection.systems if (cell := collection.cell(system, dataset)))

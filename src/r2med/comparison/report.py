@@ -1,4 +1,4 @@
-"""The report of a comparison for a paper: its table in three formats, and its figures as SVG and PNG."""
+"""Write the report of a comparison for a paper: tables in three formats, and figures as SVG and PNG."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 40
-"""Systems in a figure, the best; tables have them all."""
+"""Number of systems in a figure. It shows the best ones, and tables show all."""
 
 BANDS = (10, 100)
-"""Where the bands of ranks end, before those of the depth and of what was not retrieved."""
+"""Last ranks of the first bands. One band up to the depth and one for documents not retrieved follow."""
 
 NEEDS = {
-    "cost-seconds": "the cost of no system is known",
+    "cost-seconds": "the cost of the systems is not known",
     "cost-dollars": "no system has a price above 0",
-    "rank-shift": "the records do not hold the ranks of gold documents",
-    "body-systems": "the queries name no body system",
+    "rank-shift": "the records do not contain the ranks of relevant documents",
+    "body-systems": "the queries have no body systems",
 }
-"""Why a figure may be missing."""
+"""Figure -> the reason why it may be missing."""
 
 WRITERS = {"md": table_markdown, "tex": table_latex, "csv": table_csv}
-"""Suffix of a table's file -> what writes it."""
+"""Suffix of a table's file -> function that writes the table."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The files that were written, and what is not among them and why."""
+    """The files of a report, and notices about missing figures and left-out data."""
 
     files: tuple[Path, ...]
     notices: tuple[str, ...]
@@ -66,10 +66,10 @@ def report(
     resamples: int = RESAMPLES,
     data: Sequence[str] = (),
 ) -> Report:
-    """Write the table and the figures of a paper; `sources` and `data` are those of `compare`.
+    """Write the tables and the figures of a paper. `sources` and `data` are those of `compare`.
 
-    `between` are the two systems whose gold documents and body systems are compared: the baseline, or the second best,
-    and the best unless others are named.
+    `between` are the two systems of the figures on relevant documents and body systems. By default they are the
+    baseline, or else the second best system, and the best system.
     """
     collection = collect(sources, results, max_failures)
     compared = comparison(collection, measure, baseline, resamples=resamples, data=data)
@@ -86,7 +86,7 @@ def report(
         content |= {f"{name}.{suffix}": body for suffix, body in charts.rendered(draw).items()}
     notices = [*compared.notices, *(f"no figure {name}: {why}" for name, why in NEEDS.items() if name not in figures)]
     if len(compared.systems) > SHOWN:
-        notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems, tables all")
+        notices.append(f"figures show the best {SHOWN} of {len(compared.systems)} systems; tables show all")
     return Report(tuple(_write(Path(out), content)), tuple(notices))
 
 
@@ -100,7 +100,7 @@ def _write(folder: Path, content: Mapping[str, bytes]) -> Iterator[Path]:
 
 
 def _between(compared: Comparison, names: Sequence[str]) -> tuple[str, str]:
-    """Return the two systems of which single figures tell, the one before and the one after a change."""
+    """Return the two systems that some figures compare: the one before a change and the one after it."""
     known = [standing.system for standing in compared.ranked]
     for name in names:
         if name not in known:
@@ -121,7 +121,7 @@ def _score_figures(compared: Comparison) -> dict[str, Callable[[], Figure]]:
 
 
 def _cost_figures(collection: RecordCollection, compared: Comparison) -> dict[str, Callable[[], Figure]]:
-    """Return quality against seconds, and against dollars where a price is known for any system that has one."""
+    """Return the figures of quality against seconds and against dollars, if costs are known."""
     seconds, dollars = {}, {}
     for standing in compared.ranked[:SHOWN]:
         assert standing.mean is not None
@@ -144,7 +144,7 @@ def _cost_figures(collection: RecordCollection, compared: Comparison) -> dict[st
 def _pair_figures(
     collection: RecordCollection, before: str, after: str, whole: Comparison, resamples: int
 ) -> dict[str, Callable[[], Figure]]:
-    """Return where gold documents move between two systems, and what each body system gains."""
+    """Return the figures of two systems: how relevant documents move, and the gain of each body system."""
     pair = RecordCollection({key: kept for key, kept in collection.cells.items() if key[0] in (before, after)})
     compared = comparison(pair, whole.measure, before, ["body-system"], resamples, data=whole.datasets)
     figures: dict[str, Callable[[], Figure]] = {}
@@ -165,13 +165,13 @@ def _pair_figures(
 
 
 def rank_bands(collection: RecordCollection) -> list[int]:
-    """Return where bands of ranks end; the last ends with the depth of the rankings."""
+    """Return the last rank of each band. The last band ends at the depth of the rankings."""
     depth = max((int(kept.record.settings.get("k", 0)) for kept in collection), default=0)
     return [*(end for end in BANDS if end < depth), depth]
 
 
 def rank_flows(before: Record, after: Record, bands: Sequence[int]) -> Integers:
-    """Count gold documents by their band in both rankings; the last band is of those that were not retrieved."""
+    """Count relevant documents by their bands in both rankings. The last band has documents that were not retrieved."""
     flows = np.zeros((len(bands) + 1, len(bands) + 1), dtype=np.intp)
     beyond = bands[-1] + 1
     for query, facts in before.queries.items():

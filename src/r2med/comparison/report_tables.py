@@ -1,4 +1,4 @@
-"""The tables of a comparison: every pair with its tests, and the scores as a paper prints them."""
+"""The tables of a comparison: the tests of every pair, and the scores as in a paper."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAGGER, EQUAL = "†", "≈"
 
 
 def pair_table(compared: Comparison) -> Table:
-    """Return a row for each pair over all datasets, on each dataset and on each slice."""
+    """Return a table with a row for each pair over all datasets, on each dataset and on each slice."""
     rows: list[list[Value | Marked]] = []
     for pair in compared.pairs:
         rows.append([pair.a, pair.b, "all datasets", *gap_cells(pair), pair.wins, pair.ties, pair.losses])
@@ -32,7 +32,7 @@ def pair_table(compared: Comparison) -> Table:
 
 
 def gaps(compared: Comparison, pair: Pair) -> Iterator[tuple[str, Gap]]:
-    """Yield what two systems differ by on each dataset and each slice."""
+    """Yield the difference of two systems on each dataset and each slice."""
     yield from pair.datasets.items()
     for each in compared.slices:
         if (each.a, each.b) == (pair.a, pair.b):
@@ -46,14 +46,15 @@ def gap_columns(difference: str, adjusted: str) -> list[Column]:
 
 
 def gap_cells(gap: Gap) -> list[Value | Marked]:
-    """Return the cells of a difference; bold if it is significant."""
+    """Return the cells of a difference. A significant difference is bold."""
     return [Marked(gap.difference, bold=gap.significant), gap.low, gap.high, gap.p, gap.p_adjusted]
 
 
 def score_table(compared: Comparison) -> Table:
-    """Return systems down, the best first, and datasets across, the best of each bold and the second underlined.
+    """Return a table with a row per system, best first, and a column per dataset.
 
-    A dagger marks what differs from the baseline; without a baseline, ≈ marks what cannot be told from the best.
+    The best score of a column is bold, the second underlined. A dagger marks scores that differ significantly from the
+    baseline. Without a baseline, ≈ marks scores that cannot be distinguished from the best.
     """
     columns = [{s.system: s.datasets[dataset] for s in compared.systems} for dataset in compared.datasets]
     if len(columns) > 1:
@@ -78,7 +79,7 @@ def _score(system: str, column: Mapping[str, Estimate], marks: Mapping[str, str]
 
 
 def _marks(compared: Comparison, dataset: str) -> dict[str, str]:
-    """Return the systems of a column that bear a mark; `dataset` is empty for the average."""
+    """Return the marked systems of a column. `dataset` is empty for the average."""
     if not compared.baseline:
         first = [system for system, number in compared.classes(dataset).items() if number == 1]
         return dict.fromkeys(first[1:], EQUAL)
@@ -87,7 +88,7 @@ def _marks(compared: Comparison, dataset: str) -> dict[str, str]:
 
 
 def _adjustment(compared: Comparison) -> str:
-    """Return how p-values are adjusted: over all datasets, and on single ones."""
+    """Return a text on how p-values are adjusted over all datasets and on single ones."""
     overall = f"{'Holm' if compared.baseline else 'max-T'} over the pairs"
     return overall + (
         ", Benjamini–Hochberg over pairs and datasets on single ones" if len(compared.datasets) > 1 else ""
@@ -98,7 +99,7 @@ def _caption(compared: Comparison) -> str:
     marks = (
         f"{DAGGER} differs from {compared.baseline} ({_adjustment(compared)}, α = 0.05)"
         if compared.baseline
-        else f"{EQUAL} cannot be told from the best of its column (max-T over the pairs of the best, "
+        else f"{EQUAL} cannot be distinguished from the best of its column (max-T over the pairs of the best, "
         f"α = 0.05; no classes below {FEWEST_QUERIES} queries)"
     )
     return (

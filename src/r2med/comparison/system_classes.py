@@ -1,4 +1,4 @@
-"""Classes of systems: the leader of each, and the systems that the paired test cannot tell from it."""
+"""Group systems into classes: a leader, and the systems that a paired test does not distinguish from it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from r2med.measure.significance import ALPHA, RESAMPLES, SystemPairs, Values, means, sign_flips
 
 FEWEST_QUERIES = 20
-"""Queries in total below which there are no classes: nearly every system would share the first."""
+"""Total number of queries below which there are no classes. Almost all systems would be in the first class."""
 
 
 def classes(names: Sequence[str], values: Values, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, int]:
-    """Return the class of each system, the best system first; nothing for fewer than `FEWEST_QUERIES` queries.
+    """Return the class of each system, best system first; empty for fewer than `FEWEST_QUERIES` queries.
 
-    The best system without a class leads the next one. It is tested against each other system by paired sign flips,
-    with max-T over these pairs, and shares its class with those that the test does not reject at 5 %. A worse system
-    may so be in a better class than a better one: its queries vary more. A system that lacks a value has no class.
+    The best system without a class leads the next class. It is tested against every other system by paired sign flips,
+    with max-T over these pairs. Systems that the test does not reject at 5 % are in its class. A system may be in a
+    better class than a system with a higher score, if its scores vary more. A system with missing values has no class.
     """
     if sum(rows.shape[1] for rows in values.values()) < FEWEST_QUERIES:
         return {}
@@ -33,7 +33,7 @@ def classes(names: Sequence[str], values: Values, resamples: int = RESAMPLES, se
 
 
 def _equal(values: Values, leader: int, resamples: int, seed: int) -> np.typing.NDArray[np.bool_]:
-    """Return True for the leader and each system that cannot be told from it."""
+    """Return True for the leader and for each system that the test does not distinguish from it."""
     systems = len(next(iter(values.values())))
     equal = np.ones(systems, dtype=np.bool_)
     if systems > 1:

@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences."""
+"""Write the result of a comparison in sentences."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from r2med.pages.cells import signed
 
 
 def verdict(pair: Pair, pairs: int = 1) -> str:
-    """Return which of two systems is better, or that they cannot be told apart."""
+    """Return a sentence that names the better of two systems, or says that the difference is not significant."""
     first, second = (pair.a, pair.b) if pair.difference >= 0 else (pair.b, pair.a)
-    claim = f"{first} is better than {second}" if pair.significant else f"{first} cannot be told from {second}"
+    claim = f"{first} is better than {second}" if pair.significant else f"{first} cannot be distinguished from {second}"
     adjusted = f" (adjusted for {pairs:,} pairs {probability(pair.p_adjusted)})" if pairs > 1 else ""
     return f"{claim}: {signed(abs(pair.difference))} points ({_interval(pair)}), p {probability(pair.p)}{adjusted}."
 
@@ -27,56 +27,56 @@ def _interval(pair: Pair) -> str:
 
 
 def details(pair: Pair) -> str:
-    """Return how a difference comes about: queries won and lost, the effect size, and what five queries carry."""
+    """Return the queries won and lost, the effect size, and the share of the difference from five queries."""
     wins, losses = (pair.wins, pair.losses) if pair.difference >= 0 else (pair.losses, pair.wins)
     parts = [f"wins {wins:,}, ties {pair.ties:,}, losses {losses:,}"]
     if pair.effect is not None:
         parts.append(f"d_z {abs(pair.effect):.2f}")
     if pair.carried is not None:
-        parts.append(f"{TOP_QUERIES} queries carry {100 * pair.carried:.0f} % of the difference")
+        parts.append(f"{TOP_QUERIES} queries make {100 * pair.carried:.0f} % of the difference")
     return "; ".join(parts) + "."
 
 
 def warnings(compared: Comparison) -> Iterator[str]:
-    """Yield what a reader has to know before believing a verdict."""
+    """Yield warnings that a reader should know before trusting a verdict."""
     yield from (f"{notice}." for notice in compared.notices)
     queries = sum(map(len, compared.queries.values()))
     smallest = 0.5 ** (queries - 1)
     if smallest > ALPHA:
-        yield f"{queries} queries are too few: the smallest p that they allow is {smallest:.3g}."
+        yield f"{queries} queries are too few: with them, p cannot be below {smallest:.3g}."
     for pair in compared.pairs:
         if pair.disputed:
             yield (
-                f"{pair.a} and {pair.b}: the tests disagree, sign flips have p {probability(pair.p)}, "
-                f"the t-test p {probability(pair.p_t or 0)}. Believe neither without more queries."
+                f"{pair.a} and {pair.b}: the tests disagree. Sign flips give p {probability(pair.p)}, "
+                f"the t-test gives p {probability(pair.p_t or 0)}. Trust neither without more queries."
             )
 
 
 def class_rule(compared: Comparison) -> str:
-    """Return what the classes mean, or why there are none."""
+    """Return a sentence that explains the classes, or why there are no classes."""
     queries = sum(map(len, compared.queries.values()))
     if queries < FEWEST_QUERIES:
-        return f"No classes: there are {queries} queries, and classes need at least {FEWEST_QUERIES}."
-    return "Class: systems that cannot be told from its leader (paired sign flips, max-T over the leader's pairs)."
+        return f"No classes: there are {queries} queries, but classes need at least {FEWEST_QUERIES}."
+    return "Class: systems not distinguished from the class leader (paired sign flips, max-T over the leader's pairs)."
 
 
 def detectable(compared: Comparison) -> str:
-    """Return the smallest difference that these queries can show."""
+    """Return a sentence with the smallest difference that these queries can show."""
     queries = sum(map(len, compared.queries.values()))
     if compared.detectable_gap is None:
-        return f"These {queries:,} queries do not say what difference could be seen: no two systems differ on them."
-    middle = f"; of the {len(compared.pairs):,} pairs this is the one in the middle" if len(compared.pairs) > 1 else ""
+        return f"These {queries:,} queries cannot show a difference: all systems have equal scores on them."
+    middle = f"; this is the median of {len(compared.pairs):,} pairs" if len(compared.pairs) > 1 else ""
     return (
-        f"With these {queries:,} queries a difference below {compared.detectable_gap:.1f} points between "
-        f"{' and '.join(compared.detectable_pair or ())} cannot be told from noise (80 % power){middle}."
+        f"With these {queries:,} queries, a difference below {compared.detectable_gap:.1f} points between "
+        f"{' and '.join(compared.detectable_pair or ())} cannot be distinguished from noise (80 % power){middle}."
     )
 
 
 def movement(mover: Mover) -> str:
-    """Return what happened to one query."""
+    """Return the change of the score of one query."""
     return f"{mover.dataset} {mover.query}: {mover.b:.1f} → {mover.a:.1f} ({signed(mover.difference)})"
 
 
 def probability(p: float) -> str:
-    """Return a p as it is read: a very small one by its bound."""
+    """Return a p-value as text. A very small value is shown as `< 0.001`."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"

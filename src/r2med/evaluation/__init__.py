@@ -1,1 +1,1 @@
-"""Evaluate systems on datasets: one system, many systems, plans, and why a query scored as it did."""
+"""Evaluate one or many systems on datasets, plan an evaluation, and explain the score of a query."""

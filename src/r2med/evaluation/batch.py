@@ -1,4 +1,4 @@
-"""Many systems on many datasets: work they share is done once, and one that cannot run does not stop the others."""
+"""Evaluate many systems on many datasets. Shared work is done once, and a system that fails does not stop others."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def run(
     setup: Setup | Runtime | None = None,
     **settings: Any,
 ) -> Results:
-    """Evaluate systems on datasets, a record each; without `data` on those of the suite, or on the demo.
+    """Evaluate systems on datasets, and make one record for each pair. The default data are the suite's or the demo.
 
-    A system is a spec, a `System`, or a model: an object with `encode`, or with `encode_queries` and `encode_corpus`;
-    one with `predict` may be among `rerank`. `expand`, `rerank` and `llms` make the cross product with `systems`;
-    `settings` are fields of `Setup`. With a `Runtime` as `setup`, its models stay loaded for the next call.
+    A system is a spec, a `System`, or a model. A model is an object with `encode`, or with `encode_queries` and
+    `encode_corpus`. An object with `predict` may be one of `rerank`. All combinations of `systems` with `expand`,
+    `rerank` and `llms` are evaluated. `settings` are fields of `Setup`. If `setup` is a `Runtime`, its models stay
+    loaded for the next call.
     """
     refuse_table(data, "data", "a dataset, its name or folder; for tables in memory: r2med.Dataset.of(...)")
     with running(setup if setup is not None else Setup(**settings)) as runtime, notebook_progress() as announce:
@@ -60,24 +61,24 @@ def run(
 
 @dataclass(frozen=True)
 class Plan:
-    """The systems and the datasets of a run, before anything is asked, loaded or searched."""
+    """The systems and the datasets of an evaluation, before anything is loaded or searched."""
 
     systems: tuple[System, ...]
     data: tuple[str | Dataset, ...]
     runtime: Runtime
     _expansions: dict[tuple[str, str], Expansion] = field(default_factory=dict, compare=False, repr=False)
-    """What was expanded so far: systems that share an expansion ask once, however many retrievers search the texts."""
+    """The expansions so far. Systems with the same expansion share its texts, so the LLM is asked only once."""
 
     def evaluate(
         self, out: Path | None, k: int = DEPTH, fresh: bool = False, announce: Callable[[str], None] = lambda step: None
     ) -> Results:
-        """Evaluate every system on every dataset; an error of the user's making is told in its cell."""
+        """Evaluate every system on every dataset. A UserError is reported in its cell."""
         datasets = [_attempt(self._load, source) for source in self.data]
         loaded = [dataset for dataset in datasets if isinstance(dataset, Dataset)]
-        # What would stop a system late, after many calls were paid for, is to stop it now.
+        # Find errors now. Later they would stop a system after many calls were paid for.
         faults = [_attempt(system.check, loaded) for system in self.systems]
         rows = []
-        for system, fault in zip(self.systems, faults, strict=True):  # not datasets first: a model is then loaded once
+        for system, fault in zip(self.systems, faults, strict=True):  # systems first, so that each model is loaded once
             row = []
             for name, dataset in zip(self.dataset_names, datasets, strict=True):
                 error = fault if isinstance(fault, UserError) else dataset
@@ -92,11 +93,11 @@ class Plan:
 
     @property
     def dataset_names(self) -> list[str]:
-        """The name of each dataset; a folder's is its path until it is loaded."""
+        """The name of each dataset. For a folder that is not loaded yet, this is its path."""
         return [source if isinstance(source, str) else source.name for source in self.data]
 
     def datasets(self) -> list[Dataset]:
-        """Return the datasets, loaded."""
+        """Load the datasets and return them."""
         return [self._load(source) for source in self.data]
 
     def _load(self, source: str | Dataset) -> Dataset:
@@ -122,7 +123,7 @@ def plan_run(
     suite: str = "",
     setup: Setup | Runtime,
 ) -> Plan:
-    """Return what a run would evaluate. Raises UserError if a name does not exist or a setting changes nothing."""
+    """Return the systems and datasets to evaluate. Raises UserError if a name is unknown or a setting has no effect."""
     runtime = setup if isinstance(setup, Runtime) else Runtime(setup)
     specs: list[str | Calls] = [_spec(system, runtime) for system in systems if not isinstance(system, System)]
     rerankers = [_spec(reranker, runtime) for reranker in rerank]
@@ -153,7 +154,7 @@ def _spec(stage: object, runtime: Runtime) -> str:
 
 
 def _attempt(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what the work gives, or the error of the user's making that stopped it."""
+    """Return the result of the work, or the UserError that stopped it."""
     try:
         return work(*arguments)
     except UserError as error:

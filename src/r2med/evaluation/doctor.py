@@ -1,4 +1,4 @@
-"""`doctor()`: what of this machine matters to r2med: versions, devices, extras, the cache, keys, endpoints."""
+"""Check this machine for r2med: versions, devices, extras, the cache, API keys and endpoints."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from r2med.net.http import Client, run_sync
 from r2med.net.retry import RequestFailed
 from r2med.store import Store, default_store
 
-PATIENCE = 5.0
-"""Seconds that an endpoint has to answer."""
+ANSWER_SECONDS = 5.0
+"""Seconds to wait for the answer of an endpoint."""
 
 _EXTRA = re.compile(r"""(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*["'](?P<extra>[\w-]+)["']""")
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was noticed; a key is there or not, and is never shown."""
+    """The state of this machine. API keys are only reported as present or missing, and are never shown."""
 
     versions: dict[str, str]
     devices: tuple[str, ...]
     cores: int
     extras: dict[str, tuple[str, ...]]
-    """What is still to be installed for each extra; nothing where it works."""
+    """Extra -> packages that are not installed. Empty if the extra works."""
     cache: Path
     cache_free: int
-    """Bytes that are free where the cache lies; 0 where it cannot be written to."""
+    """Free bytes on the disk of the cache; 0 if the cache cannot be written."""
     keys: dict[str, bool]
     endpoints: dict[str, str]
-    """Server -> why it does not answer; empty where it does."""
+    """Server -> why it does not answer. Empty if it answers."""
 
 
 def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnosis:
-    """Return what matters to r2med on this machine: versions, devices, extras, keys and endpoints.
+    """Check this machine: versions, devices, extras, the cache, API keys and endpoints.
 
-    Only endpoints that are named here or in the environment are asked.
+    It contacts only the endpoints of `base_urls` and of the environment.
     """
     root = (store or default_store()).root
     variables = [card.api_key_env for card in LLMS.values()] + [each.key_variable for each in PROVIDERS.values()]
@@ -70,10 +70,10 @@ def doctor(base_urls: Sequence[str] = (), store: Store | None = None) -> Diagnos
 
 
 def _extras() -> dict[str, tuple[str, ...]]:
-    """Return what each extra lacks, as the metadata of the installed package lists it."""
+    """Return the missing packages of each extra, from the metadata of the installed package."""
     try:
         lines = metadata.requires("r2med") or []
-    except metadata.PackageNotFoundError:  # run from its source
+    except metadata.PackageNotFoundError:  # r2med runs from its source and is not installed
         return {}
     lacking: dict[str, tuple[str, ...]] = {}
     for match in filter(None, map(_EXTRA.match, lines)):
@@ -96,10 +96,10 @@ def _free(root: Path) -> int:
 
 
 def _fault(endpoint: Endpoint) -> str:
-    """Return why a server does not answer; whatever it says to an empty request is an answer. No key is sent."""
+    """Return why a server does not answer. Any reply to an empty request is an answer. No key is sent."""
 
     async def ask() -> None:
-        async with Client(endpoint, PATIENCE) as client:
+        async with Client(endpoint, ANSWER_SECONDS) as client:
             await client.post("/models", {})
 
     try:

@@ -1,4 +1,4 @@
-"""`evaluate(system, dataset)`: expand, look for the record, search, rerank, score, write."""
+"""Evaluate a system on a dataset: expand, look for an existing record, search, rerank, score, write the record."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ log = logging.getLogger("r2med")
 DEPTH = 1000
 
 LONGEST = 140
-"""Bytes of a system's name in the name of a file, of which 255 are allowed: a key and an ending come after it, and
-while a file is written, the names of machine and process.
-"""
+"""Maximum number of bytes of a system's name in a file name. A file name has at most 255 bytes. It also contains a key,
+a suffix and, during writing, the names of machine and process."""
 
 
 def evaluate(
@@ -38,9 +37,9 @@ def evaluate(
     store: Store | None = None,
     fresh: bool = False,
 ) -> Record:
-    """Evaluate a system on a dataset; with `out`, the record and its run are kept in that folder.
+    """Evaluate a system on a dataset and return the record. With `out`, the record and its run are saved in a folder.
 
-    A sound record of the same content is returned as it is, unless `fresh`.
+    If `out` has a sound record with the same settings and data, that record is returned, unless `fresh`.
     """
     store = store or (default_store() if isinstance(system, str) else system.runtime.store)
     store = store.fresh() if fresh else store
@@ -59,7 +58,7 @@ def evaluated(
     fresh: bool = False,
     expansion: Expansion | None = None,
 ) -> tuple[Record, bool]:
-    """Return the record of a system on a dataset, and whether it was there already."""
+    """Return the record of a system on a dataset, and True if it existed already."""
     with system.runtime.network():
         return _evaluated(system, dataset, out, k, store, fresh, expansion)
 
@@ -103,22 +102,22 @@ def _evaluated(
 
 
 def record_path(out: Path, system: System, dataset: Dataset, key: str) -> Path:
-    """Return where a record goes: readable names, and the key that keeps different settings apart."""
+    """Return the path of a record. The key in its name distinguishes records with different settings."""
     return out.joinpath(*map(slug, dataset.name.split("/")), f"{_stem(system.name)}-{key[:10]}.json")
 
 
 def run_path(path: Path) -> Path:
-    """Return where the run of a record goes."""
+    """Return the path of the run of a record."""
     return path.with_suffix(".trec.gz")
 
 
 def traces_path(path: Path) -> Path:
-    """Return where the conversations of a search agent go."""
+    """Return the path of the conversations of a search agent."""
     return path.with_suffix(".traces.json")
 
 
 def generated_path(path: Path) -> Path:
-    """Return where the texts that an expansion wrote go."""
+    """Return the path of the texts that an expansion wrote."""
     return path.with_suffix(".generated.jsonl")
 
 
@@ -128,7 +127,7 @@ def _files_beside(path: Path) -> tuple[Path, ...]:
 
 
 def slug(name: str) -> str:
-    """Return a name without what is awkward in a file's."""
+    """Return a name that can be a file name. Other characters become underscores."""
     return re.sub(r"[^\w.+=-]+", "_", name).strip("_.") or "unnamed"
 
 
@@ -146,7 +145,7 @@ def _write_text(text: str, file: Path) -> FileFacts:
 
 
 def _recorded(path: Path, key: str) -> Record | None:
-    """Return the record that is there; a damaged one is told of and counts as absent."""
+    """Return the existing record, if it can be used. A damaged record is reported and treated as missing."""
     for file in (path, *_files_beside(path)):
         tidy(file)
     if not path.is_file():
@@ -158,13 +157,13 @@ def _recorded(path: Path, key: str) -> Record | None:
     except UserError as damage:
         log.warning("%s", damage)
         return None
-    # What was answered is in the journal: only the calls that failed are made again. Offline, what was made online is
-    # made again, so that its record can say that no text left this machine.
+    # After failures, the evaluation runs again. Answers are in the journal, so only failed calls are repeated. Offline,
+    # a record made online is made again, so that the new one can say that no text left this machine.
     return None if record.unordered or (is_offline() and not record.offline) else record
 
 
 def _remove_failed_tries(path: Path, record: Record) -> None:
-    """Remove older records of the same system on the same data that had more failures: this one replaces them."""
+    """Remove older records of the same system on the same data that had more failures. This record replaces them."""
     for other in path.parent.glob(f"{glob_safe(_stem(record.system))}-??????????.json"):
         if other == path:
             continue
@@ -181,7 +180,7 @@ def _remove_failed_tries(path: Path, record: Record) -> None:
 
 
 def glob_safe(name: str) -> str:
-    """Return a name in which nothing stands for anything else."""
+    """Return a name as a glob pattern that matches only this name."""
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 

@@ -1,7 +1,7 @@
-"""The metadata of a run in the form of ir_metadata: how it was made, by the parts of PRIMAD, as YAML.
+"""Write the metadata of a run in the format of ir_metadata: YAML that describes how the run was made (PRIMAD).
 
-They lie in a file beside the run, since trec_eval 9 and other readers know no comments. They have no times, host names
-or paths: the same run has the same bytes wherever it is made.
+The metadata are in a file beside the run, because trec_eval 9 and other readers do not accept comments. They contain no
+times, host names or paths, so that the same run has the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ENDING = ".ir_metadata.yml"
 
 
 def metadata_path(run: Path) -> Path:
-    """Return where the metadata of a run file lie: run.trec.gz has run.ir_metadata.yml."""
+    """Return the path of the metadata of a run file: run.ir_metadata.yml for run.trec.gz."""
     return run.with_name(run.name.removesuffix(".gz").removesuffix(".trec") + ENDING)
 
 
 def write_run_metadata(run: Path, system: System, dataset: Dataset, settings: Mapping[str, Any], tag: str) -> None:
-    """Write the metadata of the run that a system gave, beside it."""
+    """Write the metadata of a system's run beside the run file."""
     command = ["r2med", "run", system.name, "--data", dataset.name, "--k", str(settings["k"])]
     write_metadata(run, tag, command, _components(system, settings), dataset)
 
@@ -39,13 +39,13 @@ def write_run_metadata(run: Path, system: System, dataset: Dataset, settings: Ma
 def write_metadata(
     run: Path, tag: str, command: Sequence[str], components: Iterable[Mapping[str, Any]], dataset: Dataset
 ) -> None:
-    """Write the metadata of a run that a command made out of what some components ranked, beside it."""
+    """Write the metadata of a run beside the run file, with its command and the components that ranked documents."""
     lines = _yaml(public_value(_facts(tag, command, components, dataset)))
     write_atomically(metadata_path(run), "".join(f"{line}\n" for line in lines).encode())
 
 
 def read_header(run: Path) -> list[str]:
-    """Return the metadata beside a run as comment lines to put before it; none if the file is missing."""
+    """Return the metadata of a run as comment lines for its top; empty if the file is missing."""
     try:
         lines = metadata_path(run).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -90,7 +90,7 @@ def _facts(
 
 
 def _components(system: System, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the stages in their order; one that works on what others ranked names them."""
+    """Yield the stages in their order. A stage that uses the rankings of other stages names them."""
     if system.expander is not None:
         yield {"name": str(system.expander), "method": "query expansion", "params": settings["expand"]}
     yield from _retrieval(system.retriever, settings["retrieve"])
@@ -111,7 +111,7 @@ def _retrieval(stage: Stage, params: Mapping[str, Any]) -> Iterator[dict[str, An
 
 
 def _yaml(value: Any) -> Iterator[str]:
-    """Yield the lines of a value as YAML; scalars and what is empty are JSON, which YAML reads."""
+    """Yield the lines of a value as YAML. Scalars and empty values are written as JSON, which is valid YAML."""
     if isinstance(value, dict) and value:
         for key, part in value.items():
             if part and isinstance(part, dict | list):

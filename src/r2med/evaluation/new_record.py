@@ -26,7 +26,7 @@ def new_record(
     approximate: Mapping[str, tuple[Approximation, ...]],
     **files: FileFacts | None,
 ) -> Record:
-    """Return the record of a system on a dataset; `files` were written beside it: run, traces, generated."""
+    """Return the record of a system on a dataset. `files` are the files beside it: run, traces and generated."""
     scores = score(dataset.qrels, outcome.run)
     return Record(
         key=key,
@@ -50,7 +50,7 @@ def new_record(
 
 
 def dataset_facts(dataset: Dataset) -> DatasetFacts:
-    """Return what a record says of its data."""
+    """Return the facts about a dataset that a record contains."""
     return DatasetFacts(
         name=dataset.name,
         fingerprint=dataset.fingerprint,
@@ -66,7 +66,7 @@ def dataset_facts(dataset: Dataset) -> DatasetFacts:
 
 
 def query_facts(dataset: Dataset) -> dict[str, QueryFacts]:
-    """Return what a record says of its judged queries."""
+    """Return the facts about judged queries that a record contains."""
     return {
         query.id: QueryFacts(
             words=len(query.text.split()),
@@ -120,12 +120,12 @@ def _costs(cost: Cost) -> dict[str, Any]:
 
 
 def _bare(cost: Cost) -> Cost:
-    """Return a cost without the seconds of single calls, of which there are thousands."""
+    """Return a cost without the seconds of single calls, because there may be thousands of them."""
     return replace(cost, latencies=())
 
 
 def _seeds(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield every seed that a system's settings name, by where it stands in them."""
+    """Yield the name of a stage and its seed, for every seed in the settings of a system."""
     stages = {"expand": settings.get("expand") or {}}
     stages |= {f"rerank {number}": stage for number, stage in enumerate(settings.get("rerank") or (), 1)}
     for name, stage in stages.items():

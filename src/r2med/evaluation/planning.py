@@ -1,4 +1,4 @@
-"""What a run would do, stage by stage: what is kept, what is to be fetched, about how long, what is missing."""
+"""Plan an evaluation stage by stage: what the store has, what must be fetched, how long it takes, what is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from r2med.store.holdings import holdings
 from r2med.system import System
 
 WRITTEN = 50
-"""Tokens that an LLM writes in a second, about."""
+"""Estimated number of tokens that an LLM writes in a second."""
 
 
 def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
@@ -34,12 +34,12 @@ def stage_plans(plan: Plan) -> Iterator[tuple[System, list[StagePlan]]]:
 
 @dataclass(frozen=True)
 class DatasetOfPlan:
-    """A dataset of a plan, loaded only where its card does not say how large it is."""
+    """A dataset of a plan. It is loaded only if its card does not state its size."""
 
     name: str
     source: str | Dataset
     held: frozenset[tuple[str, str, str]]
-    """What the store has: (kind of artefact, dataset, model)."""
+    """The contents of the store: (kind of artefact, dataset, model)."""
     runtime: Runtime
 
     def keeps(self, kind: str, model: str = "") -> bool:
@@ -66,7 +66,10 @@ class DatasetOfPlan:
 
 
 def asking_seconds(preview: Preview, runtime: Runtime) -> tuple[float, int]:
-    """Return the seconds that asking takes, about, and from how many earlier answers that is known; 0: a guess."""
+    """Return the estimated seconds of the LLM calls, and the number of earlier answers that the estimate uses.
+
+    With no earlier answers, it assumes `WRITTEN` tokens a second.
+    """
     about = preview.estimate
     known = answer_seconds(runtime.store, preview.card.model)
     seconds = about.calls * sum(known) / len(known) if known else about.completion_tokens / WRITTEN

@@ -1,4 +1,4 @@
-"""Results: a record for each system and dataset of a run, and what one wants to know of them all."""
+"""Results: one record for each system and dataset of an evaluation, with tables, averages and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Cell:
-    """One system on one dataset: its record, or the line that says why there is none."""
+    """One system on one dataset: its record, or the error that prevented it."""
 
     system: str
     dataset: str
@@ -38,11 +38,11 @@ class Cell:
 
     @property
     def reason(self) -> str:
-        """The error without the dataset's name and commits: a hub that is away is one reason, not eight."""
+        """The error without the dataset's name and commits, so that one failure of the hub is one reason, not eight."""
         return re.sub(r"\b[0-9a-f]{40}\b", "", self.error.replace(self.dataset.split("/")[-1], ""))
 
     def summary(self) -> dict[str, Any]:
-        """Return the means and what they took, fit for JSON; what is not known is None."""
+        """Return the means and the cost, ready for JSON. Unknown values are None."""
         record = self.record
         if record is None:
             return {"system": self.system, "dataset": self.dataset, "error": self.error}
@@ -69,7 +69,7 @@ Row = Sequence[Cell]
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """A row of cells for each system, a column for each dataset."""
+    """A table of cells with one row per system and one column per dataset."""
 
     rows: tuple[tuple[Cell, ...], ...]
 
@@ -78,22 +78,22 @@ class Results:
 
     @property
     def records(self) -> list[Record]:
-        """Every record there is, row by row."""
+        """All records, row by row."""
         return [cell.record for cell in self if cell.record is not None]
 
     @property
     def systems(self) -> list[str]:
-        """The name of each row."""
+        """The name of the system in each row."""
         return [row[0].system for row in self.rows]
 
     @property
     def datasets(self) -> list[str]:
-        """The name of each column."""
+        """The name of the dataset in each column."""
         return [cell.dataset for cell in self.rows[0]] if self.rows else []
 
     @property
     def errors(self) -> dict[str, list[Cell]]:
-        """Each distinct error with the cells that have it, in the words of the first dataset that has it."""
+        """Each distinct error with its cells. The text is that of the first dataset with this error."""
         errors: dict[str, list[Cell]] = {}
         for cell in self:
             if cell.record is None:
@@ -102,25 +102,25 @@ class Results:
 
     @property
     def complete(self) -> bool:
-        """Tell whether every cell has a record, no budget ran out, and no stage failed for all it was asked."""
+        """True if every cell has a record, no budget ran out, and no stage failed for all queries."""
         return not self.errors and not any(_gave_up(record) for record in self.records)
 
     def best(self, measure: str = MEASURE) -> str:
-        """Return the system with the best average. Raises UserError if none has a record on every dataset."""
+        """Return the system with the best average. Raises UserError if no system has a record on every dataset."""
         averages = {row[0].system: means["average"] for row in self.rows if (means := row_means(row, measure))}
         if not averages:
-            raise UserError("no system has a record on every dataset: results.errors tells why")
+            raise UserError("no system has a record on every dataset: see results.errors")
         return max(averages, key=lambda system: averages[system])
 
     def compare(self, baseline: str = "", measure: str = MEASURE) -> Comparison:
-        """Return which differences between the systems are real; without a baseline every pair is compared."""
+        """Test the differences between the systems for significance. Without a baseline, compare every pair."""
         kept = (StoredRecord(record, Path(f"{record.system} on {record.dataset.name}")) for record in self.records)
         return comparison(checked(kept), recorded_measure(measure), baseline)
 
     def sorted(self, by: str = "score", measure: str = MEASURE) -> Results:
-        """Return the rows in the order of `score` or a dataset (best first), of what they took, or of `name`.
+        """Return the rows sorted by `score` or a dataset (best first), by a cost (lowest first), or by `name`.
 
-        Rows without the figure come last. Raises UserError if there is no such column.
+        Rows without a value come last. Raises UserError if there is no such column.
         """
         check_order(by, self.datasets)
         figure = self._figure(by, recorded_measure(measure))
@@ -129,14 +129,14 @@ class Results:
         return Results(tuple(self.rows[number] for number in order))
 
     def _figure(self, by: str, measure: str) -> Callable[[Row], Any]:
-        """Return what rows are sorted by, the least first."""
+        """Return the sort key of rows. The smallest comes first."""
         if by in self.datasets:
             column = self.datasets.index(by)
             return lambda row: -record.mean[measure] if (record := row[column].record) else None
         return lambda row: _ORDERS[by](row, measure)
 
     def table(self, measure: str = MEASURE, sort: str = "") -> Table:
-        """Return scores × 100 and what they took, for a print or a notebook."""
+        """Return a table of scores × 100 with latency and dollars, for printing or a notebook."""
         name = recorded_measure(measure)
         results = self.sorted(sort, name) if sort else self
         averaged = ["average"] * (len(self.datasets) > 1)
@@ -151,7 +151,7 @@ class Results:
         return Table((Column("system"), *scored, *costs), rows, f"{name} × 100")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a row for each system and dataset, a column for each measure and for what it took."""
+        """Return a DataFrame with one row per system and dataset, and columns for measures and costs."""
         try:
             import pandas
         except ImportError:
@@ -169,31 +169,31 @@ class Results:
 
 
 def check_order(by: str, datasets: Sequence[str]) -> None:
-    """Raise UserError if rows cannot be sorted by a word: before the work is done, not after it."""
+    """Raise UserError if rows cannot be sorted by this name. It is called before the evaluation starts."""
     if by not in (*_ORDERS, *datasets):
         raise unknown("order", by, [*_ORDERS, *datasets])
 
 
 def row_means(row: Row, measure: str) -> dict[str, float]:
-    """Return the averages; none where a dataset is missing, since an average over others would look like one."""
+    """Return the averages of a row; empty if a dataset is missing, because that average could not be compared."""
     records = [cell.record for cell in row if cell.record]
     if not records or len(records) < len(row):
         return {}
     names = [record.dataset.name for record in records]
-    # Two folders may bear one name: each counts.
+    # Two folders may have the same name. Each counts.
     keys = [name if names.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(names)]
     values = {key: record.mean[measure] for key, record in zip(keys, records, strict=True)}
     known = {key: cards().get(name.removeprefix("demo/")) for key, name in zip(keys, names, strict=True)}
     means = group_means(values, known)
-    if set(names) != set(groups()[BENCHMARK]):  # the average without Biology is a habit of the real benchmark
+    if set(names) != set(groups()[BENCHMARK]):  # only the real benchmark has an average without Biology
         means = {label: value for label, value in means.items() if not label.startswith("without ")}
     return means
 
 
 def row_latency(row: Row, share: float) -> float | None:
-    """Return the seconds within which this share of queries is answered, on the slowest of the datasets.
+    """Return the seconds within which a share of queries is answered, on the slowest dataset.
 
-    None where there is no record, or the cost of any is not known.
+    None if there is no record, or if the cost of a record is not known.
     """
     seconds = [cell.record.latency(share) for cell in row if cell.record]
     known = [value for value in seconds if value is not None]
@@ -201,12 +201,12 @@ def row_latency(row: Row, share: float) -> float | None:
 
 
 def row_tokens(row: Row) -> int | None:
-    """Return the tokens of LLMs on all datasets; None where the cost of any record is not known."""
+    """Return the number of LLM tokens on all datasets; None if the cost of a record is not known."""
     return row_cost(row).llm_tokens if all(cell.record.cost_is_known for cell in row if cell.record) else None
 
 
 def row_cost(row: Row) -> Cost:
-    """Return what a system took on all datasets."""
+    """Return the cost of a system on all datasets."""
     return total(cell.record.cost for cell in row if cell.record)
 
 
@@ -218,7 +218,7 @@ _ORDERS: Mapping[str, Callable[[Row, str], Any]] = {
     "tokens": lambda row, measure: row_tokens(row),
     "name": lambda row, measure: row[0].system,
 }
-"""What rows may be sorted by, besides datasets; the least comes first."""
+"""Name of an order -> sort key of a row. The smallest comes first. Rows can also be sorted by a dataset."""
 
 
 def points_cell(score: float | None) -> float | None:
@@ -227,13 +227,13 @@ def points_cell(score: float | None) -> float | None:
 
 
 def latency_cell(row: Row, share: float) -> float | str | None:
-    """Return the latency of a row; `unknown` where there are records that do not say it."""
+    """Return the latency of a row; `unknown` if the row has records but its latency is not known."""
     value = row_latency(row, share)
     return UNKNOWN if value is None and any(cell.record for cell in row) else value
 
 
 def dollars_cell(cost: Cost) -> float | str:
-    """Return the dollars that are known: a lower bound where some calls have no price."""
+    """Return the known dollars. They are a lower bound if some calls have no price."""
     if not cost.unpriced:
         return cost.dollars
     return f"≥ {cost.dollars:.2f}" if cost.dollars else UNKNOWN

@@ -1,4 +1,4 @@
-"""`export_runs(sources, out)`: the runs of records as plain TREC files, with or without their metadata before them."""
+"""Export the runs of records as plain TREC files, with or without metadata at the top: `export_runs(sources, out)`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def export_runs(
     header: bool = False,
     max_failures: float = MAX_FAILURES,
 ) -> list[Path]:
-    """Write the runs of files, folders or systems, six columns a line, and return the files.
+    """Write the runs of records as text with six columns, and return the new files.
 
-    With `header` each begins with its ir_metadata as comment lines. Raises UserError if a run is not beside its record.
+    `sources` are record files, folders, or names of systems in `results`. With `header`, each file begins with its
+    ir_metadata as comment lines. Raises UserError if the run file of a record is missing.
     """
     kept = list(collect(sources, results, max_failures))
     for each in kept:
@@ -39,7 +40,7 @@ def _place(kept: StoredRecord, out: Path) -> Path:
 
 
 def _lines(kept: StoredRecord, header: bool) -> Iterator[bytes]:
-    """Yield the lines of a run; comments are the metadata that runs of version 0.2 begin with."""
+    """Yield the lines of a run. Comments in a run are its metadata, which version 0.2 wrote into the file."""
     assert kept.run_file is not None
     beside = read_header(kept.run_file) if header else []
     yield from (f"{line}\n".encode() for line in beside)

@@ -1,4 +1,4 @@
-"""The page of a run: systems down, datasets across, the best in bold; then what it took and what went wrong."""
+"""The page of an evaluation: a table of scores with the best in bold, then costs, failures and errors."""
 
 from __future__ import annotations
 
@@ -24,25 +24,23 @@ from r2med.records.approximate_searches import approximate_searches
 from r2med.records.record import Record, declared_stages
 
 FAILED = {
-    "expand": ("query", "queries", "got no generated text, searched without one"),
-    "rerank": ("call", "calls", "failed, the order left as it was"),
+    "expand": ("query", "queries", "got no generated text, so the search used the query alone"),
+    "rerank": ("call", "calls", "failed and left the order unchanged"),
 }
 
-BM25_CAPTION = "bm25: the benchmark's published scorer; Lucene's, which most others use, is bm25(scorer=lucene)."
-TIME_CAPTION = (
-    "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest of the datasets."
-)
-PRICE_CAPTION = "dollars: unknown where an LLM has no card with a price, ≥ where that is so for some of the calls."
-RECORDED_CAPTION = "unknown: texts that were recorded do not say what writing them took."
+BM25_CAPTION = "bm25: the benchmark's published scorer. Most other tools use Lucene's: bm25(scorer=lucene)."
+TIME_CAPTION = "p50 s, p95 s: seconds within which half and 95 % of queries are answered, on the slowest dataset."
+PRICE_CAPTION = "dollars: unknown if the card of an LLM has no price, ≥ if this is true for some of the calls."
+RECORDED_CAPTION = "unknown: the cost of recorded texts is not known."
 OFFLINE_CAPTION = "offline: no text left this machine."
 DEMO_CAPTION = (
-    "The demo is small and written to show one thing: the words of a clinical question mislead, and a text that "
-    "reasons first (here a hand-written one, no model's) finds the evidence. Its figures mean nothing beyond that."
+    "The demo is small and was written to show one thing: the words of a clinical question mislead, but a text that "
+    "reasons first (here written by hand, not by a model) finds the evidence. Its scores show nothing else."
 )
 
 
 def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
-    """Return the scores of a run, its averages, what it took, what failed, and where the records are."""
+    """Return the page with scores, averages, costs, failures, errors and the folder of the records."""
     sections = [_scores(results, measure)] if results.records else []
     parts = [Note(f"≈ {line}.", whole=True) for line in approximate_searches(results.records)]
     failed = (*failure_lines(results.records), *_unranked(results.records))
@@ -50,7 +48,7 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
     parts += [Note(line, "error", whole=True) for line in _errors(results)]
     if results.records:
         reused = sum(cell.reused for cell in results)
-        again = f", {reused} of them reused (--fresh redoes)" if reused else ""
+        again = f", {reused} of them reused (--fresh makes them again)" if reused else ""
         line = f"{_count(len(results.records), 'record')} with per-query scores and runs in {out}/{again}."
         parts.append(Note(line, whole=True))
     if demo:
@@ -59,7 +57,7 @@ def run_page(results: Results, measure: str, out: Path, demo: bool) -> Page:
 
 
 def _scores(results: Results, measure: str) -> Section:
-    """Return the tables, and below them what a reader has to know about their words."""
+    """Return the tables of scores and costs, with explanations of their terms below."""
     means = [row_means(row, measure) for row in results.rows]
     tables = [_score_table(results, measure, means)]
     tasks = list(dict.fromkeys(label for mean in means for label in mean if label != "average"))
@@ -84,7 +82,7 @@ def _score_table(results: Results, measure: str, means: Sequence[Mapping[str, fl
 def _points_table(
     corner: str, heads: Sequence[str], systems: Sequence[str], rows: Sequence[Sequence[float | None]]
 ) -> Table:
-    """Return a table of scores × 100, the best of each column in bold."""
+    """Return a table of scores × 100. The best score of each column is bold."""
     best = [max((value for value in column if value is not None), default=None) for column in zip(*rows, strict=True)]
     cells = [
         [Marked(points_cell(value), bold=value == top and len(rows) > 1) for value, top in zip(row, best, strict=True)]
@@ -95,7 +93,7 @@ def _points_table(
 
 
 def _costs(results: Results, costs: Sequence[Cost]) -> Table:
-    """Return what each system took over all datasets: quality has its price, and it belongs beside it."""
+    """Return the cost of each system over all datasets."""
     rows: list[list[Value]] = []
     for row, cost in zip(results.rows, costs, strict=True):
         records = [cell.record for cell in row if cell.record]
@@ -105,7 +103,7 @@ def _costs(results: Results, costs: Sequence[Cost]) -> Table:
         known = UNKNOWN if tokens is None else tokens
         rows.append([row[0].system, known, dollars_cell(cost), cost.encoder_seconds, *latencies, failed])
     columns = (
-        Column("what it took"),
+        Column("cost"),
         Column("LLM tokens", "integer"),
         Column("dollars", "dollars"),
         Column("encoder s", "number", 1),
@@ -133,12 +131,12 @@ def _captions(records: Sequence[Record], costs: Sequence[Cost]) -> Iterator[str]
 
 
 def failure_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Yield a line for each stage that had failures, over all datasets; a stage that systems share counts once."""
+    """Yield a line for each stage with failures, over all datasets. A stage that several systems share counts once."""
     failures: dict[tuple[str, str, str], tuple[int, str]] = {}
     for record in records:
         before = ""
         for stage in record.stages:
-            before += f" {stage.name}"  # what a reranker saw depends on all before it
+            before += f" {stage.name}"  # the input of a reranker depends on all earlier stages
             if stage.failures:
                 failures[record.dataset.name, before, stage.name] = (stage.failures, stage.stage)
     totals: Counter[tuple[str, str]] = Counter()
@@ -146,7 +144,7 @@ def failure_lines(records: Sequence[Record]) -> Iterator[str]:
         totals[name, kind] += number
     for (name, kind), number in totals.items():
         one, many, outcome = FAILED[kind]
-        yield f"{name}: {_count(number, one, many)} {outcome}. The same command asks again for only these."
+        yield f"{name}: {_count(number, one, many)} {outcome}. Run the same command to repeat only these."
 
 
 def _unranked(records: Sequence[Record]) -> Iterator[str]:
@@ -155,11 +153,11 @@ def _unranked(records: Sequence[Record]) -> Iterator[str]:
     for record in records:
         totals[record.system] += record.unranked
     for system, number in (+totals).items():
-        yield f"{system}: {_count(number, 'passage', 'passages')} shown to the reranker and not ranked."
+        yield f"{system}: {_count(number, 'passage', 'passages')} shown to the reranker but not ranked."
 
 
 def _errors(results: Results) -> Iterator[str]:
-    """Yield a line for each distinct error: a model that is not here is missing in many systems on many datasets."""
+    """Yield a line for each distinct error. A missing model, for example, fails in many systems on many datasets."""
     for error, cells in results.errors.items():
         systems = list(dict.fromkeys(cell.system for cell in cells))
         datasets = list(dict.fromkeys(cell.dataset for cell in cells))

@@ -1,4 +1,4 @@
-"""Why a query scored as it did: the question, what was written about it, the gold passages and their ranks by stage."""
+"""Explain the score of a query: its text, the generated texts, and the ranks of relevant documents by stage."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from r2med.system import System
 
 
 @dataclass(frozen=True)
-class Gold:
-    """A relevant document."""
+class RelevantDocument:
+    """A relevant document of a query, with its grade and text."""
 
     id: str
     grade: int
@@ -29,21 +29,21 @@ class Gold:
 
 @dataclass(frozen=True)
 class Story:
-    """One query of a record."""
+    """A query of a record, with its relevant documents and their ranks after each stage."""
 
     record: Record
     query: Query
     generated: tuple[str, ...]
-    gold: tuple[Gold, ...]
-    """The relevant documents, the best first."""
+    relevant: tuple[RelevantDocument, ...]
+    """The relevant documents, highest grade first."""
     ranks: Mapping[str, Mapping[str, int]]
-    """What was searched or reranked, in its order -> gold document -> rank from 1; absent beyond the depth."""
+    """Stage -> relevant document -> rank, from 1, in the order of stages. Documents beyond the depth are left out."""
 
 
 def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Setup | Runtime | None = None) -> Story:
-    """Return the story of a query of a record; `data` is where its dataset lies, if its name does not say.
+    """Return the story of a query of a record. `data` is the folder of its dataset, if r2med cannot find it by name.
 
-    Raises UserError if there is no such record or query, or if the data is not what the record was made on.
+    Raises UserError if there is no such record or query, or if the data have changed since the record was made.
     """
     if not path.is_file():
         raise UserError(f"{path}: there is no such record")
@@ -62,17 +62,21 @@ def explain(path: Path, query_id: str, data: str | Path | None = None, setup: Se
         if number or stage.stage != "expand"
     }
     return Story(
-        record, query, tuple(StoredRecord(record, path).generated().get(query_id, ())), _gold(dataset, query_id), ranks
+        record,
+        query,
+        tuple(StoredRecord(record, path).generated().get(query_id, ())),
+        _relevant(dataset, query_id),
+        ranks,
     )
 
 
 def find_record(system: str, dataset: str, results: Path | str = "results") -> Path:
-    """Return the file of the newest record of a system on a dataset. Raises UserError if `results` has none."""
+    """Return the newest record file of a system on a dataset. Raises UserError if `results` has no such record."""
     kept = {each.record.dataset.name: each.path for each in collect([system], results, max_failures=1)}
     if dataset not in kept:
         raise UserError(
             f"{results} has no record of {system} on {dataset}{nearest(dataset, kept)}: "
-            f"r2med run {shlex.quote(system)} --data {shlex.quote(dataset)} makes one"
+            f"make one with r2med run {shlex.quote(system)} --data {shlex.quote(dataset)}"
         )
     return kept[dataset]
 
@@ -87,18 +91,20 @@ def _dataset(record: Record, data: str | Path | None) -> Dataset:
     try:
         dataset = load(data if data is not None else name)
     except UserError as error:
-        raise error if data is not None else UserError(f"{error}; --data DIR says where {name} lies") from None
+        raise (
+            error if data is not None else UserError(f"{error}; or give the folder of {name} with --data DIR")
+        ) from None
     if dataset.fingerprint != record.dataset.fingerprint:
-        raise UserError(f"{data or name} is not what the record was made on: --data DIR says where that lies")
+        raise UserError(f"the record was made on other data than {data or name}: give the right folder with --data DIR")
     return dataset
 
 
-def _gold(dataset: Dataset, query_id: str) -> tuple[Gold, ...]:
+def _relevant(dataset: Dataset, query_id: str) -> tuple[RelevantDocument, ...]:
     grades = {document: grade for document, grade in dataset.qrels[query_id].items() if grade > 0}
     ids = sorted(grades, key=lambda document: (-grades[document], document))
     rows = dataset.corpus.rows(ids)
     return tuple(
-        Gold(document, grades[document], dataset.corpus.text(row) if row >= 0 else "")
+        RelevantDocument(document, grades[document], dataset.corpus.text(row) if row >= 0 else "")
         for document, row in zip(ids, rows, strict=True)
     )
 
@@ -111,15 +117,16 @@ def _label(record: Record, number: int) -> str:
 
 
 def _plain_ranks(record: Record, dataset: Dataset, query: Query, runtime: Runtime) -> dict[str, Mapping[str, int]]:
-    """Return the ranks of a search with the question alone, where the system expands; none if that cannot be done."""
+    """Return the ranks of a search without the expansion; empty if there is no expansion or the search cannot run."""
     try:
         system = System.parse(record.system, runtime)
         if system.expander is None:
             return {}
         alone = System(system.retriever, None, (), runtime)
         run = alone.run(replace(dataset, queries=(query,)), runtime.store, record.settings["k"]).run
-    except UserError:  # its weights, its key or its file are not here
+    except UserError:  # weights, a key or a file are missing
         return {}
     ids = dataset.corpus.ids(run.rows[0][run.rows[0] != NO_DOCUMENT])
-    gold = dataset.qrels[query.id]
-    return {f"{alone} (the question alone)": {name: rank for rank, name in enumerate(ids, 1) if gold.get(name, 0) > 0}}
+    grades = dataset.qrels[query.id]
+    ranks = {name: rank for rank, name in enumerate(ids, 1) if grades.get(name, 0) > 0}
+    return {f"{alone} (the question alone)": ranks}
