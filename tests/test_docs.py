@@ -165,6 +165,16 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in titles}
 
 
+def test_every_file_and_folder_that_the_design_page_names_is_there() -> None:
+    text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    source = Path(r2med.__file__).parent
+    named = set(re.findall(r"`((?:[a-z0-9_]+/)+(?:\w+\.(?:py|js|html|toml|d\.ts))?)`", text))
+    assert {"cli/app.py", "prompts/texts/", "site/data_files.d.ts"} <= named
+    assert [path for path in sorted(named) if not any((base / path).exists() for base in (source, ROOT))] == []
+    rooms = set(re.findall(r"^  (\w+)/ ", text, re.MULTILINE))
+    assert rooms >= {path.name for path in source.iterdir() if (path / "__init__.py").is_file()}
+
+
 def test_the_readme_says_how_to_get_it_how_to_cite_it_and_where_texts_are_kept() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "git clone https://REPLACE-WITH" in text and "arXiv:2505.14558" in text and "r2med cite" in text
