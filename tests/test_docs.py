@@ -168,7 +168,7 @@ def headings(page: Path) -> set[str]:
 def test_every_file_and_folder_that_the_design_page_names_is_there() -> None:
     text = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     source = Path(r2med.__file__).parent
-    named = set(re.findall(r"`((?:[a-z0-9_]+/)+(?:\w+\.(?:py|js|html|toml|d\.ts))?)`", text))
+    named = set(re.findall(r"`((?:[a-z0-9_]+/)+(?:[a-z0-9_]+\.(?:py|js|html|toml|d\.ts))?)`", text))
     assert {"cli/app.py", "prompts/texts/", "site/data_files.d.ts"} <= named
     assert [path for path in sorted(named) if not any((base / path).exists() for base in (source, ROOT))] == []
     rooms = set(re.findall(r"^  (\w+)/ ", text, re.MULTILINE))
