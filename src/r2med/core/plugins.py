@@ -25,6 +25,7 @@ BUILT_IN = {
     "methods": "expand/methods",
     "models": "encoders/cards",
     "llms": "llm/cards",
+    "llm-rerankers": "rerank/cards",
     "prompts": "prompts/texts",
     "rerankers": "crossencoders/cards",
     "suites": "system/suite_files",

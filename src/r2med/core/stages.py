@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic.fields import FieldInfo
 
 from r2med.core import plugins
+from r2med.core.cards import read_toml
 from r2med.core.errors import UserError, nearest, unknown
 from r2med.core.foreign_code import foreign_code
 from r2med.core.spec import Call, parse_stage
@@ -76,6 +77,13 @@ CARDS: Mapping[Kind, tuple[str, str]] = {
     "rerank": ("rerankers", "r2med.rerank.cross:CrossEncoder"),
 }
 """Stages that are cards: the folder of the cards, and the class they are settings of."""
+
+FORM_CARDS = "llm-rerankers"
+FORMS: Mapping[str, str] = {
+    **TABLE["rerank"],
+    "setwise": "r2med.rerank.setwise:Setwise",
+}
+"""Rerankers that are cards with a form of asking an LLM: the form -> the class they are settings of."""
 
 PREFIXES: Mapping[Kind, Mapping[str, str]] = {
     "expand": {},
@@ -302,6 +310,8 @@ def stage_class(name: str, kind: Kind) -> type[Stage]:
             return _loaded(path)
     if name in TABLE[kind]:
         return _loaded(TABLE[kind][name])
+    if kind == "rerank" and (form := _form(name)):
+        return _loaded(FORMS[form])
     if name.partition(":")[0] in _cards(kind):
         return _loaded(CARDS[kind][1])
     if name in _plugged() and _plugged()[name].kind == kind:
@@ -328,7 +338,19 @@ def names(kind: Kind) -> list[str]:
 
 def _cards(kind: Kind) -> Collection[str]:
     """Return the names of the cards of a kind; steps of a build have none."""
+    if kind == "rerank":
+        return {**plugins.files(CARDS[kind][0], ".toml"), **plugins.files(FORM_CARDS, ".toml")}
     return plugins.files(CARDS[kind][0], ".toml") if kind in CARDS else ()
+
+
+def _form(name: str) -> str:
+    """Return the form of an LLM reranker that is a card; empty if there is no such card."""
+    if (file := plugins.files(FORM_CARDS, ".toml").get(name.partition(":")[0])) is None:
+        return ""
+    form = str(read_toml(file).get("form", ""))
+    if form not in FORMS:
+        raise UserError(f"{file}: form {form!r}{nearest(form, FORMS)}: {' or '.join(FORMS)}")
+    return form
 
 
 @cache

@@ -152,6 +152,10 @@ class Generation:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    first_choices: Logprobs = ()
+    """The most likely first tokens, where the request asked for them."""
+    last_tokens: Logprobs = ()
+    """The last tokens, where the request asked for log-probabilities."""
 
 
 @dataclass(frozen=True)

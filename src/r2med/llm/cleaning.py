@@ -73,7 +73,16 @@ def clean(raw: RawAnswer, card: LLMCard, *, keep_cut: bool = False) -> Generatio
         thought = " but reasoning" if reasoning.strip() or parts.reasoning.strip() else ""
         return Failure.of(raw, "truncated" if cut else "empty", f"{card.name} wrote nothing{thought}")
     whole = "\n\n".join(filter(None, (reasoning.strip(), parts.reasoning.strip())))
-    return Generation(answer, whole, "length" if cut else "stop", raw.prompt_tokens, raw.completion_tokens, raw.seconds)
+    return Generation(
+        answer,
+        whole,
+        "length" if cut else "stop",
+        raw.prompt_tokens,
+        raw.completion_tokens,
+        raw.seconds,
+        raw.first_choices,
+        raw.last_tokens,
+    )
 
 
 def recorded_answers(

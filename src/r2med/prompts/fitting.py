@@ -41,6 +41,8 @@ class Fitted:
 
     messages: tuple[Message, ...]
     cut: bool = False
+    text: str | None = None
+    """A raw text that the model continues, in place of messages."""
 
 
 @dataclass(frozen=True)

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from r2med.ask.json_in_text import VERSION, Parsed
+from r2med.ask.json_in_text import VERSION
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Stage, argument, depth_field
 from r2med.data.dataset import Dataset
 from r2med.llm.chat import ChatRequest, Failure, Generation
-from r2med.llm.costs import Preview, answers_cost, failed_queries, failure_kinds, failure_reasons, listed_kinds
+from r2med.llm.costs import Preview
 from r2med.llm.journaled import open_chat
-from r2med.llm.llm_cards import LLMCard, missing_key, resolve_llm, sampling_of
-from r2med.prompts.fitting import Fitted, Fitter
+from r2med.llm.llm_cards import LLMCard, missing_key, resolve_llm
+from r2med.prompts.fitting import Fitter
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, kind_of
-from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts, query_block, shortened
+from r2med.rerank.card_prompts import CardPrompts, open_card_prompts
+from r2med.rerank.judge_calls import Asker, Complete, as_written
+from r2med.rerank.judge_prompts import JudgePrompts, Question, open_prompts
+from r2med.rerank.llm_reranker_cards import LLM_RERANKERS, LLMRerankerCard
 from r2med.rerank.reranking import Reranked, Scores, candidates, ordered
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
+from r2med.runtime.setup import Setup
 from r2med.store import Store
-
-Value = TypeVar("Value")
-Complete = Callable[[Sequence[ChatRequest]], list[Generation | Failure]]
-"""Function that answers requests in their order."""
 
 SHOWN_WORDS, SHOWN_WORDS_BY_KIND = 300, {"similar-case": 600}
 """Number of words shown of a document.
@@ -90,14 +89,47 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
     prompts: str = Field("", description=PROMPTS_MEANING)
     depth: int = depth_field()
 
+    @classmethod
+    def defaults(cls, name: str) -> Mapping[str, Any]:
+        """Return the settings of a card."""
+        if (card := LLM_RERANKERS.get(name)) is None:
+            return {}
+        return {**({"llm": ""} if card.llm else {}), **card.settings}
+
+    @classmethod
+    def summary(cls, name: str) -> str:
+        """Return what the reranker of a card is."""
+        card = LLM_RERANKERS.get(name)
+        if card is None:
+            return super().summary(name)
+        what = f"the model {card.llm.model}" if card.llm else "any LLM"
+        return f"{card.form.capitalize()} reranking by {what}, in the form of its authors."
+
+    @model_validator(mode="after")
+    def _limit_of_card(self) -> Self:
+        if self.words and self.reranker_card is not None:
+            raise ValueError(f"{self.name} has no setting 'words': its card says how much of a passage is shown")
+        return self
+
+    @property
+    def reranker_card(self) -> LLMRerankerCard | None:
+        """The card of a reranker with a form of its own; None for listwise, groupwise and pointwise themselves."""
+        return LLM_RERANKERS.get(self.name)
+
+    def llm_card(self, setup: Setup) -> LLMCard:
+        """Return the card of the LLM: the one that was named, or the model of the reranker's card."""
+        card = self.reranker_card
+        return card.llm if card and card.llm and not self.llm else resolve_llm(self.llm, setup)
+
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return a plan which says that an LLM is asked. `preview` gives the details."""
-        missing = missing_key(self.llm, runtime.setup)
+        own = bool(self.reranker_card and not self.llm)
+        missing = "" if own else missing_key(self.llm, runtime.setup)
         return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
 
     def open(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""
-        card = resolve_llm(self.llm, runtime.setup)
+        card = self.llm_card(runtime.setup)
         return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
 
     def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
@@ -121,12 +153,11 @@ class LLMReranker(Prompted[JudgeStage]):
     def describe(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their hash."""
         kind = kind_of(dataset)
-        return {
-            **self.settings(dataset),
-            "words": self.stage.words_for(kind),
-            "templates": self._prompts(kind).hash,
-            "parsing": VERSION,
-        }
+        prompts = self._prompts(kind)
+        described = {**self.settings(dataset), "templates": prompts.hash, "parsing": VERSION}
+        if isinstance(prompts, CardPrompts):
+            return {**described, "card": prompts.card.described()}
+        return {**described, "words": self.stage.words_for(kind)}
 
     def check(self, datasets: Sequence[Dataset]) -> None:
         """Raise UserError if a template is wrong or if the context has no room for a prompt."""
@@ -138,13 +169,16 @@ class LLMReranker(Prompted[JudgeStage]):
 
         The journal saves the answers, so nothing else is saved.
         """
-        return self._rerank(dataset, queries, run, self.llm.complete)
+        return self._rerank(dataset, queries, run, self.llm.complete, lambda asked: as_written(self.llm, asked))
 
-    def _rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete) -> Reranked:
+    def _rerank(
+        self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, complete: Complete, written: Complete
+    ) -> Reranked:
         kind = kind_of(dataset)
-        words = self.stage.words_for(kind)
-        asker = Asker(complete, self.card, self._prompts(kind), words)
-        pools = self._pools(dataset, queries, run, words)
+        prompts = self._prompts(kind)
+        size = prompts.size if isinstance(prompts, CardPrompts) else self.stage.words_for(kind)
+        asker = Asker(complete, written, self.card, prompts, size)
+        pools = self._pools(dataset, queries, run, prompts, size)
         orders = self.stage.orders(asker, pools)
         new = ordered(run, [order for order, _ in orders], [scores for _, scores in orders], self.depth)
         blocks = {asked.query.id: pool.block for asked, pool in zip(queries, pools, strict=True)}
@@ -163,20 +197,35 @@ class LLMReranker(Prompted[JudgeStage]):
             asked.update(dict.fromkeys(requests))
             return [Failure("budget", "a dry run does not ask the LLM", attempts=0) for _ in requests]
 
-        self._rerank(dataset, queries, run, listen)
+        self._rerank(dataset, queries, run, listen, listen)
         note = "estimate: uses a sample of the corpus instead of the documents that a search would find"
         return Preview(self.card, tuple(asked), tuple(asked), note=note)
 
-    def _prompts(self, kind: str) -> JudgePrompts:
+    @property
+    def template_names(self) -> list[str]:
+        """The names of the templates that the stage uses, without a kind."""
+        card = self.stage.reranker_card
+        return [card.template] if card else super().template_names
+
+    def _prompts(self, kind: str) -> JudgePrompts | CardPrompts:
+        if (card := self.stage.reranker_card) is not None:
+            return open_card_prompts(card, kind, self.prompts)
         return open_prompts(self.stage.name, kind, self.prompts, self.stage.prompt_fields)
 
-    def _pools(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, words: int) -> list[Pool]:
+    def _pools(
+        self,
+        dataset: Dataset,
+        queries: Sequence[SearchQuery],
+        run: Run,
+        prompts: JudgePrompts | CardPrompts,
+        size: int,
+    ) -> list[Pool]:
         return [
             Pool(
                 asked.query.text,
-                query_block(asked, self.stage.query),
+                prompts.query(asked, self.stage.query),
                 tuple(dataset.corpus.ids(rows)),
-                tuple(shortened(text, words) for text in dataset.corpus.texts(rows)),
+                tuple(prompts.shortened(text, size) for text in dataset.corpus.texts(rows)),
                 _from_0_to_1(scores[: len(rows)].astype(np.float64)),
                 self.stage.scores == "show",
             )
@@ -184,109 +233,8 @@ class LLMReranker(Prompted[JudgeStage]):
         ]
 
 
-class Asker:
-    """Asks the questions of one reranking and counts failures and repairs."""
-
-    def __init__(self, complete: Complete, card: LLMCard, prompts: JudgePrompts, words: int) -> None:
-        self._complete = complete
-        self._card = card
-        self._prompts = prompts
-        self._words = words
-        self._answers: list[Generation | Failure] = []
-        self._asked: list[str] = []  # The query block of each answer.
-        self._repairs: Counter[str] = Counter()
-        self._cut = 0
-
-    def ask(
-        self, questions: Sequence[Question], parse: Callable[[str, int], Parsed[Value] | None]
-    ) -> list[Value | None]:
-        """Return the parsed answers. An answer is None if its call failed or if it cannot be parsed.
-
-        `parse` gets the text of an answer and the number of passages in its question.
-        """
-        prompts = [self._prompts.fitted(question, self._card, self._words) for question in questions]
-        self._cut += sum(isinstance(prompt, Fitted) and prompt.cut for prompt in prompts)
-        sampling = sampling_of(self._card)
-        requests = [
-            ChatRequest(prompt.messages, sampling, question.sample)
-            for question, prompt in zip(questions, prompts, strict=True)
-            if isinstance(prompt, Fitted)
-        ]
-        answered = iter(self._complete(requests) if requests else ())
-        values: list[Value | None] = []
-        for question, prompt in zip(questions, prompts, strict=True):
-            answer = prompt if isinstance(prompt, Failure) else next(answered)
-            parsed = parse(answer.text, len(question.passages)) if isinstance(answer, Generation) else None
-            if (
-                isinstance(answer, Generation)
-                and isinstance(prompt, Fitted)
-                and parsed
-                and parsed.repairs.get("missing")
-            ):
-                parsed = None if _is_parrot(answer.text, prompt.messages[-1].content) else parsed
-            if isinstance(answer, Generation) and parsed is None:
-                answer = _unusable(answer)
-            self._answers.append(answer)
-            self._asked.append(question.query)
-            self._repairs.update(parsed.repairs if parsed else {})
-            values.append(parsed.value if parsed else None)
-        return values
-
-    def result(self, run: Run, blocks: Mapping[str, str], who: str) -> Reranked:
-        """Return the new run with all counts.
-
-        `blocks` maps query ids to query blocks. `who` is the prefix of the notices.
-        """
-        kinds = failure_kinds(self._answers)
-        failed = failed_queries(zip(self._asked, self._answers, strict=True))
-        return Reranked(
-            run,
-            cost=answers_cost(self._answers, self._card, self._cut),
-            failures=sum(kinds.values()),
-            failure_kinds=kinds,
-            failed={query: failed[block] for query, block in blocks.items() if block in failed},
-            repairs=dict(sorted(self._repairs.items())),
-            notices=tuple(f"{who}: {notice}" for notice in self._notices(run, kinds)),
-        )
-
-    def _notices(self, run: Run, kinds: dict[str, int]) -> list[str]:
-        notices = []
-        if kinds:
-            calls = f"{sum(kinds.values())} of {len(self._answers)} calls gave no usable order ({listed_kinds(kinds)})"
-            notices.append(f"{calls}; their documents keep their positions")
-            notices += [f"{kind}: {reason}" for kind, reason in failure_reasons(self._answers).items()]
-        if unranked := self._repairs["missing"]:
-            were = "passage was" if unranked == 1 else "passages were"
-            notices.append(f"{unranked:,} {were} shown but not ranked; they come after the ranked ones")
-        if self._cut:
-            notices.append(f"{self._cut} prompts have shortened passages to fit {self._card.context_length} tokens")
-        if len(run.queries) and not run.found.any():
-            notices.append("there is nothing to rerank: no query of the run has a document")
-        return notices
-
-
 def _from_0_to_1(scores: Scores) -> Scores:
     """Return the scores scaled to 0 for the worst candidate and 1 for the best, or zeros if all are equal."""
     if not len(scores) or not 0 < (span := np.ptp(scores)) < np.inf:
         return np.zeros(len(scores))
     return np.asarray((scores - scores.min()) / span)
-
-
-PARROT_CHARACTERS = 120
-"""Number of characters of the prompt's end, or of an answer, that show that one repeats the other."""
-
-
-def _is_parrot(answer: str, prompt: str) -> bool:
-    """Return True if an answer only repeats its prompt.
-
-    The end of a prompt shows an example of the answer format. This check is used only for answers that leave passages
-    out. An answer that ranks all passages is valid even if it repeats the prompt first.
-    """
-    said, asked = " ".join(answer.split()), " ".join(prompt.split())
-    return asked[-PARROT_CHARACTERS:] in said or (len(said) >= PARROT_CHARACTERS and said in asked)
-
-
-def _unusable(answer: Generation) -> Failure:
-    said = " ".join(answer.text.split())[:100]
-    message = f"the answer does not have the requested format: {said}"
-    return Failure.of(answer, "invalid", message)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from r2med.ask.json_in_text import Parsed
-from r2med.rerank.judge import Asker, JudgeStage, NewOrder, Pool
+from r2med.rerank.card_calls import ask_for_orders
+from r2med.rerank.judge import JudgeStage, NewOrder, Pool
+from r2med.rerank.judge_calls import Asker, of_text
+from r2med.rerank.mean_scores import ScoringStage
 from r2med.rerank.parse_order import parse_order
-from r2med.rerank.parse_scores import MAX_SCORE, parse_score, parse_scores
-from r2med.rerank.reranking import Scores, kept_in_place
+from r2med.rerank.parse_scores import parse_score, parse_scores
 from r2med.store import digest
 
 LLM_WEIGHT = 0.8
@@ -50,27 +51,39 @@ class Listwise(JudgeStage):
         The windows of one query are asked one after the other. All queries are asked in parallel.
         """
         orders = [list(range(len(pool))) for pool in pools]
-        paths = [windows(len(pool), self.window, self.step) for pool in pools]
+        card = self.reranker_card
+        last = card.last_window if card else "whole"
+        paths = [windows(len(pool), self.window, self.step, last) for pool in pools]
         for turn in range(max(map(len, paths), default=0) * self.rounds):
             live = [
                 (query, *path[turn % len(path)]) for query, path in enumerate(paths) if turn < len(path) * self.rounds
             ]
             questions = [pools[query].question(orders[query][start:end]) for query, start, end in live]
-            for (query, start, end), order in zip(live, asker.ask(questions, parse_order), strict=True):
+            answers = ask_for_orders(asker, questions, card) if card else asker.ask(questions, of_text(parse_order))
+            for (query, start, end), order in zip(live, answers, strict=True):
                 if order is not None:
                     orders[query][start:end] = [orders[query][start + index] for index in order]
         return [(order, None) for order in orders]
 
 
-def windows(count: int, size: int, step: int) -> list[tuple[int, int]]:
-    """Return the start and end of each window, from the bottom to the top. The top window has the full size."""
+def windows(
+    count: int, size: int, step: int, last: Literal["whole", "smaller", "none"] = "whole"
+) -> list[tuple[int, int]]:
+    """Return the start and end of each window, from the bottom to the top.
+
+    If the steps do not end at the top, the top window has the full size (`whole`), holds only what is left
+    (`smaller`), or does not exist (`none`).
+    """
     if count < 2:
         return []
-    starts = [*range(count - size, 0, -step), 0]
-    return [(start, min(start + size, count)) for start in starts]
+    regular = [(start, start + size) for start in range(count - size, -1, -step)]
+    if (regular and regular[-1][0] == 0) or (last == "none"):
+        return regular
+    end = min(size, count) if last == "whole" or not regular else regular[-1][1] - step
+    return [*regular, (0, end)]
 
 
-class Groupwise(JudgeStage):
+class Groupwise(ScoringStage):
     """Let an LLM score shuffled groups of candidates, and mix its scores with those of the previous stage."""
 
     name: str = "groupwise"
@@ -96,7 +109,7 @@ class Groupwise(JudgeStage):
             for shuffle in range(self.shuffles)
             for group in self.dealt(pool, shuffle)
         ]
-        return _by_mean_scores(asker, pools, asked, parse_scores, self.weight)
+        return self.by_mean_scores(asker, pools, asked, of_text(parse_scores), self.weight)
 
     def dealt(self, pool: Pool, shuffle: int) -> list[list[int]]:
         """Return groups of candidates of nearly equal size, because a document alone has nothing to be compared with.
@@ -113,7 +126,7 @@ class Groupwise(JudgeStage):
         return [order[part * count // parts : (part + 1) * count // parts] for part in range(parts)]
 
 
-class Pointwise(JudgeStage):
+class Pointwise(ScoringStage):
     """Let an LLM score each candidate alone, and mix its scores with those of the previous stage."""
 
     prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages")
@@ -135,41 +148,9 @@ class Pointwise(JudgeStage):
             for candidate in range(len(pool))
             for sample in range(self.samples)
         ]
-        return _by_mean_scores(asker, pools, asked, _parse_alone, self.weight)
+        return self.by_mean_scores(asker, pools, asked, of_text(_parse_alone), self.weight)
 
 
 def _parse_alone(text: str, count: int) -> Parsed[dict[int, float]] | None:
     parsed = parse_score(text)
     return Parsed({0: parsed.value}, parsed.repairs) if parsed else None
-
-
-def _by_mean_scores(
-    asker: Asker,
-    pools: Sequence[Pool],
-    asked: Sequence[tuple[int, list[int], int]],
-    parse: Callable[[str, int], Parsed[dict[int, float]] | None],
-    weight: float,
-) -> list[NewOrder]:
-    """Return orders by weight · mean score / 10 + (1 - weight) · first-stage score. Ties keep their order.
-
-    Each entry of `asked` is (index of the pool, candidates, sample).
-    """
-    sums = [np.zeros(len(pool)) for pool in pools]
-    counts = [np.zeros(len(pool)) for pool in pools]
-    questions = [pools[query].question(group, sample) for query, group, sample in asked]
-    for (query, group, _), scores in zip(asked, asker.ask(questions, parse), strict=True):
-        for index, score in (scores or {}).items():
-            sums[query][group[index]] += score
-            counts[query][group[index]] += 1
-    with np.errstate(invalid="ignore"):  # The mean is NaN for a candidate that no call scored.
-        means = [np.asarray(total / count) for total, count in zip(sums, counts, strict=True)]
-    return [_mixed(pool, scores, weight) for pool, scores in zip(pools, means, strict=True)]
-
-
-def _mixed(pool: Pool, means: Scores, weight: float) -> NewOrder:
-    """Return the order by mixed scores. Documents that no call scored keep their positions.
-
-    If there are such documents, the order does not follow from scores, so no scores are returned.
-    """
-    scores = weight * means / MAX_SCORE + (1 - weight) * pool.first
-    return kept_in_place(scores), None if np.isnan(scores).any() else scores

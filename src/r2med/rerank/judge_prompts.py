@@ -46,6 +46,8 @@ class Question:
     hints: tuple[float, ...] = ()
     """Scores of the previous stage, if the prompt shows them."""
     sample: int = 0
+    thought: str | None = None
+    """What the model wrote before, where it continues one text."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,14 @@ class JudgePrompts:
         least = min(MIN_PASSAGE_WORDS, words)
         smallest = f"a query with {least} words of each of {len(question.passages)} passages"
         return Fitter(card, self.system).fit(lambda size: self._rendered(question, size), least, words, smallest)
+
+    def query(self, asked: SearchQuery, which: str) -> str:
+        """Return the query as the prompt shows it."""
+        return query_block(asked, which)
+
+    def shortened(self, text: str, size: int) -> str:
+        """Return the part of a passage that is shown, in words."""
+        return shortened(text, size)
 
     def _rendered(self, question: Question, words: int) -> str:
         """Return the user message with at most `words` words of each passage."""

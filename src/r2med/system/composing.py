@@ -49,7 +49,10 @@ def _lacks_llm(call: Call) -> bool:
 
 def _needs_llm(call: Call) -> bool:
     kind = stages.kind_of(call.name)
-    return kind is not None and stages.stage_class(call.name, kind).needs == "llm"
+    if kind is None:
+        return False
+    declared = stages.stage_class(call.name, kind)
+    return declared.needs == "llm" and "llm" not in declared.defaults(call.name)  # a card may have its own model
 
 
 def cross_product(

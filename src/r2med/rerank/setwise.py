@@ -1,0 +1,83 @@
+"""Setwise reranking: an LLM picks the best passage of a set, and a heap of such sets brings the best ones up."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from r2med.rerank.card_answers import read_label
+from r2med.rerank.judge import JudgeStage, NewOrder, Pool
+from r2med.rerank.judge_calls import Asker
+from r2med.store import digest
+
+Sorting = Generator[list[int], int, list[int]]
+"""Yields sets of candidates, is sent the index of the best one in the set, and returns the new order."""
+
+
+class Setwise(JudgeStage):
+    """Let an LLM pick the best passage of a set, and sort the candidates by a heap of such sets."""
+
+    prompt_fields: ClassVar[tuple[str, ...] | None] = ("query", "passages", "count")
+
+    name: str = "setwise"
+    children: int = Field(3, ge=1, le=99, description="passages that are compared with one other: the set has one more")
+    top: int = Field(10, ge=1, le=1000, description="passages that are put into order; the others keep theirs")
+    seed: int = Field(42, ge=0, le=2**63 - 1, description="of the order in which a set is shown")
+
+    def orders(self, asker: Asker, pools: Sequence[Pool]) -> list[NewOrder]:
+        """Return new orders. The comparisons of a query wait for each other; all queries go forward together."""
+        orders: list[list[int]] = [list(range(len(pool))) for pool in pools]
+        card = self.reranker_card
+        assert card is not None, "a set is shown in the form of a card"
+        read = read_label(card)
+        sorting = {number: heapsort(len(pool), self.children, self.top) for number, pool in enumerate(pools)}
+        waiting: dict[int, int | None] = dict.fromkeys(sorting)
+        while waiting:
+            compared: dict[int, list[int]] = {}
+            for number, winner in waiting.items():
+                try:
+                    step = sorting[number]
+                    compared[number] = next(step) if winner is None else step.send(winner)
+                except StopIteration as done:
+                    orders[number] = done.value
+            shown = {number: self._shuffled(pools[number], members) for number, members in compared.items()}
+            questions = [pools[number].question(members) for number, members in shown.items()]
+            answers = asker.ask(questions, read)
+            waiting = {
+                # Without a usable answer the parent, which is the first of its set, stays where it is.
+                number: 0 if best is None else compared[number].index(shown[number][best])
+                for number, best in zip(shown, answers, strict=True)
+            }
+        return [(order, None) for order in orders]
+
+    def _shuffled(self, pool: Pool, members: Sequence[int]) -> list[int]:
+        """Return a set in an order that depends on its passages only, so that no place in it is preferred."""
+        ids = sorted(pool.ids[index] for index in members)
+        return sorted(members, key=lambda index: digest([self.seed, pool.text, ids, pool.ids[index]]))
+
+
+def heapsort(count: int, children: int, top: int) -> Sorting:
+    """Sort the best `top` of `count` candidates with a heap in which a node has many children."""
+    heap = list(range(count))
+
+    def sift(node: int, size: int) -> Generator[list[int], int, None]:
+        while (first := children * node + 1) < size:
+            places = [node, *range(first, min(first + children, size))]
+            best = places[(yield [heap[place] for place in places])]
+            if best == node:
+                return
+            heap[node], heap[best] = heap[best], heap[node]
+            node = best
+
+    for node in range(count // children, -1, -1):
+        yield from sift(node, count)
+    best = []
+    for size in range(count, max(0, count - top), -1):
+        best.append(heap[0])
+        heap[0] = heap[size - 1]
+        if len(best) < min(top, count):
+            yield from sift(0, size - 1)
+    chosen = set(best)
+    return [*best, *(index for index in range(count) if index not in chosen)]
