@@ -136,7 +136,7 @@ def test_what_was_found_is_kept_so_that_a_run_started_again_sees_the_same(server
     assert opened(server, store).search(wants("gout", "lips"))[0] == first[0]
     assert [body["queries"] for body in server.asked] == [["gout"], ["lips"]]
     assert opened(server, store, topk=2).search(wants("gout")) != first, "another depth is another question"
-    (fresh,) = opened(server, store.fresh()).search(wants("gout"))
+    (fresh,) = opened(server, store.with_policy("fresh")).search(wants("gout"))
     assert fresh[0].contents.endswith("version 2"), "a run that starts over asks again"
 
 

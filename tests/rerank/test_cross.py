@@ -189,7 +189,7 @@ def test_two_processes_score_each_pair_once_between_them(folder, store):
 def test_a_run_that_starts_over_scores_each_pair_once_more(folder, store):
     data = dataset()
     rerank(data, store)
-    fresh = store.fresh()
+    fresh = store.with_policy("fresh")
     rerank(data, fresh)
     assert len(pairs_asked(folder)) == 32
     rerank(data, fresh)

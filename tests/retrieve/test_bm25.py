@@ -177,7 +177,7 @@ def test_parts_and_blocks_are_as_small_as_the_memory_and_its_floor_is_told(store
     assert sum(sizes["part"]) == sum(sizes["block"]) == 30_000
     assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_SHARE) <= 1
     assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_SHARE / 2) <= 1
-    BM25().index(dataset_of(corpus), store.fresh(), memory=1000)
+    BM25().index(dataset_of(corpus), store.with_policy("fresh"), memory=1000)
     assert caplog.messages == ["building a BM25 index takes 0 MiB, also with less --memory"]
 
 

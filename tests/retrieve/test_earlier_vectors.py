@@ -101,7 +101,7 @@ def test_vectors_of_another_encoder_or_of_a_run_that_starts_over_are_not_taken(s
     embed_corpus(Corpus.of(notes(6)), Counting(), store, reuse=True)
     for encoder, where, reuse, count in (
         (Counting("other"), store, True, 7),
-        (Counting(), store.fresh(), True, 8),
+        (Counting(), store.with_policy("fresh"), True, 8),
         (Counting(), store, False, 9),
     ):
         embed_corpus(Corpus.of(notes(count)), encoder, where, reuse=reuse)

@@ -233,7 +233,7 @@ def test_a_run_that_starts_over_takes_no_part_of_an_earlier_one(one_shard, store
     with pytest.raises(KeyboardInterrupt):
         embed_corpus(one_shard, BatchedEncoder(4), store)
     again = BatchedEncoder()
-    embed_corpus(one_shard, again, store.fresh())
+    embed_corpus(one_shard, again, store.with_policy("fresh"))
     assert len(again.encoded) == 9
 
 

@@ -73,7 +73,7 @@ def test_a_fresh_store_has_nothing_that_it_did_not_make(store: Store) -> None:
     build = Builder()
     store.make("index", "key", build)
     store.remember("note", {"a": 1})
-    again = store.fresh()
+    again = store.with_policy("fresh")
     assert again.get("index", "key") is None
     assert again.recall("note") is None
     for _ in range(2):
@@ -85,20 +85,37 @@ def test_a_fresh_store_has_nothing_that_it_did_not_make(store: Store) -> None:
 
 
 def test_a_fresh_store_of_a_fresh_store_is_the_same(store: Store) -> None:
-    again = store.fresh()
+    again = store.with_policy("fresh")
     again.make("index", "key", Builder())
-    assert again.fresh().get("index", "key") is not None
+    assert again.with_policy("fresh").get("index", "key") is not None
+
+
+def test_a_live_store_keeps_artefacts_but_no_answers(store: Store) -> None:
+    live = store.with_policy("live")
+    live.make("index", "key", Builder())
+    assert store.get("index", "key") is not None
+    assert live.answers != store.answers and live.answers.is_dir()
+    live.close()
+    assert not live.answers.exists() and live.with_policy("live") is live
+
+
+def test_what_a_store_opened_is_shared_until_it_is_closed(store: Store) -> None:
+    live = store.with_policy("live")
+    first = live.opened("searcher", object)
+    assert live.opened("searcher", object) is first
+    live.close()
+    assert live.opened("searcher", object) is not first
 
 
 def test_what_is_redone_with_the_same_outcome_stays_where_others_may_be_reading_it(store: Store) -> None:
     before = store.make("index", "key", Builder()).path.stat().st_ino
-    again = store.fresh().make("index", "key", Builder())
+    again = store.with_policy("fresh").make("index", "key", Builder())
     assert again.path.stat().st_ino == before
 
 
 def test_what_is_redone_with_another_outcome_is_replaced(store: Store) -> None:
     store.make("index", "key", Builder(1))
-    store.fresh().make("index", "key", Builder(2))
+    store.with_policy("fresh").make("index", "key", Builder(2))
     found = store.get("index", "key")
     assert found is not None
     assert found.array("numbers").tolist() == [2]
@@ -127,7 +144,7 @@ def test_whoever_found_damage_does_not_take_away_what_another_has_mended_meanwhi
 def test_redoing_mends_rot_that_left_no_trace_in_the_times(store: Store) -> None:
     artefact = store.make("index", "key", Builder())
     rot(artefact.file("numbers.npy"))
-    store.fresh().make("index", "key", Builder())
+    store.with_policy("fresh").make("index", "key", Builder())
     found = store.get("index", "key")
     assert found is not None
     found.verify()
@@ -243,9 +260,9 @@ def test_without_locks_a_damaged_artefact_is_told_and_stays(store: Store) -> Non
 @pytest.mark.usefixtures("without_locks")
 def test_without_locks_what_is_redone_with_another_outcome_is_told_and_the_old_one_stays(store: Store) -> None:
     store.make("index", "key", Builder(1))
-    store.fresh().make("index", "key", Builder(1))
+    store.with_policy("fresh").make("index", "key", Builder(1))
     with pytest.raises(UserError, match="differs from the earlier one, but its file system has no locks"):
-        store.fresh().make("index", "key", Builder(2))
+        store.with_policy("fresh").make("index", "key", Builder(2))
     artefact = store.get("index", "key")
     assert artefact is not None
     assert artefact.array("numbers").tolist() == [1]

@@ -9,7 +9,7 @@ from r2med.data import Corpus, Dataset
 from r2med.runtime.runtime import Runtime
 from r2med.server.http_app import create_app
 from r2med.server.served_corpus import open_served
-from r2med.store import LiveStore
+from r2med.store import Store
 from support.datasets import dataset_of
 
 MARKUP = "<img src=x onerror='window.harmed=1'>\u202e __proto__ javascript:alert(1)"
@@ -23,7 +23,7 @@ DOCUMENTS = [
 
 def app_of(*specs: str, folder: Path, dataset: Dataset | None = None, settings: Any = None, **setup: Any) -> FastAPI:
     """Return the application for some systems; `settings` are those of the application, `setup` fields of Setup."""
-    store = LiveStore(folder)
+    store = Store(folder, "live")
     dataset = dataset or dataset_of(Corpus.of(DOCUMENTS))
     served, systems = open_served(dataset, specs, "", Runtime(store=store, **setup), store)
     return create_app(served, systems=systems, **(settings or {}))

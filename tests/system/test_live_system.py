@@ -7,7 +7,6 @@ import pytest
 from r2med import System, UserError, load
 from r2med.data import Corpus, Query
 from r2med.runtime.runtime import Runtime
-from r2med.store import LiveStore
 from support.chat_server import answer, refuse
 from support.datasets import dataset_of
 
@@ -74,7 +73,7 @@ def test_of_a_question_nothing_is_kept(dataset, store, setup, shortest):
 
 def test_two_systems_of_one_expansion_that_are_asked_at_once_ask_the_llm_once(dataset, store, setup, chat_server):
     chat_server.otherwise = answer("iron", delay=0.3)
-    together = LiveStore.of(store)
+    together = store.with_policy("live")
     specs = ("hyde(some-model) → bm25", "hyde(some-model) → bm25(k1=2)")
     systems = [System.parse(spec, setup).live(dataset, together) for spec in specs]
     with ThreadPoolExecutor(2) as pool:

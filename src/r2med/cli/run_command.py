@@ -92,7 +92,7 @@ def run(
     if k < 1:
         raise UserError(f"k must be at least 1, not {k}")
     shown = recorded_measure(measure)
-    runtime = runtime.with_store(runtime.store.fresh()) if fresh else runtime
+    runtime = runtime.with_store(runtime.store.with_policy("fresh")) if fresh else runtime
     setup = runtime.setup
     specs = joined_words(systems or [])
     if not specs and not suite and setup.candidates is None:

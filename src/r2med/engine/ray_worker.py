@@ -72,7 +72,7 @@ class RayWorker:
 
     def __init__(self, threads: int) -> None:
         os.environ["R2MED_THREADS"] = str(threads)  # its share of the node
-        self._stores: dict[bool, Store] = {False: default_store(), True: default_store().fresh()}
+        self._stores: dict[bool, Store] = {False: default_store(), True: default_store().with_policy("fresh")}
         self._work: tuple[str, Any] = ("", None)
 
     def greet(self) -> tuple[str, Installation]:

@@ -104,7 +104,7 @@ class Plan:
         return load(source, self.runtime.store) if isinstance(source, str) else source
 
     def _cell(self, system: System, dataset: Dataset, out: Path | None, k: int, fresh: bool) -> Cell:
-        store = self.runtime.store.fresh() if fresh else self.runtime.store
+        store = self.runtime.store.with_policy("fresh") if fresh else self.runtime.store
         shared = (system.expansion_name, dataset.fingerprint)
         if shared not in self._expansions:
             self._expansions[shared] = system.expand(dataset, store)

@@ -42,7 +42,7 @@ def evaluate(
     If `out` has a sound record with the same settings and data, that record is returned, unless `fresh`.
     """
     store = store or (default_store() if isinstance(system, str) else system.runtime.store)
-    store = store.fresh() if fresh else store
+    store = store.with_policy("fresh") if fresh else store
     system = System.parse(system, Setup(store=store)) if isinstance(system, str) else system
     dataset = dataset if isinstance(dataset, Dataset) else load(dataset, store)
     record, _ = evaluated(system, dataset, Path(out) if out is not None else None, k, store, fresh)

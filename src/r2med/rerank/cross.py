@@ -38,7 +38,7 @@ from r2med.rerank.reranking import Reranked, Rows, candidates, query_text, reran
 from r2med.retrieve.retriever import SearchQuery
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
-from r2med.store import LiveStore, Store, digest
+from r2med.store import Store, digest
 from r2med.store.files import exclusive
 from r2med.store.rows import Rows as Table
 
@@ -113,7 +113,8 @@ class CrossReranker(Opened[CrossEncoder]):
         if not any(len(query.rows) for query in ranked):
             return Reranked(run, notices=(f"{self.name}: the run has no documents, so there is nothing to rerank",))
         scorer, engine = self._scorer(dataset), self.runtime.engine
-        scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
+        with self.runtime.turn(("model", self.card.repository or self.card.name)):  # not every model is safe in threads
+            scored = pair_scores(ranked, scorer, dataset.corpus, store, self.card.name, engine)
         scores = [np.asarray([pair.score for pair in line], dtype=np.float64) for line in scored]
         return Reranked(reranked(run, self.depth, scores), cost_of([pair for line in scored for pair in line]))
 
@@ -192,9 +193,8 @@ def pair_scores(
     }
     if not pairs:
         return [[] for _ in queries]
-    if isinstance(store, LiveStore):  # A live store saves nothing about a question. Threads take turns with the model.
-        with store.turn(f"scorer {name}"):
-            scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
+    if not store.keeps_questions:
+        scores = dict(zip(pairs, work(_block(pairs, corpus), store), strict=True))
         return [[scores[key] for key in line] for line in keys]
     file = _cache_file(store, name)
     with _opened(file) as cache:

@@ -16,7 +16,7 @@ from r2med.core.foreign_code import described
 from r2med.data import Dataset, Query
 from r2med.retrieve.run import Run
 from r2med.retrieve.ties import TIE_RULE
-from r2med.store import LiveStore, Store, about, digest
+from r2med.store import Store, about, digest
 from r2med.store.files import write_array
 
 MEAN = ""
@@ -145,7 +145,7 @@ def cached_search(
     With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
     `description` is the retriever's where it is known already, and `index` returns its searcher where that may be open.
     """
-    if isinstance(store, LiveStore):
+    if not store.keeps_questions:
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
@@ -175,7 +175,7 @@ def _indexed(retriever: Retriever, dataset: Dataset, store: Store, description: 
     return retriever.index(dataset, store)
 
 
-def live_searcher(retriever: Retriever, dataset: Dataset, store: LiveStore) -> Searcher:
+def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
     """Return the searcher for questions that come one by one; the store opens each retriever once."""
     key = digest(["searcher", described(retriever, dataset), dataset.corpus.fingerprint])
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from r2med.data.dataset import Dataset
     from r2med.retrieve.retriever import Searcher
     from r2med.runtime.runtime import Runtime
-    from r2med.store import LiveStore, Store
+    from r2med.store import Store
     from r2med.system.system import LiveSystem
 
 
@@ -39,23 +39,22 @@ class ServedCorpus:
 
 
 def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, store: Store) -> ServedCorpus:
-    """Index a dataset's corpus, or open its index, and load the models that search it; once for each `LiveStore`.
+    """Index a dataset's corpus, or open its index, and load the models that search it; once for each live store.
 
     Raises UserError if the spec is not a single retriever.
     """
     from r2med.core.stages import Stage
     from r2med.retrieve.retriever import live_searcher
-    from r2med.store import LiveStore
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
-    searcher = live_searcher(stage.open(runtime), dataset, LiveStore.of(store))
+    searcher = live_searcher(stage.open(runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
     return served
 
 
 def open_served(
-    dataset: Dataset, specs: Sequence[str], retriever: str, runtime: Runtime, store: LiveStore
+    dataset: Dataset, specs: Sequence[str], retriever: str, runtime: Runtime, store: Store
 ) -> tuple[ServedCorpus, tuple[LiveSystem, ...]]:
     """Return the corpus, and the systems of the specs for questions; what they share is opened once.
 

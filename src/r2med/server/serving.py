@@ -17,7 +17,6 @@ from r2med.data.loading import load
 from r2med.records.collection import MAX_FAILURES
 from r2med.runtime.runtime import running
 from r2med.server.refusals import ANSWER_SECONDS
-from r2med.store import LiveStore
 from r2med.text.plurals import counted
 from r2med.text.terminal_text import printable
 
@@ -77,7 +76,7 @@ def serve(
     allowed = read_limits(Path(limits)) if limits is not None else Limits()
     token = os.environ.get(TOKEN, "").strip() or None
     with running(setup) as runtime:
-        store = LiveStore.of(runtime.store)
+        store = runtime.store.with_policy("live")
         patient = runtime.with_settings(deadline=timeout)
         listener = bind(host, port, token)
         with opening or nullcontext():

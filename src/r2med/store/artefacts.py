@@ -22,12 +22,14 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy.typing as npt
 
 from r2med.core.errors import UserError
+from r2med.core.shared_objects import SharedObjects
 from r2med.store.dataset_labels import LABEL_PREFIX, add_labels, current_datasets, current_labels
 from r2med.store.files import digest, exclusive, map_array, private_folder, sha256, sync, write_atomically
 from r2med.store.owners import abandoned, process_name, stale, stale_work
@@ -35,6 +37,12 @@ from r2med.store.owners import abandoned, process_name, stale, stale_work
 log = logging.getLogger("r2med")
 
 MANIFEST, STAMP = "manifest.json", "stamp.json"
+
+StorePolicy = Literal["keep", "fresh", "live"]
+"""What a store keeps and uses again. keep: everything. fresh: it keeps everything, but uses only what this run made.
+live: what belongs to a corpus is kept and used as ever; what belongs to a question ends with the process."""
+
+Value = TypeVar("Value")
 
 
 def is_content(name: str) -> bool:
@@ -72,30 +80,38 @@ class Artefact:
 
 
 class Store:
-    """A folder of artefacts: root/kind/key/."""
+    """A folder of artefacts, root/kind/key/, and a policy of what is kept and used again."""
 
-    def __init__(self, root: Path | str) -> None:
+    def __init__(self, root: Path | str, policy: StorePolicy = "keep") -> None:
         self.root = Path(root)
-        self._made: set[str] | None = None  # keys that this run made; None if all keys count
+        self.policy = policy
+        self._made: set[str] | None = set() if policy == "fresh" else None  # keys that this run made; None if all count
         self._swept: set[Path] = set()
+        self._opened = SharedObjects()
+
+    def with_policy(self, policy: StorePolicy) -> Store:
+        """Return this store under another policy. Under its own policy it is the same object, with what it made."""
+        return self if policy == self.policy else Store(self.root, policy)
 
     @property
+    def keeps_questions(self) -> bool:
+        """True if rankings, scores and notices of a question are kept; False where each question is its asker's own."""
+        return self.policy != "live"
+
+    @cached_property
     def answers(self) -> Path:
-        """The folder of LLM answers."""
-        return self.root / "journal"
+        """The folder in which answers of LLMs are kept; a live store has one that ends with the process."""
+        return self.root / "journal" if self.keeps_questions else self.scratch()
 
-    def fresh(self) -> Store:
-        """Return this store for a run that redoes everything. Artefacts that the run did not make count as missing."""
-        if self._made is not None:  # this is such a store already, and its new artefacts are not made twice
-            return self
-        store = Store(self.root)
-        store._made = set()
-        return store
+    def opened(self, key: str, open: Callable[[], Value]) -> Value:
+        """Return what `open` returned for a key when it was first wanted, such as the searcher of an index."""
+        return self._opened.get(key, open).value
 
-    @property
-    def is_fresh(self) -> bool:
-        """True if this is the store of a run that redoes everything."""
-        return self._made is not None
+    def close(self) -> None:
+        """Close what is open. A live store removes the answers of LLMs; the end of the process does it, too."""
+        self._opened.clear()
+        if not self.keeps_questions:
+            shutil.rmtree(self.answers, ignore_errors=True)
 
     def usable(self, key: str) -> bool:
         """Return True if stored data of a key may be used. A run that redoes everything uses only its own data."""

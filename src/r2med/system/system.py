@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
@@ -27,7 +26,7 @@ from r2med.retrieve.retriever import Retriever, Search, Searched, SearchQuery, c
 from r2med.retrieve.run import Run
 from r2med.runtime.runtime import Runtime
 from r2med.runtime.setup import Setup
-from r2med.store import LiveStore, Store, about
+from r2med.store import Store, about
 from r2med.system.composing import read
 
 log = logging.getLogger("r2med")
@@ -215,8 +214,7 @@ class System:
             )
         asked = replace(dataset, queries=(own or Query("question", question),))
         # Two systems side by side are not to ask the same at once: the second reads what the first was answered.
-        turn = store.turn(f"{self.expansion_name} {question}") if isinstance(store, LiveStore) else nullcontext()
-        with turn:
+        with self.runtime.turn(("question", self.expansion_name, question)):
             expansion = self.expand(asked, store)
         return self.run(asked, store, k, expansion)
 
@@ -224,10 +222,10 @@ class System:
     def live(self, dataset: Dataset, store: Store) -> LiveSystem:
         """Return the system for questions that come one by one: indexed, its models loaded, no LLM asked yet.
 
-        Systems that are given one `LiveStore` share what they open and what LLMs answer. Raises UserError for what
+        Systems that are given one live store share what they open and what LLMs answer. Raises UserError for what
         would stop the system.
         """
-        live = LiveStore.of(store)
+        live = store.with_policy("live")
         # No question is to wait for weights that another system's pushed out.
         system = replace(self, runtime=self.runtime.serving(live))
         with about(dataset=dataset.name):
@@ -235,7 +233,7 @@ class System:
             system._warm_up(dataset, live)
         return LiveSystem(system, dataset, live)
 
-    def _warm_up(self, dataset: Dataset, store: LiveStore) -> None:
+    def _warm_up(self, dataset: Dataset, store: Store) -> None:
         """Load the weights of the stages that have some: now, and not at the expense of the first question."""
         queries = (SearchQuery(Query("", "warm up")),)
         cached_search(self._retriever, dataset, queries, 1, store)
@@ -270,7 +268,7 @@ class LiveSystem:
 
     system: System
     dataset: Dataset
-    store: LiveStore
+    store: Store
 
     @property
     def name(self) -> str:
@@ -284,7 +282,7 @@ class LiveSystem:
 
 def _log(notices: Iterable[str], store: Store) -> None:
     """Tell whoever runs the systems; what is told of a live question is for who asked, and is in the outcome."""
-    for notice in notices if not isinstance(store, LiveStore) else ():
+    for notice in notices if store.keeps_questions else ():
         log.info("%s", notice)
 
 

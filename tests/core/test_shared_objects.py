@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from r2med.runtime.shared_objects import SharedObjects
+from r2med.core.shared_objects import SharedObjects
 
 SECONDS = 120
 """Far more than any machine needs: a test that waits so long hangs."""
