@@ -44,4 +44,4 @@ class ScriptedChat:
 
 def _as_it_is(raw: RawAnswer) -> Generation:
     bill = raw.prompt_tokens, raw.completion_tokens, raw.seconds
-    return Generation(raw.content, raw.reasoning, raw.finish_reason, *bill)
+    return Generation(raw.content, raw.reasoning, raw.finish_reason, *bill, raw.first_choices, raw.last_tokens)

@@ -46,8 +46,8 @@ class Setwise(JudgeStage):
             questions = [pools[number].question(members) for number, members in shown.items()]
             answers = asker.ask(questions, read)
             waiting = {
-                # Without a usable answer the parent, which is the first of its set, stays where it is.
-                number: 0 if best is None else compared[number].index(shown[number][best])
+                # Without a usable answer, the passage that the stage before ranks best wins: its order stays.
+                number: compared[number].index(min(compared[number]) if best is None else shown[number][best])
                 for number, best in zip(shown, answers, strict=True)
             }
         return [(order, None) for order in orders]
