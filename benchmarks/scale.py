@@ -83,18 +83,18 @@ def read(folder: Path, documents: int) -> dict[str, float]:
 def index(folder: Path, documents: int) -> dict[str, float]:
     """Build the index."""
     from r2med import load
-    from r2med.retrieve.bm25 import BM25
+    from r2med.retrieve.bm25 import BM25, BM25Retriever
     from r2med.store import Store
 
     store = Store(folder / "store")
-    BM25().index(load(str(folder / "data"), store), store)
+    BM25Retriever(BM25()).index(load(str(folder / "data"), store), store)
     return {}
 
 
 def search(folder: Path, documents: int) -> dict[str, float]:
     """Open corpus and index again, and search."""
     from r2med import load
-    from r2med.retrieve.bm25 import BM25
+    from r2med.retrieve.bm25 import BM25, BM25Retriever
     from r2med.retrieve.retriever import SearchQuery
     from r2med.store import Store
 
@@ -103,7 +103,7 @@ def search(folder: Path, documents: int) -> dict[str, float]:
     started = time.perf_counter()
     dataset = load(str(folder / "data"), store)
     loaded = time.perf_counter()
-    searcher = BM25().index(dataset, store)
+    searcher = BM25Retriever(BM25()).index(dataset, store)
     opened = time.perf_counter()
     run = searcher.search([SearchQuery(query) for query in dataset.queries], K).run
     searched = time.perf_counter()

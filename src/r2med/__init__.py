@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from r2med.core.cost import Cost
     from r2med.core.errors import UserError
     from r2med.core.stage_plan import StagePlan
-    from r2med.core.stages import Stage, argument, depth_field, derived
+    from r2med.core.stages import Bound, Stage, argument, depth_field, derived
     from r2med.data import Corpus, Dataset, Qrels, Query, load, names
     from r2med.data.importing import import_tables
     from r2med.encoders.encoder import Encoder
@@ -63,6 +63,7 @@ __all__ = [
     "Advice",
     "Analysed",
     "Answer",
+    "Bound",
     "Built",
     "Checked",
     "Comparison",
@@ -176,6 +177,7 @@ _MODULES = {
     "r2med.core.errors": ("UserError",),
     "r2med.core.stage_plan": ("StagePlan",),
     "r2med.core.stages": (
+        "Bound",
         "Stage",
         "argument",
         "depth_field",

@@ -12,7 +12,7 @@ from r2med.agents.sources import LocalSearch
 from r2med.data import Query
 from r2med.llm.chat import Failure
 from r2med.llm.journaled import JournaledChat
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.store import Store
 from support import chat_server as api
 from support.agents import CARD, agent, dataset, said, scripted
@@ -68,7 +68,7 @@ def test_one_call_and_one_search_for_all_that_wait(store):
             }
         )
     )
-    expansion = agent("search-r1", llm, Counted(BM25())).expand(dataset(), store)
+    expansion = agent("search-r1", llm, Counted(BM25Retriever(BM25()))).expand(dataset(), store)
     assert llm.sizes == [3, 2, 2]
     assert [[request.text for request in batch] for batch in SEEN] == [["angioedema"], ["hives", "itching"]]
     assert expansion.failures == 0
@@ -130,7 +130,7 @@ def test_nothing_of_the_gold_data_reaches_a_prompt_or_a_search(store):
     gold = Query("1", "swollen face", answer="GOLDANSWER", body_system="GOLDSYSTEM")
     for method, turns in (("search-r1", [SEARCH, ANSWER]), ("search-o1", ["<|begin_search_query|>lips", "done"])):
         llm = scripted({"swollen face": turns})
-        expansion = agent(method, llm, Counted(BM25())).expand(dataset((gold,)), store)
+        expansion = agent(method, llm, Counted(BM25Retriever(BM25()))).expand(dataset((gold,)), store)
         assert expansion.failures == 0
         assert "GOLD" not in f"{llm.asked}{SEEN}{expansion.traces}"
 
@@ -144,11 +144,11 @@ def test_a_dataset_without_queries_asks_nothing(store):
 def test_another_corpus_can_be_searched(store, tmp_path):
     elsewhere = r2med_folder(tmp_path / "other", [{"id": "x", "text": "Gluten and angioedema."}])
     llm = scripted({"swollen face": [SEARCH, ANSWER]})
-    found = agent("search-r1", llm, LocalSearch(BM25(), str(elsewhere), store))
+    found = agent("search-r1", llm, LocalSearch(BM25Retriever(BM25()), str(elsewhere), store))
     data = dataset((Query("1", "swollen face"),))
     trace = found.expand(data, store).traces["1"]
     assert [document["id"] for document in trace["turns"][0]["documents"]] == ["x"]
-    assert found.describe(data)["search"]["corpus"] != data.corpus.fingerprint
+    assert found.key(data)["search"]["corpus"] != data.corpus.fingerprint
 
 
 class Backend:
@@ -195,7 +195,7 @@ from r2med.store import Store
 
 store = Store(sys.argv[2])
 setup = Runtime(base_url=sys.argv[1], store=store)
-expansion = stage(parse_stage("search-r1(any)")[0], "expand").open(setup).expand(load("demo/Biology", store), store)
+expansion = stage(parse_stage("search-r1(any)")[0], "expand").bind(setup).expand(load("demo/Biology", store), store)
 print(expansion.failures, *{query.generated for query in expansion.queries})
 """
 

@@ -11,7 +11,7 @@ from r2med.data import Query
 from r2med.expand.expansion import AskingStage, CheckedStage, Expander
 from r2med.expand.recorded import Recorded
 from r2med.llm.llm_cards import LLMS
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.runtime.runtime import Runtime
 from support.agents import agent, dataset, scripted
 from support.datasets import r2med_folder
@@ -22,7 +22,7 @@ SETUP = Runtime(base_url="http://127.0.0.1:1/v1")
 
 def built(spec, store, setup=SETUP):
     (call,) = parse_stage(spec)
-    return stage(call, "expand").open(setup.with_settings(store=store))
+    return stage(call, "expand").bind(setup.with_settings(store=store))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_corpus_s_folder_may_have_signs_of_the_grammar_in_its_name(store, tmp_
     typed = f"search-r1(qwen-7b, corpus={encoded(str(folder))})"
     expander = built(typed, store)
     assert expander.name == typed
-    assert expander.describe(dataset())["search"]["corpus"] == load(str(folder), store).corpus.fingerprint
+    assert expander.key(dataset())["search"]["corpus"] == load(str(folder), store).corpus.fingerprint
 
 
 def test_recorded_texts_are_read_where_the_setup_says_so(store):
@@ -116,7 +116,7 @@ def test_recorded_texts_are_read_where_the_setup_says_so(store):
 
 def test_a_corpus_that_is_not_there_is_one_line(store):
     with pytest.raises(UserError, match="no dataset or folder 'demo/Bology'"):
-        built("search-r1(qwen-7b, corpus=demo/Bology)", store).describe(load("demo/Biology", store))
+        built("search-r1(qwen-7b, corpus=demo/Bology)", store).key(load("demo/Biology", store))
 
 
 @pytest.mark.parametrize("method", ["search-r1", "search-o1"])
@@ -129,13 +129,13 @@ def test_the_answer_is_searched_alone_unless_the_query_is_kept(store, method, ch
 
 def test_all_that_a_score_depends_on_is_described():
     data = dataset()
-    described = agent("search-o1", scripted({}), via="completion").describe(data)
+    described = agent("search-o1", scripted({}), via="completion").key(data)
     assert described["search"] == {"by": described["search"]["by"], "corpus": data.corpus.fingerprint}
     assert (described["turns"], described["searches"], described["topk"]) == (15, 10, 10)
     assert (described["stage"], described["llm"], described["via"]) == ("search-o1", "scripted", "completion")
     assert described["chat_template"] == "chatml" and described["sampling"]["seed"] == 42
     assert described["reading"]["repetition_penalty"] == 1.05
-    other = agent("search-r1", scripted({})).describe(data)
+    other = agent("search-r1", scripted({})).key(data)
     assert other["templates"] != described["templates"] and other["chat_template"] == ""
 
 
@@ -151,7 +151,7 @@ class Endpoint:
 
 def sampling(method, card, endpoint=None, reading=False):
     """Return how the turns of an agent are drawn, or its reading of documents."""
-    described = agent(method, Endpoint(endpoint), card=card).describe(dataset())
+    described = agent(method, Endpoint(endpoint), card=card).key(dataset())
     return described["reading" if reading else "sampling"]
 
 
@@ -207,7 +207,9 @@ def test_what_would_stop_it_is_told_before_anything_is_asked(store, tmp_path, se
         (tmp_path / name).write_text(text)
     llm = scripted({})
     with pytest.raises(UserError) as error:
-        agent("search-r1", llm, LocalSearch(BM25(), store=store, **settings), prompts=tmp_path).check([dataset()])
+        agent("search-r1", llm, LocalSearch(BM25Retriever(BM25()), store=store, **settings), prompts=tmp_path).check(
+            [dataset()]
+        )
     assert says in str(error.value) and not llm.asked
 
 

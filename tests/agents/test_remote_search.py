@@ -97,7 +97,7 @@ SECRET = "http://127.0.0.1:8000/sk-3f9a77/retrieve"
 def test_a_token_in_the_path_is_never_shown_and_tells_servers_apart_all_the_same():
     stage, other = (SearchR1(llm="qwen-7b", remote=url) for url in (SECRET, "http://127.0.0.1:8000/sk-other/retrieve"))
     expander = agent("search-r1", scripted({}), at(SECRET))
-    shown = f"{stage} {stage!r} {stage.settings()} {expander!r} {expander.describe(dataset())}"
+    shown = f"{stage} {stage!r} {stage.settings()} {expander!r} {expander.key(dataset())}"
     assert "3f9a77" not in shown
     assert "remote=http://127.0.0.1:8000/…" in str(stage)
     assert str(stage) != str(other)

@@ -7,7 +7,7 @@ import pytest
 
 from r2med.analysis.overlap import HARDEST, RANDOM, RELEVANT, cosines, dataset_overlap
 from r2med.data import Dataset, load
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import SearchQuery
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -43,7 +43,7 @@ def test_random_documents_are_never_gold(store: Store) -> None:
 
 def test_bm25_scores_of_pairs_are_those_of_a_search(store: Store) -> None:
     dataset = load("demo/MedQA-Diag")
-    run = BM25().index(dataset, store).search([SearchQuery(query) for query in dataset.queries], 100).run
+    run = BM25Retriever(BM25()).index(dataset, store).search([SearchQuery(query) for query in dataset.queries], 100).run
     for pairs, overlap in dataset_overlap(dataset, store).values():
         for query, row, score in zip(pairs.queries, pairs.rows, overlap.bm25, strict=True):
             searched = dict(zip(run.rows[query].tolist(), run.scores[query].tolist(), strict=True))

@@ -47,9 +47,9 @@ def test_the_instruction_of_the_dataset_is_the_prompt_of_the_task(models: Any, s
     from r2med.bridges.mteb_models import MtebModel
 
     demo = load(DATA)
-    searcher = System.parse("mteb:org/instructed").retriever.open(System.parse("bm25").runtime)
+    searcher = System.parse("mteb:org/instructed").retriever.bind(System.parse("bm25").runtime)
     encoder = searcher.encoder(demo)
-    typed = MtebModel(name="mteb:org/bert").open(System.parse("bm25").runtime).encoder(demo)
+    typed = MtebModel(name="mteb:org/bert").bind(System.parse("bm25").runtime).encoder(demo)
     words = "Instruct: Given a Medical Exam, retrieve relevant passages that help answer the exam\nQuery: "
     bare = searcher.model.loaded().first.model
     assert np.allclose(encoder.encode(["a cough"], "query").vectors, bare.encode([f"{words}a cough"]), atol=1e-5)

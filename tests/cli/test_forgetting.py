@@ -134,8 +134,8 @@ def test_only_their_owner_can_read_what_is_kept(r2med: Command, tables: tuple[Pa
 
 def test_an_agents_answers_are_of_the_corpus_that_it_searches_too(tmp_path: Path) -> None:
     from r2med.agents.sources import LocalSearch
-    from r2med.retrieve.bm25 import BM25
+    from r2med.retrieve.bm25 import BM25, BM25Retriever
     from r2med.store.dataset_labels import current_datasets
 
-    with about(dataset="ward"), LocalSearch(BM25(), "demo/Biology").labels():
+    with about(dataset="ward"), LocalSearch(BM25Retriever(BM25()), "demo/Biology").labels():
         assert current_datasets() == ("demo/Biology", "ward")

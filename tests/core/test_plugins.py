@@ -34,7 +34,7 @@ CARDS = {
 
 REVERSED = '''
 from r2med.rerank.reranking import Reranked
-from r2med.core.stages import Stage, depth_field
+from r2med.core.stages import Bound, Stage, depth_field
 from r2med.rerank.reranking import reranked
 import numpy as np
 from pydantic import Field
@@ -47,11 +47,14 @@ class Reversed(Stage, kind="rerank"):
     strength: float = Field(1.0, ge=0, le=1, description="how much it turns")
     depth: int = depth_field(10)
 
-    def open(self, setup):
-        return self
+    def bind(self, runtime):
+        return Reversing(self)
 
-    def describe(self, dataset):
-        return self.settings()
+
+class Reversing(Bound):
+    @property
+    def depth(self):
+        return self.stage.depth
 
     def rerank(self, dataset, queries, run, store):
         scores = [np.arange(min(self.depth, int(count)), dtype=np.float64) for count in run.found]
@@ -169,12 +172,12 @@ class Fixed(Stage, kind="retrieve"):
 
     name: str = "fixed"
 
-    def open(self, setup):
-        return Opened()
+    def bind(self, runtime):
+        return FixedRetriever()
 
 
-class Opened:
-    def describe(self, dataset):
+class FixedRetriever:
+    def key(self, dataset):
         return {"fixed": True}
 
     def index(self, dataset, store):
@@ -190,9 +193,7 @@ class Opened:
 '''
 
 
-def test_an_edited_retriever_is_searched_again_though_it_describes_itself_as_before(
-    tmp_path: Path, r2med: Command
-) -> None:
+def test_an_edited_retriever_is_searched_again_though_its_own_key_is_as_before(tmp_path: Path, r2med: Command) -> None:
     site = installed(tmp_path / "site", "fixing", "[r2med.stages]\nfixed = fixing:Fixed\n", fixing=RETRIEVING)
     found = []
     for first in (0, 1):
@@ -204,6 +205,31 @@ def test_an_edited_retriever_is_searched_again_though_it_describes_itself_as_bef
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
         found.append({line.split()[2] for line in lines if not line.startswith("#")})
     assert found[0] != found[1]
+
+
+@pytest.mark.parametrize(
+    ("verb", "old", "expected"),
+    [
+        (
+            "bind(self, runtime)",
+            "open(self, setup)",
+            "fixing.Fixed has no bind(runtime), which returns what does the work of fixed: "
+            "rename its open(setup) to bind",
+        ),
+        (
+            "key(self, dataset)",
+            "describe(self, dataset)",
+            "fixing.FixedRetriever has no key(dataset): rename its describe(dataset) to key",
+        ),
+    ],
+)
+def test_a_stage_with_a_verb_of_version_0_2_is_refused_in_one_line(
+    tmp_path: Path, r2med: Command, verb: str, old: str, expected: str
+) -> None:
+    entries = "[r2med.stages]\nfixed = fixing:Fixed\n"
+    site = installed(tmp_path / "site", "fixing", entries, fixing=RETRIEVING.replace(verb, old))
+    ended = r2med("run", "fixed", "--data", "demo/Biology", PYTHONPATH=str(site))
+    assert (ended.returncode, ended.stderr) == (2, f"r2med: {expected}\n")
 
 
 def test_a_broken_plugin_is_named_in_one_line_and_everything_else_works(tmp_path: Path, r2med: Command) -> None:

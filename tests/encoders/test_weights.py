@@ -281,8 +281,7 @@ def test_a_model_that_is_not_pinned_says_so_once_and_in_its_record(tmp_path, cac
     assert floating.describe("query") == pinned.describe("query")  # vectors are kept when it is pinned later
     data = Dataset("tiny", [], Corpus.of([("d", "text")]), Qrels({}))
     described = [
-        DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Runtime(device="cpu")).describe(data)
-        for at in ("", f"@{COMMIT}")
+        DenseRetriever(Dense(name=f"hf:org/tiny{at}"), Runtime(device="cpu")).key(data) for at in ("", f"@{COMMIT}")
     ]
     assert [each.get("pinned") for each in described] == [False, None]
     assert len(caplog.records) == 1

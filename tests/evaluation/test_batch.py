@@ -111,7 +111,7 @@ class Letters:
         return np.array([[text.count(letter) for letter in "aeioutns"] for text in texts], dtype=np.float32)
 
 
-def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(setup: Runtime, monkeypatch) -> None:
+def test_one_cell_of_a_fusion_parses_binds_keys_and_indexes_each_part_once(setup: Runtime, monkeypatch) -> None:
     """The latency probe too uses what is open."""
     counts: Counter[str] = Counter()
 
@@ -129,7 +129,7 @@ def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(
     count(core_stages, "parse_stage")
     count(dense_retriever, "open_encoder")
     for kind in (BM25Retriever, DenseRetriever, FusedRetriever):
-        count(kind, "describe")
+        count(kind, "key")
     for kind in (BM25Retriever, DenseRetriever):
         count(kind, "index")
     letters = UserObjects.of(setup).name(Letters())
@@ -138,9 +138,9 @@ def test_one_cell_of_a_fusion_parses_opens_describes_and_indexes_each_part_once(
     assert counts == {
         "parse": 1,
         "open_encoder": 1,
-        "FusedRetriever.describe": 1,
-        "BM25Retriever.describe": 1,
-        "DenseRetriever.describe": 1,
+        "FusedRetriever.key": 1,
+        "BM25Retriever.key": 1,
+        "DenseRetriever.key": 1,
         "BM25Retriever.index": 1,
         "DenseRetriever.index": 1,
     }

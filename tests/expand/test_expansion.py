@@ -17,7 +17,7 @@ ENDPOINT = Runtime(base_url="http://127.0.0.1:9/v1")
 
 def built(spec, options=None):
     [call] = parse_stage(spec)
-    return stage(call, "expand").open(options or Runtime())
+    return stage(call, "expand").bind(options or Runtime())
 
 
 def test_an_llm_with_a_card_or_an_endpoint_is_asked_and_others_are_read():
@@ -102,7 +102,7 @@ def test_what_searches_between_rounds_runs_as_the_flags_say():
 def test_feedback_searches_with_what_it_feeds_unless_told_otherwise(spec, fed_retriever, searches):
     [call] = parse_stage(spec)
     made = stage(call, "expand").feeding(retriever(parse_stage(fed_retriever)))
-    assert made.open(Runtime()).by.name == searches
+    assert made.bind(Runtime()).by.name == searches
 
 
 def test_feedback_for_two_scorers_is_not_shared_and_keeps_its_name():

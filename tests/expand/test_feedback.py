@@ -10,7 +10,7 @@ from r2med import UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.expand.expansion import Expander
 from r2med.expand.feedback import RM3, Rocchio
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.fusion import Fusion
 from r2med.retrieve.retriever import SearchQuery, cached_search
 from r2med.runtime.runtime import Runtime
@@ -36,7 +36,7 @@ def document(identifier, plain):
 
 
 def expand(stage, store, dataset=DATASET):
-    return stage.open(Runtime()).expand(dataset, store)
+    return stage.bind(Runtime()).expand(dataset, store)
 
 
 def top(weights, size):
@@ -73,10 +73,10 @@ def rocchio(query, ranking, terms=10, alpha=1.0, beta=0.75):
 @pytest.mark.parametrize("settings", [{}, {"documents": 3, "terms": 4}, {"alpha": 0.2}])
 @pytest.mark.parametrize(("stage", "reference"), [(RM3, rm3), (Rocchio, rocchio)])
 def test_terms_have_the_weights_of_the_definition(store, stage, reference, settings):
-    feedback: Expander = stage(**settings).open(Runtime())
+    feedback: Expander = stage(**settings).bind(Runtime())
     expansion = feedback.expand(DATASET, store)
     plain = [SearchQuery(query) for query in QUERIES]
-    run = cached_search(BM25(), DATASET, plain, settings.get("documents", 10), store).run
+    run = cached_search(BM25Retriever(BM25()), DATASET, plain, settings.get("documents", 10), store).run
     others = {name: value for name, value in settings.items() if name != "documents"}
     for search, (_, ranking) in zip(expansion.queries, run, strict=True):
         assert ranking
@@ -88,7 +88,7 @@ def test_terms_have_the_weights_of_the_definition(store, stage, reference, setti
 def test_bm25_scores_weighted_terms_linearly(store, scorer):
     """Σ weight · idf · impact, with idf twice where the scorer has it twice."""
     terms = (("wa1x", 0.5), ("unheardof", 3.0), *((word, 0.125) for word in sorted(set(english(TEXTS[0])))[:5]))
-    searcher = BM25(scorer=scorer, b=0.0).index(DATASET, store)
+    searcher = BM25Retriever(BM25(scorer=scorer, b=0.0)).index(DATASET, store)
     [(_, ranking)] = searcher.search([SearchQuery(Query("q", "ignored"), terms=terms)], 100).run
     n, bags = len(TEXTS), [Counter(english(text)) for text in TEXTS]
     df = Counter(word for bag in bags for word in bag)
@@ -110,14 +110,14 @@ def test_equal_weights_rank_as_the_words_once_each(store):
         SearchQuery(Query("q", "x"), terms=tuple((w, 0.25) for w in words)),
     )
     for scorer in ("published", "lucene"):
-        searcher = BM25(scorer=scorer).index(DATASET, store)
+        searcher = BM25Retriever(BM25(scorer=scorer)).index(DATASET, store)
         (_, one), (_, two) = searcher.search([plain, weighted], 20).run
         assert [name for name, _ in one] == [name for name, _ in two]
 
 
 def test_the_weight_of_the_query_alone_searches_the_query(store):
     queries = expand(RM3(alpha=1.0, by=BM25(scorer="lucene")), store).queries
-    searcher = BM25(scorer="lucene").index(DATASET, store)
+    searcher = BM25Retriever(BM25(scorer="lucene")).index(DATASET, store)
     both = zip(
         searcher.search([SearchQuery(q) for q in QUERIES], 10).run, searcher.search(queries, 10).run, strict=True
     )
@@ -127,16 +127,17 @@ def test_the_weight_of_the_query_alone_searches_the_query(store):
 
 def test_weights_are_part_of_what_a_search_is_kept_under(store):
     runs = [
-        cached_search(BM25(), DATASET, expand(RM3(alpha=alpha), store).queries, 10, store).run for alpha in (0.9, 0.1)
+        cached_search(BM25Retriever(BM25()), DATASET, expand(RM3(alpha=alpha), store).queries, 10, store).run
+        for alpha in (0.9, 0.1)
     ]
     assert list(runs[0]) != list(runs[1])
 
 
 def test_a_fusion_s_parts_get_the_terms(store):
     queries = expand(RM3(alpha=0.0), store).queries
-    alone = cached_search(BM25(), DATASET, queries, 10, store).run
-    fused = cached_search(Fusion(parts=(BM25(), BM25())).open(Runtime()), DATASET, queries, 10, store).run
-    original = cached_search(BM25(), DATASET, [SearchQuery(q) for q in QUERIES], 10, store).run
+    alone = cached_search(BM25Retriever(BM25()), DATASET, queries, 10, store).run
+    fused = cached_search(Fusion(parts=(BM25(), BM25())).bind(Runtime()), DATASET, queries, 10, store).run
+    original = cached_search(BM25Retriever(BM25()), DATASET, [SearchQuery(q) for q in QUERIES], 10, store).run
     assert [[d for d, _ in ranking] for _, ranking in fused] == [[d for d, _ in ranking] for _, ranking in alone]
     assert [[d for d, _ in ranking] for _, ranking in fused] != [[d for d, _ in ranking] for _, ranking in original]
 
@@ -182,11 +183,11 @@ def test_settings_that_make_no_sense_are_one_line(stage, settings, says):
 
 
 def test_what_a_score_depends_on_is_described_however_the_search_was_told():
-    fed_by = RM3().feeding(BM25(scorer="lucene")).open(Runtime()).describe(DATASET)
-    told_by = RM3(by=BM25(scorer="lucene")).feeding(BM25()).open(Runtime()).describe(DATASET)
+    fed_by = RM3().feeding(BM25(scorer="lucene")).bind(Runtime()).key(DATASET)
+    told_by = RM3(by=BM25(scorer="lucene")).feeding(BM25()).bind(Runtime()).key(DATASET)
     assert fed_by == told_by
     assert fed_by["by"]["scorer"] == "lucene"
-    assert fed_by != RM3().open(Runtime()).describe(DATASET)
+    assert fed_by != RM3().bind(Runtime()).key(DATASET)
 
 
 # Anserini's Rocchio asks for a length only; its RM3 for plain letters and digits as well.
@@ -201,8 +202,8 @@ def test_rocchio_learns_words_with_other_signs_and_rm3_does_not(store):
 def test_the_demo_can_be_searched_with_feedback(store):
     dataset = load("demo/MedQA-Diag")
     for stage in (RM3, Rocchio):
-        expander = stage().open(Runtime())
-        assert expander.describe(dataset)["by"]["stage"] == "bm25"
+        expander = stage().bind(Runtime())
+        assert expander.key(dataset)["by"]["stage"] == "bm25"
         expansion = expander.expand(dataset, store)
         assert all(len(query.terms) > 10 for query in expansion.queries)
         assert expansion.cost.seconds > 0

@@ -12,7 +12,7 @@ from r2med.llm.chat import Failure, RawAnswer
 from r2med.llm.costs import prompt_tokens
 from r2med.llm.llm_cards import LLMCard, Price
 from r2med.prompts.fitting import NO_PASSAGES
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.runtime.runtime import Runtime
 from support.scripted_chat import ScriptedChat
 
@@ -40,7 +40,7 @@ def failing_for(word, kind="server"):
 
 
 def asked(llm, method="hyde", card=CARD, prompts=None, **settings):
-    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, card, prompts, BM25())
+    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, card, prompts, BM25Retriever(BM25()))
 
 
 def expand(dataset, store, reply=echo, method="hyde", card=CARD, **settings):
@@ -270,10 +270,10 @@ def test_names_tell_settings_that_differ_from_their_defaults():
     assert str(Generated(name="hyde", llm="o3-mini", rounds=1, by=by)) == "hyde(o3-mini, rounds=1, by=bm25(k1=2))"
 
 
-def test_the_description_holds_all_a_text_depends_on(dataset, tmp_path):
+def test_the_key_holds_all_a_text_depends_on(dataset, tmp_path):
     def described(card=CARD, method="hyde", **settings):
         expander: Expander = asked(ScriptedChat(echo), method, card, **settings)
-        return expander.describe(dataset)
+        return expander.key(dataset)
 
     (tmp_path / "hyde.case.txt").write_text("Mine: {query}")
     (tmp_path / "refine.case.txt").write_text("Mine: {query} {draft}")
@@ -302,5 +302,5 @@ def test_the_demo_expands_by_every_method(store):
 
 def test_lamer_s_first_search_takes_the_memory_and_the_engine_of_the_setup(store):
     engine = Threads()
-    opened = Generated(name="lamer", llm="gpt4").open(Runtime(store=store, memory=123_456_789, engine=engine))
+    opened = Generated(name="lamer", llm="gpt4").bind(Runtime(store=store, memory=123_456_789, engine=engine))
     assert (opened.first.memory, opened.first.engine) == (123_456_789, engine)

@@ -55,7 +55,7 @@ def plugin(tmp_path, monkeypatch):
 
 def asking(name, store, llm):
     [call] = parse_stage(name)
-    expander = stage(call, "expand").open(Runtime(base_url="http://127.0.0.1:9/v1", store=store))
+    expander = stage(call, "expand").bind(Runtime(base_url="http://127.0.0.1:9/v1", store=store))
     assert isinstance(expander, LLMExpander)
     return replace(expander, llm=llm)
 
@@ -99,13 +99,13 @@ def test_a_variant_of_a_method_changes_what_it_says(plugin, store):
 def test_how_texts_join_the_query_is_part_of_the_key(plugin, store):
     (plugin / "methods/key-terms.toml").write_text(f"{CARD}\n[variants.often]\ncopies = 4\n")
     llm, dataset = ScriptedChat(lambda request: "term"), load("demo/Biology", store)
-    once, often = (asking(name, store, llm).describe(dataset) for name in ("key-terms(any)", "key-terms:often(any)"))
+    once, often = (asking(name, store, llm).key(dataset) for name in ("key-terms(any)", "key-terms:often(any)"))
     assert (once["method"]["copies"], often["method"]["copies"]) == (3, 4)
 
 
 def test_a_method_that_is_never_asked_reads_recorded_texts(plugin, tmp_path):
     (plugin / "methods/old.toml").write_text('summary = "Texts of old."\nasked = false\n')
-    expander = stage_class("old", "expand")(name="old", llm="gpt4").open(Runtime())
+    expander = stage_class("old", "expand")(name="old", llm="gpt4").bind(Runtime())
     assert isinstance(expander, Recorded)
 
 

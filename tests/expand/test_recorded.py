@@ -32,7 +32,7 @@ METHODS = ("hyde", "query2doc", "lamer", "search-r1", "search-o1")
 
 
 def opened(method, llm, folder=None, **settings):
-    return stage(Call(method, (llm,), tuple(settings.items())), "expand").open(
+    return stage(Call(method, (llm,), tuple(settings.items())), "expand").bind(
         Runtime(recorded=True, generations=folder)
     )
 
@@ -321,4 +321,4 @@ def test_the_demo_s_texts_go_through_the_same_reader(tmp_path):
         expansion = author.expand(dataset, Store(tmp_path))
         assert (expansion.failures, expansion.notices) == (0, ())
         described = {"stage": "hyde", "llm": "author", "source": "recorded", "copies": 0, "dense_form": ""}
-        assert author.describe(dataset) == described | {"cleaning": f"strict plain {VERSION}"}
+        assert author.key(dataset) == described | {"cleaning": f"strict plain {VERSION}"}

@@ -13,7 +13,7 @@ from r2med.expand.generate import open_prompts as open_prompts_of
 from r2med.expand.method_cards import METHODS, REFINE_FIELDS
 from r2med.llm.llm_cards import LLMCard
 from r2med.prompts.templates import Template, kind_of
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.store import Store
 from support.scripted_chat import ScriptedChat
 
@@ -28,7 +28,7 @@ def open_prompts(method, kind, folder=None, **more):
 
 def asked(method, llm=None, prompts=None, **settings):
     llm = llm or ScriptedChat(lambda request: "x")
-    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, CARD, prompts, BM25())
+    return LLMExpander(Generated(name=method, llm=llm.name, **settings), llm, CARD, prompts, BM25Retriever(BM25()))
 
 
 def test_every_dataset_s_kind_has_templates_of_every_method():

@@ -70,7 +70,7 @@ def folder(tmp_path, monkeypatch):
 
 def built(spec="py:own_reranker:Length", depth=100):
     (call,) = parse_stage(f"{spec}@{depth}")
-    return stage(call, "rerank").open(Runtime(device="cpu"))
+    return stage(call, "rerank").bind(Runtime(device="cpu"))
 
 
 def rerank(data, store, reranker=None, run=None, queries=None):
@@ -227,7 +227,7 @@ def test_a_name_shows_all_that_the_user_typed(folder):
 
 
 def test_the_description_contains_the_model_the_query_and_the_depth(folder):
-    found = built("py:own_reranker:Length(query=expanded)", 7).describe(dataset())
+    found = built("py:own_reranker:Length(query=expanded)", 7).key(dataset())
     assert (found["stage"], found["query"], found["depth"]) == ("py:own_reranker:Length", "expanded", 7)
     assert found["model"] == "own_reranker:Length" and found["source"]
 
@@ -258,7 +258,7 @@ def test_an_invalid_reranker_gives_a_one_line_error(spec, message):
 )
 def test_an_impossible_file_name_gives_a_one_line_error(spec, message):
     with pytest.raises(UserError, match=message):
-        built(spec).describe(dataset())
+        built(spec).key(dataset())
 
 
 def test_rerankers_load_from_folders_with_long_names_and_with_spaces(tmp_path, store):

@@ -73,7 +73,7 @@ def test_a_new_form_needs_one_class_and_one_template(tmp_path, monkeypatch):
     assert outcome.run.rows.tolist() == [[1, 0]]
     (tmp_path / "prompts" / "reversed.txt").write_text("{query} {passages} {answer}")
     with pytest.raises(UserError, match=r"unknown field \{answer\}: fields of a reversed template: \{query\}"):
-        reranker.describe(dataset)
+        reranker.key(dataset)
 
 
 @pytest.mark.parametrize(("method", "kind"), [*itertools.product(METHODS, KINDS)])
@@ -219,7 +219,7 @@ def test_a_name_parses_back_to_the_same_reranker(name):
 
 
 def described(spec, dataset, prompts=None):
-    return reranker_of(spec, ScriptedChat(in_order, "judge"), prompts=prompts).describe(dataset)
+    return reranker_of(spec, ScriptedChat(in_order, "judge"), prompts=prompts).key(dataset)
 
 
 def test_the_description_contains_everything_that_a_score_depends_on(tmp_path):
@@ -268,13 +268,13 @@ def test_two_folders_of_prompts_give_two_names_and_two_prompts(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text(f"{folder}: {{query}} {{passages}}")
         (call,) = parse_stage(f"listwise(gpt4, prompts={encoded(str(tmp_path / folder))})@20")
-        reranker = stage(call, "rerank").open(Runtime(store=Store(tmp_path / "store")))
+        reranker = stage(call, "rerank").bind(Runtime(store=Store(tmp_path / "store")))
         names.add(reranker.name)
-        templates.add(reranker.describe(dataset)["templates"])
+        templates.add(reranker.key(dataset)["templates"])
     assert len(names) == len(templates) == 2
     assert f"listwise(gpt4, prompts={tmp_path / 'one'})@20" in names
     with pytest.raises(UserError, match="names the home folder of an unknown user"):
-        stage(parse_stage("listwise(gpt4, prompts=~nosuch/x)")[0], "rerank").open(Runtime(store=Store(tmp_path / "s")))
+        stage(parse_stage("listwise(gpt4, prompts=~nosuch/x)")[0], "rerank").bind(Runtime(store=Store(tmp_path / "s")))
 
 
 def test_the_folder_of_the_templates_does_not_matter(tmp_path):
@@ -284,5 +284,5 @@ def test_the_folder_of_the_templates_does_not_matter(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "listwise.case.txt").write_text("{query} {passages}")
         (call,) = parse_stage(f"listwise(gpt4, prompts={tmp_path / folder})")
-        described.append(stage(call, "rerank").open(Runtime(store=Store(tmp_path / "store"))).describe(dataset))
+        described.append(stage(call, "rerank").bind(Runtime(store=Store(tmp_path / "store"))).key(dataset))
     assert described[0] == described[1]

@@ -10,7 +10,7 @@ from r2med.llm.journaled import JournaledChat
 from r2med.llm.llama import LlamaBackend
 from r2med.llm.llm_cards import LLMS
 from r2med.rerank.judge import LLMReranker
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import SearchQuery
 from r2med.runtime.runtime import Runtime
 from r2med.store import Store
@@ -49,7 +49,7 @@ def test_each_answer_of_a_real_llm_is_an_order_or_a_counted_failure_and_is_asked
     (tmp_path / "prompts" / f"{method}.post.txt").write_text(SHORT[method])
     store = Store(tmp_path / "store")
     asked = [SearchQuery(query) for query in small.queries]
-    run = BM25().index(small, store).search(asked, DEPTH).run
+    run = BM25Retriever(BM25()).index(small, store).search(asked, DEPTH).run
     assert run.found[0] == DEPTH
     llm = JournaledChat(CARD, smollm2, store)
     (call,) = parse_stage(f"{method}(smollm2, words=8)@{DEPTH}")

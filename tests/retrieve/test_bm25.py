@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from r2med.core.errors import UserError
 from r2med.data import Corpus, Query, load
-from r2med.retrieve.bm25 import BM25, index, postings
+from r2med.retrieve.bm25 import BM25, BM25Retriever, index, postings
 from r2med.retrieve.bm25.scorers import byte_length
 from r2med.retrieve.retriever import SearchQuery
 from r2med.store import Store
@@ -25,7 +25,9 @@ def corpus_of(*texts):
 
 
 def search(corpus, text, store, k=10, **settings):
-    run = BM25(**settings).index(dataset_of(corpus), store).search([SearchQuery(Query("q", text))], k).run
+    run = (
+        BM25Retriever(BM25(**settings)).index(dataset_of(corpus), store).search([SearchQuery(Query("q", text))], k).run
+    )
     [(_, ranking)] = run
     return ranking
 
@@ -90,7 +92,8 @@ def test_every_score_is_the_formula_s(tmp_path_factory, scorer, reference, texts
 
 
 def test_the_two_scorers_disagree_so_the_record_must_name_its_own():
-    assert BM25().describe() != BM25(scorer="lucene").describe()
+    data = dataset_of(corpus_of("a"))
+    assert BM25Retriever(BM25()).key(data) != BM25Retriever(BM25(scorer="lucene")).key(data)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +132,9 @@ def test_a_corpus_of_many_blocks_and_segments_scores_as_one(store, tmp_path, mon
     monkeypatch.setattr(postings, "BLOCK", 16)
     monkeypatch.setattr(index, "SEGMENT", 64)
     assert search(corpus, "fever oedema naïve 38.5", Store(tmp_path / "other"), k=200) == whole
-    searcher = BM25().index(dataset_of(corpus), Store(tmp_path / "other"), memory=1)  # each segment in its turn only
+    searcher = BM25Retriever(BM25(), memory=1).index(
+        dataset_of(corpus), Store(tmp_path / "other")
+    )  # each segment in its turn only
     for _ in range(2):
         [(_, again)] = searcher.search([SearchQuery(Query("q", "fever oedema naïve 38.5"))], 200).run
         assert again == whole
@@ -172,12 +177,12 @@ def test_parts_and_blocks_are_as_small_as_the_memory_and_its_floor_is_told(store
     monkeypatch.setattr(index, "LEAST_MEMORY", 64_000)
     monkeypatch.setenv("R2MED_THREADS", "2")
     corpus = corpus_of(*("fever and cough" for _ in range(2000)))  # 30,000 bytes
-    BM25().index(dataset_of(corpus), store, memory=64_000)
+    BM25Retriever(BM25(), memory=64_000).index(dataset_of(corpus), store)
     assert not caplog.messages
     assert sum(sizes["part"]) == sum(sizes["block"]) == 30_000
     assert 0.9 < max(sizes["part"]) / (64_000 / postings.PART_SHARE) <= 1
     assert 0.9 < max(sizes["block"]) / (64_000 / postings.BLOCK_SHARE / 2) <= 1
-    BM25().index(dataset_of(corpus), store.with_policy("fresh"), memory=1000)
+    BM25Retriever(BM25(), memory=1000).index(dataset_of(corpus), store.with_policy("fresh"))
     assert caplog.messages == ["building a BM25 index takes 0 MiB, also with less --memory"]
 
 
@@ -217,7 +222,7 @@ def test_documents_of_50000_characters_and_control_characters_are_searched(store
 
 def test_an_empty_corpus_a_wrong_scorer_and_wrong_numbers_are_one_line(store):
     with pytest.raises(UserError, match="corpus is empty"):
-        BM25().index(dataset_of(Corpus.of([])), store)
+        BM25Retriever(BM25()).index(dataset_of(Corpus.of([])), store)
     with pytest.raises(UserError, match="did you mean lucene"):
         BM25(scorer="lucen")
     with pytest.raises(UserError, match="k1"):

@@ -9,6 +9,7 @@ from r2med import System, UserError, load
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.retrieve import write_run
 from r2med.retrieve.candidates import Candidates
+from r2med.runtime.runtime import Runtime
 from r2med.store import Store
 
 DATASET = Dataset(
@@ -127,4 +128,4 @@ def test_a_device_or_a_pipe_is_refused_before_it_is_read(tmp_path: Path) -> None
         with pytest.raises(UserError, match=f"{path} is a device or a pipe, not a run file: write the run to a file"):
             searched(path, tmp_path)
         with pytest.raises(UserError, match="is a device or a pipe"):
-            Candidates.at(path).describe(DATASET)
+            Candidates.at(path).bind(Runtime()).key(DATASET)

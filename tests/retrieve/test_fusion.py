@@ -21,7 +21,7 @@ class Fixed:
     def __init__(self, name, scores):
         self.name, self.scores, self.asked = name, scores, []
 
-    def describe(self, dataset):
+    def key(self, dataset):
         return {"retriever": self.name}
 
     def index(self, dataset, store):

@@ -3,7 +3,7 @@
 from r2med.core.spec import parse_stage
 from r2med.core.stages import retriever
 from r2med.data import Corpus, Query
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.bm25.index import FEW
 from r2med.retrieve.retriever import SearchQuery
 from r2med.runtime.runtime import Runtime
@@ -22,7 +22,7 @@ def test_bm25_finds_the_same_alone_and_among_many_queries(tmp_path):
     words = ["über", "zebra", "a1", "漢", "😀", "fever", "\uffff", "é", "e"]
     others = " ".join(f"w{i}" for i in range(12 * FEW))  # enough that a dozen terms are few
     corpus = Corpus.of([("all", others), *((str(i), " ".join(words[: i % len(words) + 1])) for i in range(50))])
-    searcher = BM25().index(dataset_of(corpus), Store(tmp_path))
+    searcher = BM25Retriever(BM25()).index(dataset_of(corpus), Store(tmp_path))
     many = " ".join(f"w{i}" for i in range(20))
     for text in [*words, " ".join(words), "absent", "", "zzz über 😀", f"fever {many}"]:
         asked = [SearchQuery(Query("1", text))]
@@ -34,9 +34,9 @@ def test_bm25_finds_the_same_alone_and_among_many_queries(tmp_path):
 
 def test_a_fusion_finds_the_same_live_without_a_word_to_the_store(tmp_path):
     spec = "fuse(bm25+fuse(bm25(scorer=lucene)+bm25(k1=2)), weights=1:2, depth=3)"
-    searcher = retriever(parse_stage(spec)).open(Runtime()).index(dataset_of(CORPUS), Store(tmp_path / "kept"))
+    searcher = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), Store(tmp_path / "kept"))
     store = Store(tmp_path / "live")
-    opened = retriever(parse_stage(spec)).open(Runtime()).index(dataset_of(CORPUS), store).live()
+    opened = retriever(parse_stage(spec)).bind(Runtime()).index(dataset_of(CORPUS), store).live()
     before = sorted(store.root.rglob("*"))
     for k in (1, 3, 10):
         assert found(opened.search(ASKED, k)) == found(searcher.search(ASKED, k))

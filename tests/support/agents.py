@@ -11,7 +11,7 @@ from r2med.agents.sources import LocalSearch
 from r2med.data import Corpus, Dataset, Qrels, Query
 from r2med.llm.chat import ChatRequest, Failure, RawAnswer
 from r2med.llm.llm_cards import LLMCard, Price
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from support.scripted_chat import ScriptedChat
 
 CARD = LLMCard(name="scripted", model="test/scripted", price=Price(prompt=1.0, completion=2.0))
@@ -65,4 +65,4 @@ def agent(
     **settings: Any,
 ) -> AgentExpander:
     stage = STAGES[method](llm=llm.name, **settings)
-    return AgentExpander(stage, llm, card, prompts, source or LocalSearch(BM25()))
+    return AgentExpander(stage, llm, card, prompts, source or LocalSearch(BM25Retriever(BM25())))

@@ -11,7 +11,6 @@ from r2med.construction.items import Candidate, Found, Item, Judgement, PageChun
 from r2med.construction.pipeline import Build, BuildPlan, PlanFile
 from r2med.construction.step import Step, StepWork, Streams
 from r2med.runtime.runtime import Runtime
-from r2med.runtime.setup import Setup
 
 SYSTEMS = ("Digestive", "Nervous", "Cardiovascular", "Endocrine", "Other / NA")
 TOPICS = (
@@ -34,8 +33,8 @@ def given(stream: Stream, items: Sequence[Item | Rejected], prompt: str = "", **
                 work.facts["prompt"] = prompt
             yield from items
 
-        def describe(self, streams: Streams, setup: Setup) -> dict[str, Any]:
-            return {**super().describe(streams, setup), **told}
+        def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+            return {**super().key(streams, runtime), **told}
 
     return Given()
 

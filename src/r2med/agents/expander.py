@@ -92,7 +92,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
             return [texts, StagePlan(str(self.by), work)]
         return [texts, *self.by.plan(data, runtime)]
 
-    def open(self, runtime: Runtime) -> Expander:
+    def bind(self, runtime: Runtime) -> Expander:
         """Return the reader of recorded texts, or the expander that calls the LLM. Nothing is called yet."""
         joining = Joining().choose(self.query)
         if recorded := open_recorded(
@@ -104,7 +104,7 @@ class AgentStage(Stage, kind="expand", needs="llm"):
         if self.remote:
             source = RemoteSearch(self.remote)
         else:
-            source = LocalSearch(self.by.open(runtime), decoded(self.corpus), runtime.store)
+            source = LocalSearch(self.by.bind(runtime), decoded(self.corpus), runtime.store)
         return AgentExpander(
             self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts), source
         )
@@ -116,12 +116,12 @@ class AgentExpander(Prompted[AgentStage]):
 
     source: LocalSearch | RemoteSearch
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their hash."""
         _, dialogue, templates = self._open(dataset)
         settings = self.settings(dataset)
-        for described in ("by", "corpus", "remote", "template"):  # described by their meaning below
-            settings.pop(described)
+        for named in ("by", "corpus", "remote", "template"):  # described by their meaning below
+            settings.pop(named)
         return {
             **settings,
             "source": "agent",
@@ -130,7 +130,7 @@ class AgentExpander(Prompted[AgentStage]):
             "words": SHOWN_WORDS,
             "chat_template": dialogue.template,
             "templates": templates.hash,
-            "search": self.source.describe(dataset),
+            "search": self.source.key(dataset),
         }
 
     def preview(self, dataset: Dataset, store: Store) -> Preview:

@@ -103,7 +103,7 @@ class RemoteSearch:
     policy: Policy = POLICY
     keeps_texts: ClassVar[bool] = True
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return what identifies the server. The documents it found are covered by the fingerprint of the texts."""
         return {"remote": self.address.endpoint.identity}
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from r2med.agents.conversation import Hit
 from r2med.core.cost import NOTHING, Cost
+from r2med.core.foreign_code import key_of
 from r2med.data import Dataset, Query
 from r2med.data.corpus import Corpus
 from r2med.llm.chat import Failure
@@ -52,10 +53,10 @@ class LocalSearch:
     keeps_texts: ClassVar[bool] = False
     """True if a trace must hold the texts of documents, because they cannot be looked up later."""
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the retriever, and the corpus by its fingerprint."""
         searched = self._searched(dataset, self.store)
-        return {"by": self.by.describe(dataset), "corpus": searched.corpus.fingerprint}
+        return {"by": key_of(self.by, dataset), "corpus": searched.corpus.fingerprint}
 
     def labels(self) -> AbstractContextManager[None]:
         """Return a block that labels data with the other dataset too, because answers may quote its documents."""

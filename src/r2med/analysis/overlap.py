@@ -26,7 +26,7 @@ from r2med.measure.significance import Integers
 from r2med.pages.cells import Value
 from r2med.pages.estimate import Estimate
 from r2med.pages.page import Dots, Section, Table
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.bm25.index import Index, Positions, open_index
 from r2med.retrieve.bm25.postings import MEMORY
 from r2med.retrieve.bm25.scorers import SCORERS
@@ -129,7 +129,12 @@ def dataset_overlap(
     gold = gold_pairs(dataset, queries)
     barred = barred_rows(dataset, queries, gold)
     depth = max(map(len, barred), default=0) + 1
-    run = BM25().index(dataset, store, memory=memory).search([SearchQuery(query) for query in queries], depth).run
+    run = (
+        BM25Retriever(BM25(), memory=memory)
+        .index(dataset, store)
+        .search([SearchQuery(query) for query in queries], depth)
+        .run
+    )
     pairs = {
         RELEVANT: gold,
         HARDEST: hardest_pairs(list(run.rows), barred),

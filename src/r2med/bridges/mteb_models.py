@@ -23,6 +23,7 @@ import numpy as np
 from r2med.bridges.mteb_results import tasks
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError, install_extra, unknown
+from r2med.core.stages import Bound
 from r2med.crossencoders.pair_scorer import ScoredPair
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.reranker_cards import RerankerCard
@@ -52,7 +53,7 @@ CHARACTERS_PER_TOKEN = 4
 class MtebModel(VectorSearch, kind="retrieve"):
     """Search with a model of MTEB (mteb:ORG/NAME): encoders use our search, other models their own."""
 
-    def open(self, runtime: Runtime) -> Retriever:
+    def bind(self, runtime: Runtime) -> Retriever:
         """Return the retriever. Weights are loaded on first use. Raises UserError if the model is a cross-encoder."""
         model = RegisteredModel.of(self.name, runtime)
         if model.meta.is_cross_encoder:
@@ -71,7 +72,7 @@ class MtebModel(VectorSearch, kind="retrieve"):
 class MtebCrossEncoder(CrossEncoder, kind="rerank"):
     """Rerank candidates with a cross-encoder of MTEB (mteb:ORG/NAME)."""
 
-    def open(self, runtime: Runtime) -> MtebReranker:
+    def bind(self, runtime: Runtime) -> MtebReranker:
         """Return the reranker. Weights are loaded on first use."""
         name = safe_name(self.name)
         return MtebReranker(self, RerankerCard(name=name, repository=self.name, loader="custom", max_tokens=0), runtime)
@@ -233,13 +234,12 @@ class MtebEncoderRetriever(DenseRetriever):
 
 
 @dataclass(frozen=True)
-class MtebSearchRetriever:
+class MtebSearchRetriever(Bound[MtebModel]):
     """Searches with a model of MTEB that has its own search: multi-vector, sparse and hybrid models, and BM25."""
 
-    stage: MtebModel
     model: RegisteredModel
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
         sides = {"query": self.model.describe_queries(dataset), "document": self.model.describe(dataset)}
         return {**self.stage.settings(), **sides}

@@ -16,7 +16,7 @@ import numpy as np
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Opened, Stage, depth_field
+from r2med.core.stages import Bound, Stage, depth_field
 from r2med.data.dataset import Dataset
 from r2med.encoders.model_cards import checked_python_path
 from r2med.encoders.user_objects import PIPELINE, PythonObject, UserObjects, guarded
@@ -74,18 +74,18 @@ class PipelineStage(Stage, kind="retrieve"):
         """Return the plan, without estimates: a pipeline has its own index and weights."""
         return [StagePlan(str(self), OWN_WORK)]
 
-    def open(self, runtime: Runtime) -> PipelineRetriever:
-        """Return the retriever. The pipeline is imported when it is described."""
+    def bind(self, runtime: Runtime) -> PipelineRetriever:
+        """Return the retriever. The pipeline is imported when its key is asked for."""
         return PipelineRetriever(self, runtime)
 
 
 @dataclass(frozen=True)
-class PipelineRetriever(Opened[PipelineStage]):
+class PipelineRetriever(Bound[PipelineStage]):
     """Retrieves with a pipeline of PyTerrier."""
 
     runtime: Runtime
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""
         return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
 
@@ -124,13 +124,13 @@ class PipelineReranker(Stage, kind="rerank"):
         """Return the plan, without estimates: a pipeline has its own index and weights."""
         return [StagePlan(str(self), OWN_WORK)]
 
-    def open(self, runtime: Runtime) -> OpenedPipeline:
+    def bind(self, runtime: Runtime) -> BoundPipelineReranker:
         """Return the reranker."""
-        return OpenedPipeline(self, runtime)
+        return BoundPipelineReranker(self, runtime)
 
 
 @dataclass(frozen=True)
-class OpenedPipeline(Opened[PipelineReranker]):
+class BoundPipelineReranker(Bound[PipelineReranker]):
     """Reranks candidates by the scores of a pipeline, which gets all candidates of a query together."""
 
     runtime: Runtime
@@ -140,7 +140,7 @@ class OpenedPipeline(Opened[PipelineReranker]):
         """Number of candidates per query that are reranked."""
         return self.stage.depth
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings of the stage, and what is known about the pipeline."""
         return {**self.stage.settings(), **UserPipeline.of(self.stage.name, self.runtime).python.describe()}
 

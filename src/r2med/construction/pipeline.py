@@ -304,7 +304,7 @@ class Build:
         for number, step in enumerate(self.plan.steps, 1):
             streams = Streams(dict(files), self.plan.file.parent)
             inputs = dict.fromkeys((*step.reads, *([step.writes] if step.adds else [])))
-            described = step.describe(streams, runtime)
+            described = step.key(streams, runtime)
             key = digest([described, [keys.get(stream, "") for stream in inputs]])
             turn = _PlannedStep(number, step, key, described, streams, self.folder(number))
             yield turn

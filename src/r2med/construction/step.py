@@ -120,6 +120,6 @@ class Step(Stage, kind="build"):
         """Yield the items that go on and the rejected items, each as soon as it is known."""
         raise NotImplementedError(f"{type(self).__name__} has no run()")
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on except its input: settings, and hashes of files and prompts."""
         return {**self.settings(), "version": self.version}

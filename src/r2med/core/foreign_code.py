@@ -10,11 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from r2med.core.errors import UserError
 
-def described(part: Any, dataset: Any) -> dict[str, Any]:
-    """Return the description of a stage, with a digest of its code if the code is not part of this package."""
+
+def key_of(part: Any, dataset: Any) -> dict[str, Any]:
+    """Return the key of a bound stage, with a digest of its code if the code is not part of this package."""
     kind: type = type(part)
-    return {**part.describe(dataset), **foreign_code(kind)}
+    if not hasattr(part, "key"):
+        raise UserError(
+            f"{kind.__module__}.{kind.__qualname__} has no key(dataset): rename its describe(dataset) to key"
+        )
+    return {**part.key(dataset), **foreign_code(kind)}
 
 
 @cache

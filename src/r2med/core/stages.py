@@ -194,17 +194,19 @@ class Stage(BaseModel):
         """Return what the stage, and what it searches with, would do on some datasets; nothing is asked or loaded."""
         return [StagePlan(str(self), "does not say what it would do")]
 
-    def open(self, setup: Any) -> Any:
+    def bind(self, runtime: Any) -> Any:
         """Return the expander, retriever or reranker that these settings declare; nothing is asked or loaded yet."""
-        raise NotImplementedError(f"{type(self).__name__} has no open()")
+        declared = f"{type(self).__module__}.{type(self).__qualname__}"
+        hint = ": rename its open(setup) to bind" if hasattr(self, "open") else ""
+        raise UserError(f"{declared} has no bind(runtime), which returns what does the work of {self}{hint}")
 
 
 StageType = TypeVar("StageType", bound=Stage)
 
 
 @dataclass(frozen=True)
-class Opened(Generic[StageType]):
-    """What the settings of a stage were opened as; it bears their name."""
+class Bound(Generic[StageType]):
+    """What a stage is bound to: it does the work that the settings declare, with what a runtime owns."""
 
     stage: StageType
 
@@ -212,6 +214,10 @@ class Opened(Generic[StageType]):
     def name(self) -> str:
         """What one types to get it."""
         return str(self.stage)
+
+    def key(self, dataset: Any) -> dict[str, Any]:
+        """Return everything the result depends on, fit for JSON. Nothing is asked or loaded."""
+        return self.stage.settings()
 
 
 def argument(description: str, **more: Any) -> Any:

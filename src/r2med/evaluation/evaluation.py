@@ -76,7 +76,7 @@ def _evaluated(
         raise UserError(f"k must be at least 1, not {k}")
     dataset.require_scorable()
     expansion = expansion or system.expand(dataset, store)
-    settings = {**system.describe(dataset, expansion), "k": k}
+    settings = {**system.key(dataset, expansion), "k": k}
     key = digest(["record", FORMAT, settings, dataset.fingerprint])
     path = record_path(out, system, dataset, key) if out is not None else None
     if path is not None and not fresh and (record := _recorded(path, key)):

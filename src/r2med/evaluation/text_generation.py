@@ -114,7 +114,7 @@ def plan_generation(
     """Return the checked plan of `generate`. Raises UserError for a fault that would stop it later."""
     call = _call(method, llm, {"samples": (samples, 1), "rounds": (rounds, 0)})
     resolve_llm(call.arguments[0], runtime.setup)
-    expander: Expander = stages.stage(call, "expand").open(runtime)
+    expander: Expander = stages.stage(call, "expand").bind(runtime)
     datasets = [
         dataset
         for source in data

@@ -93,7 +93,7 @@ class Expander(Protocol):
     def name(self) -> str:
         """The name of the stage, as typed. Settings with default values are left out."""
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on; no LLM is called. Texts are given by a fingerprint."""
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:

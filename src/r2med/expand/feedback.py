@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
+from r2med.core.foreign_code import key_of
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Opened, Retrieving, Stage
+from r2med.core.stages import Bound, Retrieving, Stage
 from r2med.data import Dataset
 from r2med.expand.expansion import Expansion
 from r2med.retrieve.bm25 import BM25
@@ -62,9 +63,9 @@ class Feedback(Stage, kind="expand"):
         first = self.by or BM25()
         return [StagePlan(str(self), "learns from a first search", seconds=0.0), *first.plan(data, runtime)]
 
-    def open(self, runtime: Runtime) -> FeedbackExpander:
+    def bind(self, runtime: Runtime) -> FeedbackExpander:
         """Return the expander."""
-        return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).open(runtime))
+        return FeedbackExpander(self, (self.by if isinstance(self.by, BM25) else BM25()).bind(runtime))
 
     def weighted(self, query: str, documents: Sequence[Weights], scores: Sequence[float]) -> Weights:
         """Return the terms of a query and of the documents it finds, with their weights."""
@@ -116,15 +117,15 @@ class Rocchio(Feedback):
 
 
 @dataclass(frozen=True)
-class FeedbackExpander(Opened[Feedback]):
+class FeedbackExpander(Bound[Feedback]):
     """One feedback method over one BM25."""
 
     by: BM25Retriever
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
         words = {"common": MAX_DOCUMENT_SHARE, "word": self.stage.word.pattern}
-        return {**self.stage.settings(), "source": "feedback", **words, "by": self.by.describe(dataset)}
+        return {**self.stage.settings(), "source": "feedback", **words, "by": key_of(self.by, dataset)}
 
     def expand(self, dataset: Dataset, store: Store) -> Expansion:
         """Return the queries as weighted terms. A query without results stays unchanged."""

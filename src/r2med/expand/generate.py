@@ -10,6 +10,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from r2med.core.cost import Cost, total
+from r2med.core.foreign_code import key_of
 from r2med.core.stage_plan import PlannedData, StagePlan
 from r2med.core.stages import Retrieving, Stage, argument
 from r2med.data import Dataset
@@ -23,7 +24,7 @@ from r2med.llm.llm_cards import Cleaning, resolve_llm, sampling_of
 from r2med.prompts.fitting import Fitted, Fitter, first_words
 from r2med.prompts.prompt_sets import PROMPTS_MEANING, find_set
 from r2med.prompts.templates import Prompted, Template, kind_of, open_templates
-from r2med.retrieve.bm25 import BM25
+from r2med.retrieve.bm25 import BM25, BM25Retriever
 from r2med.retrieve.retriever import Retriever, Search, SearchQuery, cached_search
 from r2med.retrieve.run import NO_DOCUMENT
 from r2med.runtime.runtime import Runtime
@@ -87,7 +88,7 @@ class Generated(Stage, kind="expand", needs="llm"):
         first = BM25().plan(data, runtime) if "passages" in self.card.fields else []
         return [texts, *first, *(self.by.plan(data, runtime) if self.rounds else [])]
 
-    def open(self, runtime: Runtime) -> Expander:
+    def bind(self, runtime: Runtime) -> Expander:
         """Return the reader of recorded texts, or the expander that calls the LLM. No LLM is called yet."""
         joining = self.card.joining.choose(self.query, self.joining)
         if recorded := open_recorded(
@@ -96,7 +97,7 @@ class Generated(Stage, kind="expand", needs="llm"):
             return recorded
         card = self.card.llm_card(resolve_llm(self.llm, runtime.setup)).model_copy(update={"cleaning": self.cleaning})
         prompts = find_set(self.prompts or runtime.setup.prompts)
-        retrievers = self.by.open(runtime), BM25().open(runtime)
+        retrievers = self.by.bind(runtime), BM25().bind(runtime)
         return LLMExpander(self, open_chat(card, runtime), card, prompts, *retrievers)
 
 
@@ -146,7 +147,7 @@ class LLMExpander(Prompted[Generated]):
 
     by: Retriever
     """The retriever that searches between rounds."""
-    first: Retriever = field(default_factory=BM25)
+    first: Retriever = field(default_factory=lambda: BM25Retriever(BM25()))
     """The retriever of the passages that a method shows before the first round."""
 
     @property
@@ -154,11 +155,11 @@ class LLMExpander(Prompted[Generated]):
         """The card of the method."""
         return self.stage.card
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their hash."""
         method = self.method.model_dump(mode="json", exclude={"summary", "defaults"})
-        by = {"by": self.by.describe(dataset)} if self.stage.rounds else {}
-        candidates = {"candidates": self.first.describe(dataset)} if "passages" in self.method.fields else {}
+        by = {"by": key_of(self.by, dataset)} if self.stage.rounds else {}
+        candidates = {"candidates": key_of(self.first, dataset)} if "passages" in self.method.fields else {}
         return {
             **self.settings(dataset),
             "source": "generated",

@@ -10,7 +10,7 @@ from typing import Any
 
 from r2med.core.errors import UserError, nearest
 from r2med.core.stage_plan import StagePlan
-from r2med.core.stages import Opened, Stage
+from r2med.core.stages import Bound, Stage
 from r2med.data import Dataset
 from r2med.data.layouts.hub_clone import read_rows
 from r2med.data.problems import Problems
@@ -71,7 +71,7 @@ def plan_texts(stage: Stage, llm: str, setup: Setup, *, asked: bool = True) -> S
 
 
 @dataclass(frozen=True)
-class Recorded(Opened[Stage]):
+class Recorded(Bound[Stage]):
     """The recorded texts of one LLM by one method."""
 
     llm: str
@@ -87,7 +87,7 @@ class Recorded(Opened[Stage]):
     def __post_init__(self) -> None:
         folder_name(self.llm)  # raises UserError if this is not a name of an LLM
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the settings that a score depends on. The texts themselves are given by their fingerprint."""
         return {
             "stage": self.stage.name,

@@ -12,7 +12,7 @@ from typing import Any
 
 from r2med.core import plugins
 from r2med.core.errors import UserError, nearest
-from r2med.core.stages import Opened, StageType, stage_class
+from r2med.core.stages import Bound, StageType, stage_class
 from r2med.core.stages import kind_of as stage_kind
 from r2med.data.dataset import Dataset
 from r2med.data.dataset_cards import cards
@@ -140,8 +140,8 @@ def log_origin(stage: str, folder: Traversable | None, kinds: Collection[str], u
 
 
 @dataclass(frozen=True)
-class Prompted(Opened[StageType]):
-    """An opened stage that asks one LLM with templates."""
+class Prompted(Bound[StageType]):
+    """A bound stage that asks one LLM with templates."""
 
     llm: ChatModel
     card: LLMCard
@@ -165,7 +165,7 @@ class Prompted(Opened[StageType]):
         kinds = {kind_of(dataset) for dataset in datasets}
         open_templates(self.prompts, kinds, every=True)
         for dataset in datasets:
-            self.describe(dataset)
+            self.key(dataset)
         log_origin(self.name, self.prompts, kinds, self.template_names)
 
     @property
@@ -173,9 +173,9 @@ class Prompted(Opened[StageType]):
         """The names of the templates that the stage uses, without a kind."""
         return ["system", self.stage.name]
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their hash."""
-        raise NotImplementedError(f"{type(self).__name__} has no describe()")
+        raise NotImplementedError(f"{type(self).__name__} has no key(dataset)")
 
 
 def read_template(file: Traversable) -> str:

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Opened, Stage, depth_field
+from r2med.core.stages import Bound, Stage, depth_field
 from r2med.crossencoders.pair_scorer import PairScorer, ScoredPair, cost_of, open_scorer
 from r2med.crossencoders.pairs import Pair
 from r2med.crossencoders.reranker_cards import RERANKERS, RerankerCard, resolve_reranker
@@ -75,13 +75,13 @@ class CrossEncoder(Stage, kind="rerank"):
         work = f"scores {pairs:,} pairs of queries and documents{own_weights(self.name)}"
         return [StagePlan(str(self), work, fetch, seconds, missing)]
 
-    def open(self, runtime: Runtime) -> CrossReranker:
+    def bind(self, runtime: Runtime) -> CrossReranker:
         """Return the reranker of a card, hf:ORG/NAME, path:DIR or py:MODULE:NAME. No weights are loaded yet."""
         return CrossReranker(self, resolve_reranker(self.name), runtime)
 
 
 @dataclass(frozen=True)
-class CrossReranker(Opened[CrossEncoder]):
+class CrossReranker(Bound[CrossEncoder]):
     """Reranker that sorts candidates by a cross-encoder's scores.
 
     The model is not loaded while the cache has all scores.
@@ -96,7 +96,7 @@ class CrossReranker(Opened[CrossEncoder]):
         """Number of candidates that are reranked for each query."""
         return self.stage.depth
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on."""
         scorer = self._scorer(dataset)
         # The pin is not part of the scorer's description. Scores depend on the commit alone, so they stay valid when

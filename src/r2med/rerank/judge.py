@@ -127,7 +127,7 @@ class JudgeStage(Stage, kind="rerank", needs="llm"):
         missing = "" if own else missing_key(self.llm, runtime.setup)
         return [StagePlan(str(self), "asks an LLM, see below", seconds=0.0, missing=missing)]
 
-    def open(self, runtime: Runtime) -> LLMReranker:
+    def bind(self, runtime: Runtime) -> LLMReranker:
         """Return the reranker. No API key is needed until a question has no saved answer."""
         card = self.llm_card(runtime.setup)
         return LLMReranker(self, open_chat(card, runtime), card, find_set(self.prompts or runtime.setup.prompts))
@@ -150,7 +150,7 @@ class LLMReranker(Prompted[JudgeStage]):
         """Number of candidates that are reranked for each query."""
         return self.stage.depth
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on. Templates are given by their hash."""
         kind = kind_of(dataset)
         prompts = self._prompts(kind)

@@ -48,7 +48,7 @@ class Reranker(Protocol):
     def depth(self) -> int:
         """Number of candidates that are reranked for each query."""
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting that a score depends on, for keys and records. Nothing is asked or loaded."""
 
     def rerank(self, dataset: Dataset, queries: Sequence[SearchQuery], run: Run, store: Store) -> Reranked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from r2med.core.errors import UserError
 from r2med.core.spec import decoded, encoded, typed_path
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Stage
+from r2med.core.stages import Bound, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.retrieve.retriever import Searched, SearchQuery
@@ -42,9 +43,9 @@ class Candidates(Stage, kind="retrieve"):
         """Return that a file is read."""
         return [StagePlan(str(self), "reads a run that is there; nothing is indexed or encoded", seconds=0.0)]
 
-    def open(self, runtime: Runtime) -> Candidates:
-        """Return itself: it depends on nothing but its files."""
-        return self
+    def bind(self, runtime: Runtime) -> CandidateRetriever:
+        """Return the retriever: it depends on nothing but the files."""
+        return CandidateRetriever(self)
 
     def file(self, dataset: Dataset) -> Path:
         """Return the run of one dataset. Raises UserError if a folder has none, or several."""
@@ -62,15 +63,20 @@ class Candidates(Stage, kind="retrieve"):
             )
         return files[0]
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class CandidateRetriever(Bound[Candidates]):
+    """Finds the run of a dataset and searches in it."""
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return the hash of the file: what it is called has no part in a score."""
-        file = self.file(dataset)
+        file = self.stage.file(dataset)
         require_run_file(file)
         return {"stage": "run", "sha256": sha256(file)}
 
     def index(self, dataset: Dataset, store: Store) -> CandidateSearcher:
         """Return a searcher that looks rankings up."""
-        return CandidateSearcher(self.file(dataset), dataset.corpus)
+        return CandidateSearcher(self.stage.file(dataset), dataset.corpus)
 
 
 class CandidateSearcher:

@@ -16,10 +16,10 @@ from pydantic import Field, model_validator
 from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost, total
 from r2med.core.errors import nearest
-from r2med.core.foreign_code import described
+from r2med.core.foreign_code import key_of
 from r2med.core.spec import Call
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Fused, Numbers, Stage, Words, argument
+from r2med.core.stages import Bound, Fused, Numbers, Stage, Words, argument
 from r2med.data import Dataset
 from r2med.retrieve.retriever import (
     TEXTS_ALONE,
@@ -114,9 +114,9 @@ class Fusion(Stage, kind="retrieve"):
         """Return what each part would do."""
         return [each for part in self.parts for each in part.plan(data, runtime)]
 
-    def open(self, runtime: Runtime) -> FusedRetriever:
-        """Return the retriever with its parts opened."""
-        return FusedRetriever(self, tuple(part.open(runtime) for part in self.parts))
+    def bind(self, runtime: Runtime) -> FusedRetriever:
+        """Return the retriever with its parts bound."""
+        return FusedRetriever(self, tuple(part.bind(runtime) for part in self.parts))
 
 
 def _is_bare(stage: Stage) -> bool:
@@ -125,28 +125,27 @@ def _is_bare(stage: Stage) -> bool:
 
 
 @dataclass(frozen=True)
-class FusedRetriever:
+class FusedRetriever(Bound[Fusion]):
     """Several retrievers that search together."""
 
-    stage: Fusion
     parts: tuple[Retriever, ...]
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
         return {
             **self.stage.settings(),
             "weights": list(self.stage.weights or [1.0] * len(self.parts)),
             "queries": list(self.stage.searched),
-            "parts": [described(part, dataset) for part in self.parts],
+            "parts": [key_of(part, dataset) for part in self.parts],
         }
 
     def index(self, dataset: Dataset, store: Store) -> FusionSearcher:
         """Return a searcher; the parts are indexed when they search, and not at all if their runs are in the store."""
-        return self.index_described(dataset, store, described(self, dataset))
+        return self.index_keyed(dataset, store, key_of(self, dataset))
 
-    def index_described(self, dataset: Dataset, store: Store, described: Mapping[str, Any]) -> FusionSearcher:
-        """Return the searcher; the descriptions of the parts are in that of the fusion."""
-        return FusionSearcher(self, dataset, store, described["parts"])
+    def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> FusionSearcher:
+        """Return the searcher; the keys of the parts are in that of the fusion."""
+        return FusionSearcher(self, dataset, store, key["parts"])
 
     def approximations(
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
@@ -174,13 +173,13 @@ class FusionSearcher:
     """Searches one corpus with every part. Each part is indexed once, when it is first searched."""
 
     def __init__(
-        self, retriever: FusedRetriever, dataset: Dataset, store: Store, descriptions: Sequence[Mapping[str, Any]]
+        self, retriever: FusedRetriever, dataset: Dataset, store: Store, keys: Sequence[Mapping[str, Any]]
     ) -> None:
         self._retriever = retriever
         self._dataset = dataset
         self._store = store
-        self._descriptions = descriptions
-        self._keys = [digest(each) for each in descriptions]
+        self._keys = keys
+        self._digests = [digest(each) for each in keys]
         self._indexed: dict[str, Searcher] = {}
         self._live: tuple[Searcher, ...] = ()
 
@@ -194,7 +193,7 @@ class FusionSearcher:
         for part, weight, asked in self._retriever.runs(queries):
             searched = self._search(part, asked, depth)
             # One part prepares its corpus once, and the same search is done once.
-            identity = self._keys[part]
+            identity = self._digests[part]
             costs[identity, tuple(asked)] = searched.cost
             prepared[identity] = searched.prepared
             started = time.perf_counter()
@@ -218,7 +217,7 @@ class FusionSearcher:
 
     def _index(self, part: int) -> Searcher:
         """Return the searcher of a part; two parts with the same settings share one."""
-        key = self._keys[part]
+        key = self._digests[part]
         if key not in self._indexed:
             self._indexed[key] = self._retriever.parts[part].index(self._dataset, self._store)
         return self._indexed[key]
@@ -226,11 +225,9 @@ class FusionSearcher:
     def _search(self, part: int, queries: Sequence[SearchQuery], depth: int) -> Searched:
         if self._live:
             return self._live[part].search(queries, depth)
-        retriever, description = self._retriever.parts[part], self._descriptions[part]
+        retriever, key = self._retriever.parts[part], self._keys[part]
         index = partial(self._index, part)
-        return cached_search(
-            retriever, self._dataset, queries, depth, self._store, description=description, index=index
-        )
+        return cached_search(retriever, self._dataset, queries, depth, self._store, key=key, index=index)
 
 
 def _asked(search: SearchQuery, word: str) -> SearchQuery:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from r2med.core.approximation import Approximation
 from r2med.core.cost import NOTHING, Cost
 from r2med.core.errors import UserError
-from r2med.core.foreign_code import described
+from r2med.core.foreign_code import key_of
 from r2med.data import Dataset, Query
 from r2med.retrieve.run import Run
 from r2med.retrieve.ties import TIE_RULE
@@ -95,7 +95,7 @@ class Searcher(Protocol):
 class Retriever(Protocol):
     """Anything that can search the corpus of a dataset."""
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on; it goes into keys and records. Nothing is loaded."""
 
     def index(self, dataset: Dataset, store: Store) -> Searcher:
@@ -104,10 +104,10 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class Composite(Protocol):
-    """A retriever made of others, whose descriptions are in its own, so that none is described twice."""
+    """A retriever made of others, whose keys are in its own, so that each is made once."""
 
-    def index_described(self, dataset: Dataset, store: Store, described: Mapping[str, Any]) -> Searcher:
-        """Prepare the corpus, through the store; `described` is what `describe` returned."""
+    def index_keyed(self, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
+        """Prepare the corpus, through the store; `key` is what `key_of` returned for the whole."""
 
 
 VERSION = 5
@@ -137,20 +137,20 @@ def cached_search(
     store: Store,
     timed: bool = False,
     *,
-    description: Mapping[str, Any] | None = None,
+    key: Mapping[str, Any] | None = None,
     index: Callable[[], Searcher] | None = None,
 ) -> Searched:
     """Search, through the store; each query's excluded documents are left out of its ranking.
 
     With `timed`, some queries are then searched one by one, to know the latency of a search. A live store keeps no run.
-    `description` is the retriever's where it is known already, and `index` returns its searcher where that may be open.
+    `key` is the retriever's where it is known already, and `index` returns its searcher where that may be open.
     """
     if not store.keeps_questions:
         return _search(live_searcher(retriever, dataset, store), dataset, queries, k)
     corpus = dataset.corpus
     asked = [query.key for query in queries]
-    known = described(retriever, dataset) if description is None else description
-    key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
+    known = key_of(retriever, dataset) if key is None else key
+    run_key = digest(["run", VERSION, TIE_RULE, known, corpus.fingerprint, asked, k])
 
     def build(folder: Path) -> dict[str, Any]:
         searcher = index() if index is not None else _indexed(retriever, dataset, store, known)
@@ -164,20 +164,20 @@ def cached_search(
         return {"cost": cost.as_dict(), "prepared": searched.prepared.as_dict()}
 
     with about(dataset=dataset.name):
-        artefact = store.make("run", key, build)
+        artefact = store.make("run", run_key, build)
     run = Run(tuple(query.query.id for query in queries), artefact.array("rows"), artefact.array("scores"), corpus)
     return Searched(run, Cost.from_dict(artefact.meta["cost"]), Cost.from_dict(artefact.meta["prepared"]))
 
 
-def _indexed(retriever: Retriever, dataset: Dataset, store: Store, description: Mapping[str, Any]) -> Searcher:
+def _indexed(retriever: Retriever, dataset: Dataset, store: Store, key: Mapping[str, Any]) -> Searcher:
     if isinstance(retriever, Composite):
-        return retriever.index_described(dataset, store, description)
+        return retriever.index_keyed(dataset, store, key)
     return retriever.index(dataset, store)
 
 
 def live_searcher(retriever: Retriever, dataset: Dataset, store: Store) -> Searcher:
     """Return the searcher for questions that come one by one; the store opens each retriever once."""
-    key = digest(["searcher", described(retriever, dataset), dataset.corpus.fingerprint])
+    key = digest(["searcher", key_of(retriever, dataset), dataset.corpus.fingerprint])
 
     def open() -> Searcher:
         with about(dataset=dataset.name):

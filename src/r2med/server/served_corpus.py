@@ -47,7 +47,7 @@ def open_served_corpus(dataset: Dataset, spec: str | Stage, runtime: Runtime, st
     from r2med.retrieve.retriever import live_searcher
 
     stage = spec if isinstance(spec, Stage) else _only_retriever(spec)
-    searcher = live_searcher(stage.open(runtime), dataset, store.with_policy("live"))
+    searcher = live_searcher(stage.bind(runtime), dataset, store.with_policy("live"))
     served = ServedCorpus(dataset.name, dataset.corpus, str(stage), searcher)
     served.search(["warm up"], 1)  # weights are loaded with the first text: now, and not at a client's expense
     return served

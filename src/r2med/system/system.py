@@ -14,7 +14,7 @@ from r2med.core import stages
 from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost, total
 from r2med.core.errors import UserError, nearest
-from r2med.core.foreign_code import described
+from r2med.core.foreign_code import key_of
 from r2med.core.spec import ARROW, Call, Calls, encoded, printed_system
 from r2med.core.stages import Stage
 from r2med.data.dataset import Dataset, Query
@@ -116,31 +116,31 @@ class System:
         """Raise UserError for what would stop the system on one of the datasets: before the first call, not after."""
         check((self._expander, *self._rerankers), datasets)
         for dataset in datasets:  # this is where missing weights are found
-            self._described[id(dataset)] = dataset, self._descriptions(dataset)
+            self._checked[id(dataset)] = dataset, self._keys(dataset)
 
     @property
     def asking(self) -> dict[str, AskingStage]:
         """The stages that ask an LLM, by name; each can tell beforehand what it would ask."""
         typed = (self.expander, *self.rerankers)
-        opened: tuple[object, ...] = (self._expander, *self._rerankers)
-        return {str(name): stage for name, stage in zip(typed, opened, strict=True) if isinstance(stage, AskingStage)}
+        bound: tuple[object, ...] = (self._expander, *self._rerankers)
+        return {str(name): stage for name, stage in zip(typed, bound, strict=True) if isinstance(stage, AskingStage)}
 
     @_offline_if_asked
-    def describe(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
+    def key(self, dataset: Dataset, expansion: Expansion) -> dict[str, Any]:
         """Return every setting a score depends on, the generated texts by their fingerprint."""
-        checked, descriptions = self._described.pop(id(dataset), (None, None))
-        if descriptions is None or checked is not dataset:
-            descriptions = self._descriptions(dataset)
+        checked, keys = self._checked.pop(id(dataset), (None, None))
+        if keys is None or checked is not dataset:
+            keys = self._keys(dataset)
         return {
-            "expand": described(self._expander, dataset) if self._expander else None,
+            "expand": key_of(self._expander, dataset) if self._expander else None,
             "generations": expansion.fingerprint,
-            **descriptions,
+            **keys,
         }
 
-    def _descriptions(self, dataset: Dataset) -> dict[str, Any]:
+    def _keys(self, dataset: Dataset) -> dict[str, Any]:
         return {
-            "retrieve": described(self._retriever, dataset),
-            "rerank": [described(reranker, dataset) for reranker in self._rerankers],
+            "retrieve": key_of(self._retriever, dataset),
+            "rerank": [key_of(reranker, dataset) for reranker in self._rerankers],
         }
 
     @_offline_if_asked
@@ -164,7 +164,7 @@ class System:
     ) -> Outcome:
         """Search a dataset and rerank. What was searched, scored or answered before is read back.
 
-        `settings` are what `describe` returned, where that was asked already.
+        `settings` are what `key` returned, where that was asked already.
         """
         with about(dataset=dataset.name):
             return self._run(dataset, store, k, expansion or self.expand(dataset, store), settings or {})
@@ -173,8 +173,8 @@ class System:
         self, dataset: Dataset, store: Store, k: int, expansion: Expansion, settings: Mapping[str, Any]
     ) -> Outcome:
         wide, queries = self._searched_depth(k), expansion.queries
-        description = settings.get("retrieve")
-        searched = cached_search(self._retriever, dataset, queries, wide, store, timed=True, description=description)
+        key = settings.get("retrieve")
+        searched = cached_search(self._retriever, dataset, queries, wide, store, timed=True, key=key)
         run, reranked = searched.run, []
         for stage, reranker in zip(self.rerankers, self._rerankers, strict=True):
             reranked.append(reranker.rerank(dataset, expansion.queries, run, store))
@@ -243,23 +243,23 @@ class System:
                 reranker.rerank(dataset, queries, first, store)
 
     @cached_property
-    def _described(self) -> dict[int, tuple[Dataset, dict[str, Any]]]:
-        """The descriptions of datasets that were checked, until a record is made of them."""
+    def _checked(self) -> dict[int, tuple[Dataset, dict[str, Any]]]:
+        """The keys of the stages on datasets that were checked, until a record is made of them."""
         return {}
 
     @cached_property
     def _expander(self) -> Expander | None:
-        opened: Expander | None = self.expander.feeding(self.retriever).open(self.runtime) if self.expander else None
-        return opened
+        bound: Expander | None = self.expander.feeding(self.retriever).bind(self.runtime) if self.expander else None
+        return bound
 
     @cached_property
     def _retriever(self) -> Retriever:
-        opened: Retriever = self.retriever.open(self.runtime)
-        return opened
+        bound: Retriever = self.retriever.bind(self.runtime)
+        return bound
 
     @cached_property
     def _rerankers(self) -> tuple[Reranker, ...]:
-        return tuple(stage.open(self.runtime) for stage in self.rerankers)
+        return tuple(stage.bind(self.runtime) for stage in self.rerankers)
 
 
 @dataclass(frozen=True)

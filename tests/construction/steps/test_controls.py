@@ -59,4 +59,4 @@ def test_an_llm_writes_near_misses_that_do_not_name_the_answer(tmp_path, monkeyp
     assert controls["q1", NEAR_MISS].text == "Scarlet fever peels."
     assert "Kawasaki" in controls["q2", NEAR_MISS].text
     assert len(llm.asked) == 4
-    assert "prompt" not in PlantControls().describe(streams(tmp_path), Runtime())
+    assert "prompt" not in PlantControls().key(streams(tmp_path), Runtime())

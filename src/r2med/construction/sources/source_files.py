@@ -111,10 +111,10 @@ class SourceStep(Step, kind="build"):
             except (SourceError, *UNREADABLE) as fault:
                 yield unreadable(file.where, str(fault) or type(fault).__name__)
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings and the hash of the source, whose name does not matter."""
         source = fingerprint(streams.path(self.path), self.endings, runtime.store)
-        return {**super().describe(streams, runtime), "source": source}
+        return {**super().key(streams, runtime), "source": source}
 
 
 def unreadable(where: str, why: str) -> Rejected:

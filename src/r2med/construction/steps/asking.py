@@ -79,11 +79,11 @@ class AskingStep(Step, Generic[AskedItem], kind="build", needs="llm"):
         """Return the item that a rehearsal passes on, where nothing is asked."""
         return item if isinstance(item, Item) else None
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on, except the input streams."""
         chat = self.chat(runtime)
         prompt = digest(self.prompt(streams).text)
-        return {**super().describe(streams, runtime), "prompt": prompt, "llm": chat.describe()}
+        return {**super().key(streams, runtime), "prompt": prompt, "llm": chat.describe()}
 
     def prompt(self, streams: Streams) -> Template:
         """Return the prompt template: the user's if there is one, otherwise ours."""

@@ -53,9 +53,9 @@ class PlantControls(AskingStep[SourceQuestion], kind="build", needs="llm"):
     )
     seed: int = Field(0, ge=0, description="Seed of the random draws.")
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the controls depend on. If no LLM is named, near misses come from other questions."""
-        return super().describe(streams, runtime) if self.llm else Step.describe(self, streams, runtime)
+        return super().key(streams, runtime) if self.llm else Step.key(self, streams, runtime)
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Yield the controls of each question that has candidates."""

@@ -72,10 +72,10 @@ class DropEasy(Step, kind="build"):
         """One attempt for each LLM."""
         return [_Attempt(llm=llm, prompts=self.prompts, tries=self.tries) for llm in self.llms or ("",)]
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the output depends on: settings, prompt and LLMs."""
-        attempts = [attempt.describe(streams, runtime) for attempt in self.attempts]
-        return {**super().describe(streams, runtime), "attempts": attempts}
+        attempts = [attempt.key(streams, runtime) for attempt in self.attempts]
+        return {**super().key(streams, runtime), "attempts": attempts}
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Ask every LLM about one block of questions, then go on to the next block."""

@@ -67,9 +67,9 @@ class Judge(AskingStep[FullCandidate], kind="build", needs="llm"):
         """Return the candidate as rejected, because this judge gave no usable answer about it."""
         return Rejected.of(item.candidate, "no usable answer", f"{self.llm}: {kind}")
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return everything that the judgements depend on, for each judge."""
-        return {"judges": [super(Judge, each).describe(streams, runtime) for each in self._single(runtime)]}
+        return {"judges": [super(Judge, each).key(streams, runtime) for each in self._single(runtime)]}
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Item | Rejected]:
         """Let each judge score every candidate.

@@ -59,10 +59,10 @@ class Mine(Step, kind="build"):
         members(committee, Runtime())  # an unknown system is reported before the earlier steps cost money
         return committee
 
-    def describe(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
+    def key(self, streams: Streams, runtime: Runtime) -> dict[str, Any]:
         """Return the settings, with the full names of the systems."""
         named = [member.name for member in members(self.committee, runtime)]
-        return {**super().describe(streams, runtime), "committee": named}
+        return {**super().key(streams, runtime), "committee": named}
 
     def run(self, streams: Streams, work: StepWork) -> Iterator[Candidate | Rejected]:
         """Yield the candidates of each question, first those with the most proposals and the best ranks."""

@@ -18,7 +18,7 @@ from scipy.sparse._sparsetools import csc_matvec  # the loop of `csc_array @ vec
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Opened, Stage
+from r2med.core.stages import Bound, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.engine import cores, map_threads
@@ -63,35 +63,44 @@ class BM25(Stage, kind="retrieve"):
         kept = f"{len(data) - len(todo)} of {len(data)} datasets are kept"
         return [StagePlan(str(self), f"indexes {documents:,} documents; {kept}", seconds=documents / INDEXED)]
 
-    def open(self, runtime: Runtime) -> BM25Retriever:
+    def bind(self, runtime: Runtime) -> BM25Retriever:
         """Return the retriever: it depends on nothing but its settings, wherever the index is built."""
         return BM25Retriever(self, runtime.engine, runtime.setup.memory)
 
-    def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class BM25Retriever(Bound[BM25]):
+    """BM25 whose index is built by an engine. Of an index larger than `memory`, one segment at a time is in memory."""
+
+    engine: Engine = THREADS
+    memory: int = MEMORY
+
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on, the same for every dataset."""
-        return {**self.settings(), "version": VERSION, "analysis": "lucene-english"}
+        return self._scored_by
 
-    def index(self, dataset: Dataset, store: Store, engine: Engine = THREADS, memory: int = MEMORY) -> BM25Searcher:
-        """Return a searcher; index and impacts come from the store if they are there.
+    @property
+    def _scored_by(self) -> dict[str, Any]:
+        return {**self.stage.settings(), "version": VERSION, "analysis": "lucene-english"}
 
-        Of an index larger than `memory`, each segment is in memory in its turn only.
-        """
+    def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
+        """Return a searcher; index and impacts come from the store if they are there."""
         corpus = dataset.corpus
         if not len(corpus):
             raise UserError("the corpus is empty: there is nothing to search")
         with about(dataset=dataset.name):
-            index = open_index(corpus, store, SCORERS[self.scorer].counts_repeats, engine, memory)
+            index = open_index(corpus, store, SCORERS[self.stage.scorer].counts_repeats, self.engine, self.memory)
             impacts = [self._impacts(index, segment, store) for segment in index.segments]
-        return BM25Searcher(self, corpus, index, impacts, memory)
+        return BM25Searcher(self.stage, corpus, index, impacts, self.memory)
 
     def _impacts(self, index: Index, segment: Segment, store: Store) -> Floats:
         """Return the impact of each posting, memory-mapped."""
 
-        scorer = SCORERS[self.scorer]
+        scorer = SCORERS[self.stage.scorer]
         frequencies, documents = segment.frequencies, segment.documents
 
         def build(folder: Path) -> dict[str, Any]:
-            norms = scorer.norms(segment.lengths, index.collection, self.k1, self.b)
+            norms = scorer.norms(segment.lengths, index.collection, self.stage.k1, self.stage.b)
 
             def impacts(first: int) -> Floats:
                 here = slice(first, first + IMPACTS)
@@ -104,23 +113,8 @@ class BM25(Stage, kind="retrieve"):
                     let_go(documents)
             return {}
 
-        return store.make("bm25-impacts", digest([index.key, segment.start, self.describe()]), build).array("impacts")
-
-
-@dataclass(frozen=True)
-class BM25Retriever(Opened[BM25]):
-    """BM25 whose index is built by an engine."""
-
-    engine: Engine
-    memory: int
-
-    def describe(self, dataset: Dataset | None = None) -> dict[str, Any]:
-        """Return every setting a score depends on, the same for every dataset."""
-        return self.stage.describe(dataset)
-
-    def index(self, dataset: Dataset, store: Store) -> BM25Searcher:
-        """Return a searcher; index and impacts come from the store if they are there."""
-        return self.stage.index(dataset, store, self.engine, self.memory)
+        key = digest([index.key, segment.start, self._scored_by])
+        return store.make("bm25-impacts", key, build).array("impacts")
 
 
 class BM25Searcher:

@@ -18,7 +18,7 @@ from r2med.core.approximation import Approximation
 from r2med.core.cost import Cost
 from r2med.core.errors import UserError
 from r2med.core.stage_plan import PlannedData, StagePlan
-from r2med.core.stages import Stage
+from r2med.core.stages import Bound, Stage
 from r2med.data import Dataset
 from r2med.data.corpus import Corpus
 from r2med.data.dataset_cards import Instruction
@@ -94,16 +94,15 @@ class Dense(VectorSearch, kind="retrieve"):
             return super().summary(name)
         return f"Embeddings of {card.repository or card.query.repository or card.package or card.name}."
 
-    def open(self, runtime: Runtime) -> DenseRetriever:
+    def bind(self, runtime: Runtime) -> DenseRetriever:
         """Return the retriever; the model is loaded when it encodes."""
         return DenseRetriever(self, runtime)
 
 
 @dataclass(frozen=True)
-class DenseRetriever:
+class DenseRetriever(Bound[VectorSearch]):
     """An embedding model that searches a corpus."""
 
-    stage: VectorSearch
     runtime: Runtime
     _encoders: dict[tuple[Instruction, Path], Encoder] = field(default_factory=dict, compare=False, repr=False)
 
@@ -125,7 +124,7 @@ class DenseRetriever:
             self._encoders[key] = open_encoder(self.card, dataset.instruction, self.runtime, kept)
         return self._encoders[key]
 
-    def describe(self, dataset: Dataset) -> dict[str, Any]:
+    def key(self, dataset: Dataset) -> dict[str, Any]:
         """Return every setting a score depends on."""
         encoder = self.encoder(dataset)
         roles = {role: encoder.describe(role) for role in ("query", "document", "generated")}
@@ -161,7 +160,7 @@ class DenseRetriever:
         if kind is None or not queries:
             return ()
         asked = [query.key for query in queries]
-        key = digest(["recall", SAMPLE, SEED, self.describe(dataset), dataset.corpus.fingerprint, asked, k])
+        key = digest(["recall", SAMPLE, SEED, self.key(dataset), dataset.corpus.fingerprint, asked, k])
 
         def build(folder: Path) -> dict[str, Any]:
             recall, seconds = self.index(dataset, store).recall(queries, k)
