@@ -126,29 +126,29 @@ def test_listwise_rankings_equal_a_plain_implementation(name: str, seed: int, tm
     assert reranked.failures == 0
 
 
-def test_first_orders_letters_by_the_probability_of_the_first_token(tmp_path: Path) -> None:
-    for seed in range(50):
-        count = random.Random(seed).choice([3, 20, 26, 60])
+@pytest.mark.parametrize("seed", range(50))
+def test_first_orders_letters_by_the_probability_of_the_first_token(seed: int, tmp_path: Path) -> None:
+    count = random.Random(seed).choice([3, 20, 26, 60])
 
-        def choices(documents: list[int], seed: int = seed) -> list[tuple[str, float]]:
-            rng = random.Random(f"{seed} {sorted(documents)}")
-            letters = rng.sample(string.ascii_uppercase[: len(documents)], max(1, len(documents) - rng.randrange(3)))
-            return [("The", -0.5), *((letter, -rng.random() * 9) for letter in letters)]
+    def choices(documents: list[int]) -> list[tuple[str, float]]:
+        rng = random.Random(f"{seed} {sorted(documents)}")
+        letters = rng.sample(string.ascii_uppercase[: len(documents)], max(1, len(documents) - rng.randrange(3)))
+        return [("The", -0.5), *((letter, -rng.random() * 9) for letter in letters)]
 
-        def reply(request: ChatRequest, seed: int = seed) -> RawAnswer:
-            assert request.prompt is not None and request.prompt.endswith("[") and request.top_logprobs == 20
-            found = choices(list(shown(request).values()))
-            return RawAnswer(found[1][0], finish_reason="length", first_choices=tuple(found))
+    def reply(request: ChatRequest) -> RawAnswer:
+        assert request.prompt is not None and request.prompt.endswith("[") and request.top_logprobs == 20
+        found = choices(list(shown(request).values()))
+        return RawAnswer(found[1][0], finish_reason="length", first_choices=tuple(found))
 
-        def order_of(documents: list[int]) -> list[int]:
-            logprobs = dict(choices(documents)[1:])
-            letters = [string.ascii_uppercase[index] for index in range(len(documents))]
-            known = sorted(logprobs, key=lambda letter: -logprobs[letter])
-            return [documents[letters.index(letter)] for letter in [*known, *(x for x in letters if x not in known)]]
+    def order_of(documents: list[int]) -> list[int]:
+        logprobs = dict(choices(documents)[1:])
+        letters = [string.ascii_uppercase[index] for index in range(len(documents))]
+        known = sorted(logprobs, key=lambda letter: -logprobs[letter])
+        return [documents[letters.index(letter)] for letter in [*known, *(x for x in letters if x not in known)]]
 
-        reranked, llm = rerank("first-7b", reply, judged(permutation(count)), tmp_path, card=own_llm("first-7b"))
-        assert places(reranked.run) == slid(count, 20, 10, "smaller", order_of)
-        assert all(request.sampling.max_tokens == 1 for request in llm.asked)
+    reranked, llm = rerank("first-7b", reply, judged(permutation(count)), tmp_path, card=own_llm("first-7b"))
+    assert places(reranked.run) == slid(count, 20, 10, "smaller", order_of)
+    assert all(request.sampling.max_tokens == 1 for request in llm.asked)
 
 
 def own_llm(name: str):
@@ -175,10 +175,8 @@ def heap_sorted(items: list[int], children: int, top: int, best_of: Callable[[li
 
     for node in range(len(heap) // children, -1, -1):
         sift(len(heap), node)
-    ranked = 0
-    for last in range(len(heap) - 1, 0, -1):
+    for ranked, last in enumerate(range(len(heap) - 1, 0, -1), 1):
         heap[last], heap[0] = heap[0], heap[last]
-        ranked += 1
         if ranked == top:
             break
         sift(last, 0)
@@ -186,30 +184,30 @@ def heap_sorted(items: list[int], children: int, top: int, best_of: Callable[[li
     return [*first, *(item for item in items if item not in first)]
 
 
+@pytest.mark.parametrize("seed", range(50))
 @pytest.mark.parametrize("name", ["setwise(judge)", "rank-r1-7b", "rank-r1-32b"])
-def test_setwise_rankings_equal_a_plain_implementation(name: str, tmp_path: Path) -> None:
+def test_setwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp_path: Path) -> None:
     children = {"setwise(judge)": 3, "rank-r1-7b": 19, "rank-r1-32b": 9}[name]
-    for seed in range(50):
-        count = random.Random(seed).choice([2, 5, 11, 30, 100])
+    count = random.Random(seed).choice([2, 5, 11, 30, 100])
 
-        def pick(documents: list[int], seed: int = seed) -> int | None:
-            """Return a document of a set, or None for an answer without a label; whatever order the set has."""
-            rng = random.Random(f"{seed} {sorted(documents)}")
-            return rng.choice([*sorted(documents), *sorted(documents), None])
+    def pick(documents: list[int]) -> int | None:
+        """Return a document of a set, or None for an answer without a label; whatever order the set has."""
+        rng = random.Random(f"{seed} {sorted(documents)}")
+        return rng.choice([*sorted(documents), *sorted(documents), None])
 
-        def reply(request: ChatRequest) -> str:
-            best, labels = pick(list(shown(request).values())), shown(request)
-            if best is None:
-                return "<answer>none of them</answer>"
-            label = next(label for label, document in labels.items() if document == best)
-            return label if name.startswith("setwise") else f"<think> well </think> <answer>[{label}]</answer>"
+    def reply(request: ChatRequest) -> str:
+        best, labels = pick(list(shown(request).values())), shown(request)
+        if best is None:
+            return "<answer>none of them</answer>"
+        label = next(label for label, document in labels.items() if document == best)
+        return label if name.startswith("setwise") else f"<think> well </think> <answer>[{label}]</answer>"
 
-        def best_of(documents: list[int]) -> int:
-            best = pick(documents)
-            return documents.index(min(documents) if best is None else best)
+    def best_of(documents: list[int]) -> int:
+        best = pick(documents)
+        return documents.index(min(documents) if best is None else best)
 
-        reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
-        assert places(reranked.run) == heap_sorted(list(range(count)), children, 10, best_of)
+    reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
+    assert places(reranked.run) == heap_sorted(list(range(count)), children, 10, best_of)
 
 
 def test_a_right_judge_brings_the_ten_best_to_the_top_with_few_comparisons() -> None:
@@ -231,70 +229,76 @@ def test_a_right_judge_brings_the_ten_best_to_the_top_with_few_comparisons() -> 
 # Groupwise and pointwise --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", range(13))
 @pytest.mark.parametrize("name", ["grouprank-7b", "grouprank-32b", "grouprank-32b:sorted", "grouprank(judge)"])
-def test_groupwise_rankings_equal_a_plain_implementation(name: str, tmp_path: Path) -> None:
-    for seed in range(13):
-        count = random.Random(seed).choice([4, 20, 40, 100])
-        groups: list[list[int]] = []
-        answers: list[dict[int, int] | None] = []
+def test_groupwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp_path: Path) -> None:
+    count = random.Random(seed).choice([4, 20, 40, 100])
+    groups: list[list[int]] = []
+    answers: list[dict[int, int] | None] = []
 
-        def reply(request: ChatRequest, seed: int = seed) -> str:
-            labels, rng = shown(request), choice(request, seed)
-            scores = {label: rng.randint(0, 10) for label in labels}
-            if rng.random() < 0.3:  # an id is left out
-                scores.pop(rng.choice(list(scores)))
-            broken = rng.random() < 0.1
-            groups.append(list(labels.values()))
-            answers.append(None if broken else {labels[label]: score for label, score in scores.items()})
-            if broken:
-                return "<reason> I cannot say </reason>"
-            listed = json.dumps({f"[{label}]": score for label, score in scores.items()})
-            fenced = f"```json\n{listed}\n```" if rng.random() < 0.7 else listed
-            return f"<reason> [1]: 9 is likely </reason>\n<answer>\n{fenced}\n</answer>"
+    def reply(request: ChatRequest) -> str:
+        labels, rng = shown(request), choice(request, seed)
+        scores = {label: rng.randint(0, 10) for label in labels}
+        if rng.random() < 0.3:  # an id is left out
+            scores.pop(rng.choice(list(scores)))
+        broken = rng.random() < 0.1
+        groups.append(list(labels.values()))
+        answers.append(None if broken else {labels[label]: score for label, score in scores.items()})
+        if broken:
+            return "<reason> I cannot say </reason>"
+        listed = json.dumps({f"[{label}]": score for label, score in scores.items()})
+        fenced = f"```json\n{listed}\n```" if rng.random() < 0.7 else listed
+        return f"<reason> [1]: 9 is likely </reason>\n<answer>\n{fenced}\n</answer>"
 
-        reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
-        scores: dict[int, int] = {}
-        for group, said in zip(groups, answers, strict=True):
-            scores |= dict.fromkeys(group, 0) if said is None else said
-        assert sorted(document for group in groups for document in group) == list(range(count))
-        if name.endswith("sorted"):
-            assert groups == [list(range(start, start + len(group))) for start, group in starts(groups)]
-        scored = [place for place in range(count) if place in scores]
-        ranking = iter(sorted(scored, key=lambda place: -scores[place]))
-        # A passage without a score keeps its place.
-        assert places(reranked.run) == [next(ranking) if place in scores else place for place in range(count)]
+    reranked, _ = rerank(name, reply, judged(permutation(count)), tmp_path)
+    scores: dict[int, int] = {}
+    for group, said in zip(groups, answers, strict=True):
+        scores |= dict.fromkeys(group, 0) if said is None else said
+    assert sorted(document for group in groups for document in group) == list(range(count))
+    if name.endswith("sorted"):
+        assert groups == [list(range(start, start + len(group))) for start, group in starts(groups)]
+    scored = [place for place in range(count) if place in scores]
+    ranking = iter(sorted(scored, key=lambda place: -scores[place]))
+    # A passage without a score keeps its place.
+    assert places(reranked.run) == [next(ranking) if place in scores else place for place in range(count)]
 
 
 def starts(groups: list[list[int]]) -> list[tuple[int, list[int]]]:
     return [(sum(map(len, groups[:index])), group) for index, group in enumerate(groups)]
 
 
+@pytest.mark.parametrize("seed", range(50))
 @pytest.mark.parametrize("name", ["retro-star-8b", "erank-4b", "rank1-7b"])
-def test_pointwise_rankings_equal_a_plain_implementation(name: str, tmp_path: Path) -> None:
-    for seed in range(50):
-        count = random.Random(seed).choice([2, 9, 30])
-        scores: dict[int, float] = {}
+def test_pointwise_rankings_equal_a_plain_implementation(name: str, seed: int, tmp_path: Path) -> None:
+    count = random.Random(seed).choice([2, 9, 30])
+    scores: dict[int, float] = {}
 
-        def reply(request: ChatRequest, seed: int = seed) -> RawAnswer | str:
-            (document,) = map(int, re.findall(r"document (\d+) of query", written(request)))
-            rng = random.Random(f"{seed} {document}")
-            if name.startswith("retro"):
-                score, broken = rng.randint(0, 120), rng.random() < 0.1
-                scores[document] = 0 if broken else min(score, 100)
-                return "no score" if broken else f"Analysis: it is 3.\n<score> {score} </score> <score>1</score>"
-            if name.startswith("erank"):
-                score, logprobs = rng.randint(0, 10), [-rng.random() for _ in range(2)]
-                digits = list(str(score))
-                scores[document] = score * math.exp(sum(logprobs[: len(digits)]))
-                tokens = [("ter", -3.0), ("</think><answer>", -1.0), (" ", -2.0), *zip(digits, logprobs), ("</", -1.0)]
-                text = f"<think> 7 of 9 </think><answer> {score} </answer>"
-                return RawAnswer(text, last_tokens=tuple(tokens), first_choices=(("<", 0.0),))
-            return rank1(request, document, rng, scores)
+    def reply(request: ChatRequest) -> RawAnswer | str:
+        (document,) = map(int, re.findall(r"document (\d+) of query", written(request)))
+        rng = random.Random(f"{seed} {document}")
+        if name.startswith("retro"):
+            score, broken = rng.randint(0, 120), rng.random() < 0.1
+            scores[document] = 0 if broken else min(score, 100)
+            return "no score" if broken else f"Analysis: it is 3.\n<score> {score} </score> <score>1</score>"
+        if name.startswith("erank"):
+            score, logprobs = rng.randint(0, 10), [-rng.random() for _ in range(2)]
+            digits = list(str(score))
+            scores[document] = score * math.exp(sum(logprobs[: len(digits)]))
+            tokens = [
+                ("ter", -3.0),
+                ("</think><answer>", -1.0),
+                (" ", -2.0),
+                *zip(digits, logprobs, strict=False),
+                ("</", -1.0),
+            ]
+            text = f"<think> 7 of 9 </think><answer> {score} </answer>"
+            return RawAnswer(text, last_tokens=tuple(tokens), first_choices=(("<", 0.0),))
+        return rank1(request, document, rng, scores)
 
-        reranked, llm = rerank(name, reply, judged(permutation(count)), tmp_path, card=own_llm(name))
-        assert places(reranked.run) == sorted(range(count), key=lambda place: -scores[place])
-        if name == "rank1-7b":
-            assert len(llm.asked) == 2 * count
+    reranked, llm = rerank(name, reply, judged(permutation(count)), tmp_path, card=own_llm(name))
+    assert places(reranked.run) == sorted(range(count), key=lambda place: -scores[place])
+    if name == "rank1-7b":
+        assert len(llm.asked) == 2 * count
 
 
 def rank1(request: ChatRequest, document: int, rng: random.Random, scores: dict[int, float]) -> RawAnswer:
