@@ -69,7 +69,7 @@ def test_a_dataset_without_the_latest_reviews_is_said_to_be_so_until_it_is_built
     (tmp_path / "in.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
     imported = r2med("review", "built", "--import", "in.csv").stdout
     assert imported.splitlines() == [
-        "1 new reviews from in.csv",
+        "1 new review from in.csv",
         "built/exam-example does not have them yet: r2med build run PLAN.toml -o built writes it again",
     ]
     assert "built/exam-example lacks reviews: r2med build" in r2med("build", "status", "built").stdout

@@ -65,22 +65,3 @@ def test_markup_and_escapes_in_a_card_are_shown_as_they_are(tmp_path: Path, r2me
     assert done.returncode == 0, done.stderr
     assert r"[bold]x[/y]\x1b[31m" in done.stdout
     assert "\x1b" not in done.stdout
-
-
-FORMATS = {"markdown": "| ", "latex": r"\toprule", "csv": ",", "json": "[", "html": "<!doctype html>"}
-
-
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize(
-    "words", [("data", "list"), ("list", "models"), ("show", "--kind", "stages", "hyde"), ("doctor",)]
-)
-def test_every_table_is_printed_in_every_format(r2med, words, form):
-    done = r2med(*words, "--format", form)
-    assert done.returncode == 0, done.stderr
-    assert FORMATS[form] in done.stdout
-
-
-def test_a_format_that_does_not_exist_is_refused_before_any_work(r2med):
-    done = r2med("run", "--format", "word")
-    assert done.returncode == 2
-    assert "text, markdown, latex, csv, json, html" in done.stderr

@@ -7,6 +7,7 @@ from typing import Literal
 import pytest
 from pydantic import Field
 
+from r2med.cli.formats import NAMES
 from r2med.cli.list_command import list_stages
 from r2med.cli.show_command import show
 from r2med.core import stages
@@ -137,13 +138,22 @@ def test_a_name_without_a_kind_shows_all_that_it_means(capsys: pytest.CaptureFix
 
 
 def test_an_llm_is_shown_with_what_is_sent_to_it(capsys: pytest.CaptureFixture[str]) -> None:
-    show("qwen-7b", "llms")
+    show("qwen-7b", "llms", as_json=True)
     chat = json.loads(capsys.readouterr().out)
     assert (chat["temperature"], chat["seed"], chat["max_tokens"]) == (0.7, 42, 10240)
     assert "price" not in chat
-    show("o3-mini")
+    show("o3-mini", "llms", as_json=True)
     reasoning = json.loads(capsys.readouterr().out)
     assert reasoning["price"] == {"prompt": 1.1, "completion": 4.4}
     assert "temperature" not in reasoning  # a reasoning API takes none
     with pytest.raises(UserError, match="did you mean o3-mini"):
         show("o3-mni", "llms")
+
+
+@pytest.mark.parametrize("name", ["o3-mini", "bge", "MedQA-Diag", "hyde", "hyde.exam", "bm25"])
+def test_every_kind_of_name_is_shown_in_every_format(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for form in NAMES:
+        show(name, form=form)
+        assert capsys.readouterr().out.strip(), (name, form)
+    show("o3-mini", form="csv")
+    assert 'price,"prompt = 1.1, completion = 4.4"' in capsys.readouterr().out

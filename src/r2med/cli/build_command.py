@@ -40,11 +40,14 @@ def run(
         bool,
         typer.Option("--plan", help="Print calls, tokens and dollars of every step at most; ask nothing."),
     ] = False,
+    form: Format = "text",
+    as_json: flags.AsJSON = False,
     *,
     settings: dict[str, Any],
 ) -> None:
     """Build a benchmark by a plan: r2med build run PLAN.toml -o DIR."""
     import shlex
+    from dataclasses import asdict
 
     from r2med.cli.progress import steps
     from r2med.construction.benchmark import build as build_benchmark
@@ -55,13 +58,14 @@ def run(
     read = BuildPlan.read(plan)
     with Runtime(flags.make_setup(read.setup, **settings)) as runtime:
         if dry_run:
-            _show_rehearsal(Build(read, out), runtime)
+            show_page(_rehearsal(Build(read, out), runtime), form, as_json)
             return
         flags.check_writable(out)
         with steps(len(read.steps)) as announce:
             built = build_benchmark(read, out, runtime, announce)
-    show_page(_steps(built.build, list(built.steps)), "text")
-    if built.dataset is not None:
+    value = [asdict(each) if each else None for each in built.steps]
+    show_page(_steps(built.build, list(built.steps)), form, as_json, value)
+    if built.dataset is not None and form == "text" and not as_json:
         folder = shlex.quote(str(built.dataset))
         print(printable(f"{built.dataset}/datasheet.html describes it. Next: r2med run bm25 --data {folder}"))
 
@@ -149,7 +153,7 @@ def _steps(made: Build, done: list[Done | None]) -> Page:
     return table_page("Steps of a build", Table(columns, rows), notes=[note])
 
 
-def _show_rehearsal(made: Build, runtime: Any) -> None:
+def _rehearsal(made: Build, runtime: Any) -> Page:
     from r2med.llm.costs import NO_CALLS
     from r2med.pages.cells import Column
     from r2med.pages.page import Note, Table, table_page
@@ -167,7 +171,7 @@ def _show_rehearsal(made: Build, runtime: Any) -> None:
     heads = ("#", "step", "calls", "answered", "prompt tokens", "completion tokens", "dollars", "at most")
     columns = [Column(head, "text" if head == "step" else "number") for head in heads]
     note = Note("At most: no step leaves anything out before it has asked. Nothing was asked.", "quiet")
-    show_page(table_page("What the build would ask", Table(columns, rows), notes=[note]), "text")
+    return table_page("What the build would ask", Table(columns, rows), notes=[note])
 
 
 def _figures(about: Any, answered: int | None, unpriced: bool) -> tuple[str, ...]:

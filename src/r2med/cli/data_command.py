@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,12 @@ from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.data_import_command import import_
 from r2med.cli.formats import Format, show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from r2med.data.problems import Problems
+    from r2med.pages.page import Page, Section
 
 data = typer.Typer(help="Import, list, fetch, check, measure and export datasets.", no_args_is_help=True)
 
@@ -43,31 +49,52 @@ def list_(form: Format = "text", as_json: flags.AsJSON = False) -> None:
 def fetch(datasets: Words) -> None:
     """Download datasets and prepare their corpora, so that later runs need no network."""
     from r2med.data import load
+    from r2med.text.plurals import counted
     from r2med.text.terminal_text import printable
 
     for name in _names(datasets):
         dataset = load(name)
-        print(f"{printable(dataset.name)}: {len(dataset.queries):,} queries, {len(dataset.corpus):,} documents ready")
+        sizes = f"{counted(len(dataset.queries), 'query', 'queries')}, {counted(len(dataset.corpus), 'document')}"
+        print(printable(f"{dataset.name}: {sizes} ready"))
 
 
 @data.command()
-def check(datasets: Words) -> None:
+def check(datasets: Words, form: Format = "text", as_json: flags.AsJSON = False) -> None:
     """Report all problems of datasets at once, with file and line."""
     from r2med.data.check import check as find
-    from r2med.text.terminal_text import printable
+    from r2med.pages.page import Page
 
-    total = 0
+    found: dict[str, Problems] = {}
+    in_lines = form == "text" and not as_json
     for name in _names(datasets):
-        problems = find(name)
-        for line in problems.lines():
-            print(printable(line))
-        for notice in problems.notices:
-            print(f"note: {printable(notice)}")
-        count = f"{len(problems):,} problem{'s' if len(problems) > 1 else ''}"
-        print(f"{printable(name)}: {count if len(problems) else 'sound'}")
-        total += len(problems)
-    if total:
+        found[name] = find(name)
+        if in_lines:  # at once: the next dataset may take long
+            show(Page(name, [_problem_lines(name, found[name])]), form)
+    if not in_lines:
+        value = [{"dataset": name, "problems": list(p.lines()), "notes": p.notices} for name, p in found.items()]
+        show(_problem_table(found), form, as_json, value)
+    if any(map(len, found.values())):
         raise typer.Exit(2)
+
+
+def _problem_lines(name: str, problems: Problems) -> Section:
+    from r2med.pages.page import Note, Section
+    from r2med.text.plurals import counted
+
+    verdict = counted(len(problems), "problem") if len(problems) else "sound"
+    lines = (*problems.lines(), *(f"note: {notice}" for notice in problems.notices), f"{name}: {verdict}")
+    return Section("", [Note(line, whole=True) for line in lines])
+
+
+def _problem_table(found: Mapping[str, Problems]) -> Page:
+    from r2med.pages.page import Table, table_page
+
+    rows = []
+    for name, problems in found.items():
+        rows += [(name, "problem", line) for line in problems.lines()]
+        rows += [(name, "note", notice) for notice in problems.notices]
+        rows += [] if len(problems) else [(name, "sound", "")]
+    return table_page("Problems of datasets", Table.of(("dataset", "verdict", "message"), rows))
 
 
 @data.command()

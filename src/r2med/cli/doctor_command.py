@@ -38,7 +38,5 @@ def doctor(
     note = Note("Keys are never shown; endpoints are asked without one.", "quiet")
     page = table_page("This machine", Table((Column("what", whole=True), Column("here")), rows), notes=[note])
     show(page, form, as_json, {**vars(diagnosis), "cache": str(diagnosis.cache)})
-    if as_json or form == "json":
-        return
     if not diagnosis.cache_free or any(diagnosis.endpoints.values()):
         raise typer.Exit(1)

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
+    from r2med.pages.page import Page
     from r2med.runtime.runtime import Runtime
+    from r2med.system.question import Answer
 
 LETTERS = 320
-"""Letters of a passage that are shown."""
+"""Characters of a passage that are shown."""
 
 
 @flags.with_runtime(*flags.WEIGHTS, *flags.ASKING, "llm", "depth", "recorded", "generations")
@@ -23,32 +26,45 @@ def search(
         str, typer.Option(metavar="SYSTEM", help="What searches: bm25, 'hyde(o3-mini) → bm25 → bge-reranker@100', …")
     ] = "bm25",
     k: flags.TopK = 5,
+    form: Format = "text",
     as_json: Annotated[bool, typer.Option("--json", help="Print whole passages as JSON.")] = False,
     *,
     runtime: Runtime,
 ) -> None:
     """Search a dataset's corpus with a question, and show the best passages with the words that match."""
-    from r2med.cli.console import console, plain, print_json
-    from r2med.cli.marked_text import LEGEND, marked
+    from dataclasses import asdict
+
     from r2med.data import load
     from r2med.system import System
     from r2med.system.question import ask
-    from r2med.text.highlight import Words
 
     answer = ask(System.parse(system, runtime), load(data), question, k)
-    if as_json:
-        from dataclasses import asdict
+    page = _marked_page(answer) if form in ("text", "html") else _table_page(answer)
+    show(page, form, as_json, asdict(answer))
 
-        print_json(asdict(answer))
-        return
-    output = console()
-    words = Words.of(question, answer.generated)
-    for text in answer.generated:
-        output.print(plain("written: ", "bold") + marked(text, words, LETTERS))
-    for number, passage in enumerate(answer.passages, 1):
-        output.print(plain(f"{number}. {passage.id}", "bold"), plain(f"{passage.score:.4g}", "dim"))
-        output.print(marked(passage.text, words, LETTERS))
+
+def _marked_page(answer: Answer) -> Page:
+    """Return the passages to read, with their matching words marked."""
+    from r2med.pages.marked_passages import marked_passage
+    from r2med.pages.page import Content, Page, Section
+    from r2med.text.highlight import Words
+
+    words = Words.of(answer.question, answer.generated)
+    written = [marked_passage("written:", text, words, LETTERS) for text in answer.generated]
+    sections = [Section("", written)] if written else []
+    for rank, passage in enumerate(answer.passages, 1):
+        parts: list[Content] = [marked_passage("", passage.text, words, LETTERS)]
+        sections.append(Section(f"{rank}. {passage.id}", parts, aside=f"{passage.score:.4g}"))
     if not answer.passages:
-        output.print(plain("nothing was found: no document shares a word with the question"))
-    elif answer.generated and output.is_terminal:
-        output.print(plain(LEGEND, "dim"))
+        sections.append(Section("", ["nothing was found: no document shares a word with the question"]))
+    return Page(answer.question, sections, kind="search")
+
+
+def _table_page(answer: Answer) -> Page:
+    """Return the whole passages as one table."""
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table, table_page
+
+    columns = (Column("rank", "integer"), Column("document"), Column("score", "number", 4), Column("passage"))
+    rows = [(rank, found.id, found.score, found.text) for rank, found in enumerate(answer.passages, 1)]
+    return table_page(answer.question, Table(columns, rows))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from r2med.cli import completion
 from r2med.cli import options as flags
 from r2med.cli.formats import Format
+from r2med.cli.formats import show as show_page
+
+if TYPE_CHECKING:
+    from r2med.pages.page import Section
 
 
 def show(
@@ -33,17 +37,12 @@ def show(
     as_json: flags.AsJSON = False,
 ) -> None:
     """Show what a name means: the settings of a stage, the card of a model, LLM or dataset, or prompt templates."""
-    from r2med.cli.console import console, print_json
+    from r2med.pages.page import Page
 
     found = _found(name, kind)
-    if as_json or form == "json":
-        print_json(found[kind] if kind else found)
-        return
     alone = len(found) == 1
-    for number, (each, value) in enumerate(found.items()):
-        if number:
-            console().print()
-        _print(each, name, value, alone, form)
+    sections = [section for each, value in found.items() for section in _sections(each, name, value, alone, form)]
+    show_page(Page(name, sections), form, as_json, found[kind] if kind else found)
 
 
 def _found(name: str, kind: str) -> dict[str, Any]:
@@ -118,35 +117,32 @@ _FINDERS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-def _print(kind: str, name: str, value: Any, alone: bool, form: str) -> None:
-    from r2med.cli.console import console, plain, print_json
-    from r2med.cli.formats import show as show_page
+def _sections(kind: str, name: str, value: Any, alone: bool, form: str) -> list[Section]:
+    """Return what a name means in one kind, as sections of a page."""
     from r2med.cli.stage_help import stage_section
-    from r2med.pages.page import Page
+    from r2med.pages.page import Note, Section, Table, Verbatim
 
     if kind == "stages":
-        show_page(Page(name, [stage_section(page) for page in (value if isinstance(value, list) else [value])]), form)
-    elif kind == "prompts" and alone:
-        _print_templates(value)
-    elif kind == "prompts":
-        titles = ", ".join(value)
-        console().print(plain(f"prompts: {titles} (r2med show --kind prompts {name} prints them)"), soft_wrap=True)
-    else:
-        if not alone:
-            print(f"{CARD[kind]}:")
-        print_json(value)
+        return [stage_section(page) for page in (value if isinstance(value, list) else [value])]
+    if kind == "prompts" and form == "csv":
+        return [Section("", [Table.of(PROMPT_HEADS, [(title, *each.values()) for title, each in value.items()])])]
+    if kind == "prompts" and alone:
+        return [Section("", [Verbatim(f"{title} ({each['file']})", each["text"])]) for title, each in value.items()]
+    if kind == "prompts":
+        more = f"(r2med show --kind prompts {name} prints them)"
+        return [Section("", [Note(f"prompts: {', '.join(value)} {more}", whole=True)])]
+    fields = Table.of(("field", "value"), [(key, _shown(field)) for key, field in value.items()])
+    return [Section("" if alone else f"{CARDS[kind]}:", [fields])]
 
 
-CARD = {"models": "card of the model", "llms": "card of the LLM", "datasets": "card of the dataset"}
+PROMPT_HEADS = ("prompt", "file", "text")
+CARDS = {"models": "card of the model", "llms": "card of the LLM", "datasets": "card of the dataset"}
 
 
-def _print_templates(templates: Mapping[str, Mapping[str, str]]) -> None:
-    """Print templates, each with the file it is in."""
-    from r2med.cli.console import console, plain
-
-    output = console()
-    for title, template in templates.items():
-        output.print(plain(title, "bold"), plain(f"({template['file']})", "dim"), soft_wrap=True)
-        for line in template["text"].split("\n"):
-            output.print(plain(line), soft_wrap=True)
-        output.print()
+def _shown(field: Any) -> str:
+    """Return a field of a card as text: parts of tables and lists with commas between them."""
+    if isinstance(field, Mapping):
+        return ", ".join(f"{key} = {_shown(value)}" for key, value in field.items())
+    if isinstance(field, list | tuple):
+        return ", ".join(map(_shown, field))
+    return str(field)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 
 def verify(
@@ -16,18 +17,19 @@ def verify(
     data: Annotated[
         list[str] | None, typer.Option(help="Folders of datasets that have no card; may be repeated.")
     ] = None,
+    form: Format = "text",
     as_json: flags.AsJSON = False,
 ) -> None:
     """Compute the scores of entries again from their runs, and refuse what does not match."""
-    from r2med.cli.console import print_json
     from r2med.leaderboard.verification import verify as check
-    from r2med.text.terminal_text import printable
+    from r2med.pages.page import Note, Page, Section, Table
 
     checked = check(entries, runs, data or [])
-    if as_json:
-        print_json([{**vars(each), "entry": str(each.entry)} for each in checked])
-    else:
-        for each in checked:
-            print(printable(str(each)))
+    heads = ("entry", "system", "dataset", "verdict")
+    table = Table.of(heads, [(str(each.entry), each.system, each.dataset, each.fault or "matches") for each in checked])
+    lines = [Note(str(each), whole=True) for each in checked]
+    value = [{**vars(each), "entry": str(each.entry)} for each in checked]
+    page = Page("Entries checked against their runs", [Section("", lines if form == "text" else [table])])
+    show(page, form, as_json, value)
     if any(each.fault for each in checked):
         raise typer.Exit(1)

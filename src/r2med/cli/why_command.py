@@ -1,25 +1,27 @@
-"""`r2med why`: how one query of a record went, on one screen."""
+"""`r2med why`: explain the score of one query of a record on one screen."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from r2med.cli import options as flags
+from r2med.cli.formats import Format, show
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from r2med.evaluation.story import Story
+    from r2med.evaluation.story import RelevantDocument, Story
+    from r2med.pages.page import Page, Table
     from r2med.runtime.runtime import Runtime
+    from r2med.text.highlight import Words
 
 LETTERS = 480
-"""Letters of a text that are shown."""
+"""Characters of a text that are shown."""
 SHOWN = 3
-"""Texts that are shown at this length; of further relevant passages only the beginning."""
+"""Relevant passages that are shown at this length. Of further ones only the beginning is shown."""
 FEWER_LETTERS = 120
+QUESTION = "the question"
 
 
 @flags.with_runtime("offline")
@@ -35,16 +37,20 @@ def why(
     results: flags.Results = Path("results"),
     data: Annotated[
         str,
-        typer.Option(metavar="DATASET", help="Where its dataset lies, if its name does not say.", show_default=False),
+        typer.Option(
+            metavar="DATASET", help="The folder of its dataset. Default: found by its name.", show_default=False
+        ),
     ] = "",
+    form: Format = "text",
+    as_json: flags.AsJSON = False,
     *,
     runtime: Runtime,
 ) -> None:
     """Show a question, what was written about it, the relevant passages, and their rank before and after each stage."""
-    from r2med.cli.console import console
     from r2med.evaluation.story import explain
 
-    _show(explain(_record(words, results), words[-1], data or None, runtime), console())
+    story = explain(_record(words, results), words[-1], data or None, runtime)
+    show(_page(story), form, as_json, _value(story))
 
 
 def _record(words: list[str], results: Path) -> Path:
@@ -61,45 +67,68 @@ def _record(words: list[str], results: Path) -> Path:
     return find_record(named[0], words[-2], results)
 
 
-def _show(story: Story, output: Console) -> None:
-    from r2med.cli.console import plain
-    from r2med.cli.marked_text import LEGEND, marked, shared
+def _page(story: Story) -> Page:
+    """Return the question, the generated texts, the relevant passages and their ranks."""
     from r2med.measure import HEADLINE_MEASURE
-    from r2med.pages.cells import Column
-    from r2med.pages.page import Table
-    from r2med.pages.terminal_tables import print_table
+    from r2med.pages.marked_passages import marked_passage
+    from r2med.pages.page import Content, Note, Page, Section
     from r2med.text.highlight import Words
 
-    record = story.record
-    value = record.per_query[story.query.id][str(HEADLINE_MEASURE)]
-    output.print(
-        plain(f"{record.dataset.name} {story.query.id}", "bold"),
-        plain(f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.system}"),
-    )
+    record, query = story.record, story.query
+    title = f"{record.dataset.name} {query.id}"
+    value = record.per_query[query.id][str(HEADLINE_MEASURE)]
     of_relevant = Words.of(" ".join(document.text for document in story.relevant))
-    output.print(plain("question: ", "bold") + marked(story.query.text, of_relevant, LETTERS))
-    for text in story.generated[:SHOWN]:
-        output.print(plain("written: ", "bold") + marked(text, of_relevant, LETTERS))
-    for stage in record.stages:
-        if kinds := stage.failed.get(story.query.id):
-            output.print(plain("failed: ", "bold") + plain(f"{stage.name}, {kinds}"))
-    words = Words.of(story.query.text, story.generated)
+    words = Words.of(query.text, story.generated)
+    parts: list[Content] = [marked_passage("question:", query.text, of_relevant, LETTERS)]
+    parts += [marked_passage("written:", text, of_relevant, LETTERS) for text in story.generated[:SHOWN]]
+    parts += [Note(f"failed: {name}, {kinds}", "strong") for name, kinds in _failures(story).items()]
     for number, document in enumerate(story.relevant):
         letters = LETTERS if number < SHOWN else FEWER_LETTERS
-        output.print(
-            plain(f"relevant {document.id}, grade {document.grade}: ", "bold") + marked(document.text, words, letters)
-        )
-        for source, of in (("the question", ("query", "both")), ("what was written alone", ("generated",))):
-            common = [word for kind in of for word in shared(document.text, words)[kind]]
-            if common or of[0] == "query":
-                output.print(plain(f"  shares with {source}: {', '.join(common) or 'nothing'}", "dim"))
-    output.print()
-    depth = record.settings.get("k", "")
-    rows = [
-        (document.id, *(str(ranks.get(document.id, f"> {depth}")) for ranks in story.ranks.values()))
-        for document in story.relevant
+        parts.append(marked_passage(f"relevant {document.id}, grade {document.grade}:", document.text, words, letters))
+        for source, common in _shared(document, words).items():
+            if common or source == QUESTION:
+                parts.append(Note(f"  shares with {source}: {', '.join(common) or 'nothing'}", "quiet"))
+    about = f"{HEADLINE_MEASURE} {100 * value:.1f} · {record.system}"
+    return Page(title, [Section(title, parts, aside=about, aside_tone=""), Section("", [_ranks(story)])], kind="why")
+
+
+def _shared(document: RelevantDocument, words: Words) -> dict[str, list[str]]:
+    """Return the words that a document shares with the question, and those that it shares with generated texts only."""
+    from r2med.pages.marked_passages import matching_words
+
+    found = matching_words(document.text, words)
+    return {QUESTION: [*found["query"], *found["both"]], "what was written alone": found["generated"]}
+
+
+def _failures(story: Story) -> dict[str, Any]:
+    """Return the stages whose calls for this query failed, each with the kinds of failure."""
+    of_query = {stage.name: stage.failed.get(story.query.id) for stage in story.record.stages}
+    return {name: kinds for name, kinds in of_query.items() if kinds}
+
+
+def _ranks(story: Story) -> Table:
+    from r2med.pages.cells import Column
+    from r2med.pages.page import Table
+
+    beyond = f"> {story.record.settings.get('k', '')}"
+    rows = [(each.id, *(ranks.get(each.id, beyond) for ranks in story.ranks.values())) for each in story.relevant]
+    return Table((Column("rank after"), *(Column(stage, "integer") for stage in story.ranks)), rows)
+
+
+def _value(story: Story) -> dict[str, Any]:
+    """Return the whole story for JSON."""
+    record, query = story.record, story.query
+    relevant = [
+        {**vars(each), "ranks": {stage: ranks.get(each.id) for stage, ranks in story.ranks.items()}}
+        for each in story.relevant
     ]
-    ranks = [Column(stage, "integer") for stage in story.ranks]
-    print_table(Table((Column("rank after"), *ranks), rows), output, {})
-    if output.is_terminal:
-        output.print(plain(LEGEND, "dim"))
+    return {
+        "dataset": record.dataset.name,
+        "system": record.system,
+        "query": query.id,
+        "question": query.text,
+        "scores": dict(record.per_query[query.id]),
+        "generated": list(story.generated),
+        "failures": _failures(story),
+        "relevant": relevant,
+    }

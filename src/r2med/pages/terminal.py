@@ -31,6 +31,7 @@ STYLES: Mapping[Tone, str] = {
     "warning": "yellow",
     "error": "red",
 }
+LEGEND = "Words of the question are yellow, words that the LLM wrote cyan, words of both green."
 MARKS = {"": "", "query": "bold yellow", "generated": "bold cyan", "both": "bold green"}
 
 
@@ -44,6 +45,12 @@ def print_page(page: Page, output: Console) -> None:
         if number:
             output.print()
         _print_section(section, output)
+    if output.is_terminal and any(_has_generated_words(part) for section in page.sections for part in section.parts):
+        output.print(plain(LEGEND, "dim"))
+
+
+def _has_generated_words(part: Content) -> bool:
+    return isinstance(part, MarkedText) and any(source in ("generated", "both") for _, source in part.pieces)
 
 
 def _print_section(section: Section, output: Console) -> None:
