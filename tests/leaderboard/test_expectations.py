@@ -35,7 +35,7 @@ def test_lucene_s_bm25_has_the_figures_of_other_toolkits() -> None:
 
 def test_a_tolerance_is_as_wide_as_the_figure_is_unsure() -> None:
     [bm25], [nv] = of("bm25", "R2MED"), of("nv:published", "R2MED")
-    [judged] = of("diver → groupwise(qwen3-32b)@100", "R2MED")
+    [judged] = of("diver → grouprank(qwen3-32b)@100", "R2MED")
     assert bm25.ok < nv.ok < judged.ok
 
 

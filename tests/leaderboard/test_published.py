@@ -45,7 +45,7 @@ def test_the_benchmark_s_own_rows_are_the_systems_of_its_suites() -> None:
 
 def test_every_system_of_a_row_can_be_built() -> None:
     local = [row.system for row in published() if row.system and not row.system.startswith(("hf:", "mteb:"))]
-    assert len(local) == 118
+    assert len(local) == 141
     assert all(System.parse(spec, Setup(recorded=True)).name for spec in local)
 
 
