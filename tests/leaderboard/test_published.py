@@ -76,7 +76,8 @@ def test_the_two_values_of_medcpt_are_two_systems() -> None:
 def test_a_row_is_named_as_one_would_type_it() -> None:
     assert row_of("hyde(o3-mini) → nv", 41.35).system == "hyde(o3-mini) → nv:published"
     assert row_of("nv → bge-reranker@100", 14.08).system == "nv:published → bge-reranker:published@100"
-    assert row_of("Diver-Retriever-4B → ERank-32B@100", 49.3).system == ""
+    assert row_of("Diver-Retriever-4B → ERank-32B@100", 49.3).system == "diver → erank-32b@100"
+    assert row_of("Qwen3-4B-ms", 23.09).system == ""  # its weights were never published
 
 
 def test_without_biology_the_order_at_the_top_changes() -> None:
