@@ -62,10 +62,9 @@ class MtebModel(VectorSearch, kind="retrieve"):
             )
         if model.is_encoder:
             return MtebEncoderRetriever(self, runtime)
-        if self.approximate:
-            raise UserError(
-                f"{self.name} has its own search: index={self.index} needs a model with one vector per text"
-            )
+        if self.changed:
+            typed = ", ".join(f"{key}={value}" for key, value in self.changed)
+            raise UserError(f"{self.name} has its own search: {typed} needs a model with one vector per text")
         return MtebSearchRetriever(self, model)
 
 

@@ -28,9 +28,9 @@ from r2med.encoders.encoder import Vectors
 from r2med.engine import cores, map_threads
 from r2med.engine.reporting import Reporter
 from r2med.retrieve.dense.embeddings import SHARD
-from r2med.retrieve.dense.exact_scores import ExactScorer, Rows
+from r2med.retrieve.dense.exact_scores import Rows
+from r2med.retrieve.dense.rescoring import score_proposed
 from r2med.retrieve.run import NO_DOCUMENT
-from r2med.retrieve.ties import best
 from r2med.store import Artefact, Store, digest
 
 VERSION = 1
@@ -147,17 +147,9 @@ class Segments:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         with _pool(cores()) as pool:
             proposed = self._propose(queries, k + k // 8 + 16, pool)  # half precision may misplace some at the cut
-            scorer = ExactScorer(queries, cosine)
-            for first, block in blocks:
-                scorer.hold(first, block)
-            lines, columns = np.nonzero(proposed != NO_DOCUMENT)
-            rows = proposed[lines, columns]
-            parts = np.array_split(np.arange(len(rows)), cores())
-            scored = list(map_threads(lambda part: scorer.score(lines[part], rows[part]), parts, pool))
-            scores = np.concatenate(scored).astype(np.float32)
-        ends = np.cumsum(np.bincount(lines, minlength=len(queries)))
-        hits = zip(np.split(rows, ends[:-1]), np.split(scores, ends[:-1]), strict=True) if len(queries) else ()
-        return [(each[kept], of[kept]) for each, of in hits for kept in [best(of, k, ranks[each])]]
+        return score_proposed(
+            queries, blocks, [rows[rows != NO_DOCUMENT] for rows in proposed], k, ranks, cosine=cosine
+        )
 
     def _propose(self, queries: Vectors, count: int, pool: ThreadPoolExecutor) -> Rows:
         """Return the rows of the best `count` documents of each query, by the scores of the index."""

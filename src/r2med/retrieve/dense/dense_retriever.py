@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -29,9 +29,10 @@ from r2med.encoders.weights import IN_FOLDER
 from r2med.engine.work import THREADS, Engine
 from r2med.retrieve.dense.approximate import Hnsw, Ivf, Segments, build_segments, load_faiss
 from r2med.retrieve.dense.embeddings import Embeddings, embed_corpus, embed_texts
-from r2med.retrieve.dense.exact_scores import Rows
-from r2med.retrieve.dense.exact_search import SearchCache, search_exact
+from r2med.retrieve.dense.exact_scores import Block, Rows
+from r2med.retrieve.dense.exact_search import SearchCache, gpu_of, search_exact
 from r2med.retrieve.dense.proposals import ProposeNearest, search_by_nodes
+from r2med.retrieve.dense.quantised import Binary, CodedBlocks, Int8, search_quantised
 from r2med.retrieve.dense.recall import SAMPLE, SEED, mean_recall, sampled
 from r2med.retrieve.retriever import MEAN, TEXTS_ALONE, Searched, SearchQuery
 from r2med.retrieve.run import Run
@@ -50,18 +51,42 @@ class VectorSearch(Stage):
     links: int = Field(32, ge=4, le=64, description="hnsw: neighbours that a document has in the graph")
     ef: int = Field(200, ge=1, le=100_000, description="hnsw: candidates of a search, or its depth if that is more")
     probes: int = Field(64, ge=1, le=100_000, description="ivf: clusters of a segment that are searched")
+    dims: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="numbers of each vector that are used, the first ones (for Matryoshka models); 0: all",
+    )
+    quantise: Literal["no", "int8", "binary"] = Field(
+        "no", description="choose candidates by vectors of one byte (int8) or one bit (binary) for each number"
+    )
+    rescore: int = Field(
+        4,
+        ge=0,
+        le=1000,
+        description="quantise: candidates for each document wanted that are ranked by the full numbers; 0: none",
+    )
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> Self:
         for name, _ in self.changed:
             if name in _OF_INDEX and _OF_INDEX[name] != self.index:
                 raise ValueError(f"{name} is a parameter of index={_OF_INDEX[name]}")
+            if name == "rescore" and self.quantise == "no":
+                raise ValueError("rescore is a parameter of quantise=int8 and quantise=binary")
+            if name in ("dims", "quantise") and self.index != "exact":
+                raise ValueError(f"{name} and index={self.index} do not go together: an index has its own vectors")
         return self
 
     @property
     def approximate(self) -> Hnsw | Ivf | None:
         """The index; None where all vectors are compared."""
         return {"exact": None, "hnsw": Hnsw(self.links, self.ef), "ivf": Ivf(self.probes)}[self.index]
+
+    @property
+    def quantiser(self) -> Int8 | Binary | None:
+        """How vectors are quantised; None if they are not."""
+        return {"no": None, "int8": Int8(self.rescore), "binary": Binary(self.rescore)}[self.quantise]
 
     def plan(self, data: Sequence[PlannedData], runtime: Runtime) -> list[StagePlan]:
         """Return what would be encoded, and whether weights would be downloaded."""
@@ -74,9 +99,14 @@ class VectorSearch(Stage):
         return [StagePlan(str(self), work, fetch if todo else 0.0, seconds, missing)]
 
     def settings(self) -> dict[str, Any]:
-        """Return the name and, if there is one, the index: exact search has nothing to declare."""
-        index = self.approximate
-        return {"stage": self.name, **({"index": index.name, **asdict(index)} if index else {})}
+        """Return the name, and what makes the search another than an exact one of whole vectors."""
+        index, quantiser = self.approximate, self.quantiser
+        return {
+            "stage": self.name,
+            **({"index": index.name, **asdict(index)} if index else {}),
+            **({"dims": self.dims} if self.dims else {}),
+            **({"quantise": quantiser.name, **asdict(quantiser)} if quantiser else {}),
+        }
 
 
 _OF_INDEX = {each.name: kind.name for kind in (Hnsw, Ivf) for each in fields(kind)}
@@ -113,8 +143,8 @@ class DenseRetriever(Bound[VectorSearch]):
 
     @property
     def takes_cosine(self) -> bool:
-        """Whether vectors are yet to be brought to length 1."""
-        return self.card.similarity == "cosine" and not self.card.normalise
+        """Whether vectors are yet to be brought to length 1; the first numbers of a vector always are."""
+        return self.card.similarity == "cosine" and (not self.card.normalise or bool(self.stage.dims))
 
     def encoder(self, dataset: Dataset, store: Store | None = None) -> Encoder:
         """Return what encodes for a dataset; datasets with the same instruction share it."""
@@ -156,7 +186,7 @@ class DenseRetriever(Bound[VectorSearch]):
         self, dataset: Dataset, queries: Sequence[SearchQuery], k: int, store: Store
     ) -> tuple[Approximation, ...]:
         """Return how near an approximate search of these queries comes to the exact one; nothing if it is exact."""
-        kind = self.stage.approximate
+        kind = self.stage.approximate or self.stage.quantiser
         if kind is None or not queries:
             return ()
         asked = [query.key for query in queries]
@@ -204,6 +234,7 @@ class DenseSearcher:
         self._store = store
         self._segments = segments
         self._cache = SearchCache()
+        self._coded: CodedBlocks | None = None
         self._turn = _turn(encoder, retriever.stage.name, retriever.runtime)
 
     def search(self, queries: Sequence[SearchQuery], k: int) -> Searched:
@@ -213,18 +244,18 @@ class DenseSearcher:
         asked, prepared = self._vectors(queries), self._embeddings.cost
         started = time.perf_counter()
         if self._segments:
-            hits, prepared = self._by_index(asked.vectors, k), prepared + self._segments.cost
-        else:
-            hits = self._exactly(asked.vectors, k)
+            prepared += self._segments.cost
+        fast = self._segments or self._retriever.stage.quantiser
+        hits = self._approximately(asked.vectors, k) if fast else self._exactly(asked.vectors, k)
         run = Run.ranked([query.query.id for query in queries], hits, self._corpus)
         # As if the queries had been encoded just now: what is in the store took its time when it was made.
         return Searched(run, asked.cost + Cost(seconds=time.perf_counter() - started), prepared)
 
     def recall(self, queries: Sequence[SearchQuery], k: int) -> tuple[dict[str, float], float]:
-        """Return the recall of the index on a sample of queries, and the seconds that measuring it took."""
+        """Return the recall of the approximate search on a sample of queries, and the seconds that this took."""
         vectors = self._vectors(queries).vectors[sampled(len(queries))]
         started = time.perf_counter()
-        recall = mean_recall(self._by_index(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
+        recall = mean_recall(self._approximately(vectors, k), self._exactly(vectors, k), k, self._corpus.id_ranks())
         return recall, time.perf_counter() - started
 
     def _vectors(self, queries: Sequence[SearchQuery]) -> Encoded:
@@ -234,22 +265,35 @@ class DenseSearcher:
         if asked.vectors.shape[1] != self._embeddings.dimension:
             sizes = f"{asked.vectors.shape[1]} for queries and {self._embeddings.dimension} for documents"
             raise UserError(f"{stage.name} gives vectors of different lengths: {sizes}")
-        return asked
+        if stage.dims > self._embeddings.dimension:
+            raise UserError(f"{stage}: its vectors have {self._embeddings.dimension} numbers, fewer than dims")
+        return replace(asked, vectors=asked.vectors[:, : stage.dims]) if stage.dims else asked
 
-    def _by_index(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
-        assert self._segments is not None
-        ranks, cosine = self._corpus.id_ranks(), self._retriever.takes_cosine
-        return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
+    def _blocks(self) -> Sequence[Block]:
+        """Return the vectors of the documents, or their first numbers."""
+        blocks, dims = self._embeddings.blocks, self._retriever.stage.dims
+        return [(first, block[:, :dims]) for first, block in blocks] if dims else blocks
+
+    def _approximately(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
+        ranks, cosine, setup = self._corpus.id_ranks(), self._retriever.takes_cosine, self._retriever.runtime.setup
+        if self._segments is not None:
+            return self._segments.search(vectors, self._embeddings.blocks, k, ranks, cosine=cosine)
+        if self._coded is None:
+            quantiser = self._retriever.stage.quantiser
+            assert quantiser is not None
+            self._coded = CodedBlocks(quantiser, self._blocks(), cosine, setup.memory)
+        return search_quantised(vectors, self._coded, k, ranks, gpu_of(setup.device))
 
     def _exactly(self, vectors: Vectors, k: int) -> list[tuple[Rows, Vectors]]:
         cosine, runtime = self._retriever.takes_cosine, self._retriever.runtime
         ranks, work = self._corpus.id_ranks(), ProposeNearest(vectors, k, cosine, runtime.setup.memory)
-        hits = search_by_nodes(self._embeddings.shards, work, ranks, runtime.engine, self._store)
-        if hits is not None:
-            return hits
+        if not self._retriever.stage.dims:  # nodes compare whole vectors
+            hits = search_by_nodes(self._embeddings.shards, work, ranks, runtime.engine, self._store)
+            if hits is not None:
+                return hits
         return search_exact(
             vectors,
-            self._embeddings.blocks,
+            self._blocks(),
             k,
             ranks,
             cosine=cosine,

@@ -82,7 +82,7 @@ def search_exact(
         raise ValueError(f"queries must be rows of vectors, not an array of shape {queries.shape}")
     if not len(queries):
         return []
-    scorer, gpu, cache = ExactScorer(queries, bool(cosine)), _gpu(device), cache or SearchCache()
+    scorer, gpu, cache = ExactScorer(queries, bool(cosine)), gpu_of(device), cache or SearchCache()
     k = min(int(k), max(1, len(ranks)))
     with ThreadPoolExecutor(cores()) as pool:
         shortlists = Shortlists(scorer, k, ranks, pool)
@@ -126,7 +126,7 @@ def _tiles(
         yield tile
 
 
-def _gpu(device: str) -> str | None:
+def gpu_of(device: str) -> str | None:
     """Return the GPU that was chosen; None for the CPU. Raises UserError if this machine has no such device."""
     if device == "cpu":
         return None
