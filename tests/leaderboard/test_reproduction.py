@@ -95,8 +95,8 @@ def test_what_cannot_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ("names", "data", "message"),
     [
         (["bm26"], ["demo"], "no expectation 'bm26' .did you mean bm25"),
-        (["nv:published"], ["demo"], "no figures are known of nv:published on demo, but on R2MED"),
-        ([], ["elsewhere"], "no figures are known of any system on elsewhere"),
+        (["nv:published"], ["demo"], "no scores are known for nv:published on demo, only on R2MED"),
+        ([], ["elsewhere"], "no scores are known for any system on elsewhere"),
     ],
 )
 def test_what_nothing_is_known_of_is_one_line(names: list[str], data: list[str], message: str, tmp_path: Path) -> None:

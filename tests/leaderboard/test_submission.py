@@ -110,7 +110,7 @@ def test_a_key_in_a_setting_stops_the_entry(results: Path, tmp_path: Path, monke
 
 
 def test_a_text_in_a_setting_stops_the_entry(results: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="it holds a text of 9,000 characters"):
+    with pytest.raises(UserError, match="it contains a text of 9,000 characters"):
         submit([with_setting(results, tmp_path, "word " * 1800)], tmp_path / "entry.json")
 
 
@@ -156,29 +156,29 @@ def set_score(measure: str, value: float) -> Callable[[Any], object]:
     ("change", "message"),
     [
         (lambda body: body["records"][0]["mean"].update({"nDCG@10": 0.9}), "the mean of its queries"),
-        (set_score("nDCG@10", 1.5), "lies not between 0 and 1"),
-        (set_score("nDCG@10", -0.1), "lies not between 0 and 1"),
+        (set_score("nDCG@10", 1.5), "scores must be between 0 and 1"),
+        (set_score("nDCG@10", -0.1), "scores must be between 0 and 1"),
         (set_score("nDCG@11", 0.5), "other measures than the mean"),
         (set_record(surprise=1), r"records\.0\.surprise"),
         (set_record(per_query={}), "no scores"),
         (set_record(stages=[]), "no stages"),
         (set_record(format=1), "a record of format 1"),
-        (set_record(run=None), "it is to name its run"),
+        (set_record(run=None), "must name exactly one run file"),
         (set_record(traces={"file": "../../secret", "sha256": ""}), "no other file"),
         (set_record(run={"file": "../x.trec.gz", "sha256": "", "depth": 1}), "a path instead of a name"),
-        (set_record(settings={"k": 10**400}), "a number beyond"),
+        (set_record(settings={"k": 10**400}), "a number above"),
         (set_record(settings={"text": "x" * 5000}), "a text of 5,000 characters"),
         (lambda body: body["records"][0]["stages"][0]["cost"].update(dollars=-5), "the cost of a stage is negative"),
-        (set_record(system="bm25 "), "characters that cannot be seen"),
-        (set_record(system="bm\u200b25"), "characters that cannot be seen"),
-        (set_record(created="tomorrow"), "which is no date"),
+        (set_record(system="bm25 "), "invisible characters"),
+        (set_record(system="bm\u200b25"), "invisible characters"),
+        (set_record(created="tomorrow"), "is not a date"),
         (set_record(settings={"retrieve": 5}), "not those of a system"),
         (set_record(settings={"retrieve": {}, "rerank": {"a": 1}}), "not those of a system"),
         (set_record(settings={"retrieve": {}, "expand": ["hyde"]}), "not those of a system"),
-        (set_record(settings=nested(60)), "nested more than 40 deep"),
+        (set_record(settings=nested(60)), "nested deeper than 40 levels"),
         (lambda body: body["records"][0]["stages"][-1].update(gold={"1": {"d": 0}}), "a rank below 1"),
         (lambda body: body["records"].append(body["records"][0]), "two records"),
-        (lambda body: body.update(records=[]), "holds no records"),
+        (lambda body: body.update(records=[]), "has no records"),
         (lambda body: body.update(records={"a": 1}), "not an entry"),
         (lambda body: body.update(surprise=1), "surprise"),
         (lambda body: body.update(format=2), "format 2"),
@@ -240,7 +240,7 @@ def test_a_folder_among_entries_stops_none(entry: Path) -> None:
 
 def test_entries_that_are_all_bad_are_one_line(entry: Path) -> None:
     entry.write_bytes(entry.read_bytes()[:500])
-    with pytest.raises(UserError, match=r"no entries in .* that can be shown: entry .*entry\.json is left out"):
+    with pytest.raises(UserError, match=r"no entry in .* can be shown: entry .*entry\.json is left out"):
         read_entries(entry.parent)
 
 

@@ -88,16 +88,19 @@ def invented_measure(record: Any) -> None:
     ("change", "message"),
     [
         (better, "nDCG@10 of query"),
-        (dropped, "what it says of demo/Biology and its queries"),
+        (dropped, "its facts about demo/Biology and its queries"),
         (lambda record: record["stages"][-1]["gold"].clear(), "the ranks of its relevant documents"),
-        (lambda record: record["dataset"].update(documents=5), "what it says of demo/Biology"),
+        (lambda record: record["dataset"].update(documents=5), "its facts about demo/Biology"),
         (lambda record: record["dataset"].update(fingerprint="f" * 32), "made on other data than demo/Biology"),
-        (lambda record: record["dataset"].update(name="../../etc"), "no dataset that r2med knows"),
+        (lambda record: record["dataset"].update(name="../../etc"), "r2med does not know the dataset"),
         (lambda record: record["run"].update(sha256="0" * 64), "is not the run of this record"),
         (lambda record: record["run"].update(depth=3), "more than 3 documents"),
-        (lambda record: record["queries"].clear(), "it describes other queries than it scores"),
-        (lambda record: record["dataset"].update(task="another"), "what it says of demo/Biology and its queries"),
-        (lambda record: record["dataset"].update(source="R2MED/Biology@1"), "comes from R2MED/Biology@1"),
+        (lambda record: record["queries"].clear(), "it has facts about other queries"),
+        (lambda record: record["dataset"].update(task="another"), "its facts about demo/Biology and its queries"),
+        (
+            lambda record: record["dataset"].update(source="R2MED/Biology@1"),
+            "source of demo/Biology: R2MED",
+        ),
         (lambda record: record["dataset"].update(name="demo/Bioinformatics"), "other data than demo/Bioinformatics"),
         (only_recall, "it has no nDCG@10, the main measure"),
         (invented_measure, "Wow@10 is not a measure of"),
@@ -117,7 +120,7 @@ def test_another_run_than_the_submitted_one_is_refused(entry: Path, results: Pat
     (runs / run.name).write_bytes(gzip.compress(b"".join(lines[:-1])))
     assert "is not the run of this record" in fault(entry, runs)
     (runs / run.name).unlink()
-    assert "its run is not there" in fault(entry, runs)
+    assert "its run file is missing" in fault(entry, runs)
 
 
 def test_a_run_that_is_none_is_told_of(entry: Path, tmp_path: Path) -> None:
@@ -156,7 +159,7 @@ def test_a_dataset_without_a_card_is_given_by_a_folder_of_its_name(results: Path
         (tmp_path / "private" / name).write_bytes((folder / name).read_bytes())
     r2med.run("bm25", str(tmp_path / "private"), out=tmp_path / "runs")
     submit([tmp_path / "runs"], tmp_path / "entry.json")
-    assert "name a folder that is called so by --data" in fault(tmp_path / "entry.json", tmp_path / "runs")
+    assert "give a folder of this name with --data" in fault(tmp_path / "entry.json", tmp_path / "runs")
     assert fault(tmp_path / "entry.json", tmp_path / "runs", data=[tmp_path / "private"]) == ""
 
 
@@ -167,7 +170,7 @@ def copied(entry: Path, name: str) -> Path:
 def test_the_second_entry_of_one_system_is_at_fault(entry: Path, results: Path) -> None:
     first, second = verify([entry, copied(entry, "second.json")], results)
     assert first.fault == ""
-    assert second.fault == f"bm25 has two records on demo/Biology, the other one in {entry}"
+    assert second.fault == f"bm25 has two records on demo/Biology; the other one is in {entry}"
 
 
 def test_a_false_entry_does_not_take_the_place_of_an_honest_one(entry: Path, results: Path) -> None:
@@ -177,7 +180,10 @@ def test_a_false_entry_does_not_take_the_place_of_an_honest_one(entry: Path, res
 
 def test_a_run_of_somebody_else_is_refused(entry: Path, results: Path) -> None:
     thief = forged(copied(entry, "thief.json"), lambda record: record.update(system="mine"))
-    assert [each.fault for each in verify([entry, thief], results)] == ["", f"its run is the one of bm25 in {entry}"]
+    assert [each.fault for each in verify([entry, thief], results)] == [
+        "",
+        f"its run is the same as that of bm25 in {entry}",
+    ]
 
 
 def test_a_bad_entry_is_named_and_the_others_are_checked(entry: Path, results: Path, tmp_path: Path) -> None:
@@ -202,7 +208,7 @@ def test_demo_runs_renamed_to_the_benchmark_are_refused(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("r2med.data.hub.snapshot", lambda *_: fetched)
         found = fault(entry, results, data=data, store=Store(tmp_path / "store"))
-    assert "it was made on other data than Biology is here" in found
+    assert "it was made on other data than Biology on this machine" in found
 
 
 def test_a_folder_called_like_a_dataset_of_the_benchmark_does_not_vouch_for_it(

@@ -1,1 +1,1 @@
-"""Published results, expected results, reproducing them, and entries of others."""
+"""Published and expected results, their reproduction, and entries that others submit."""

@@ -1,4 +1,4 @@
-"""What runs are expected to give: the published rows that this package can run, and figures of other toolkits."""
+"""Expected scores: published rows that r2med can run, and scores of other toolkits."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ MEASURE = "nDCG@10"
 """The measure of the published rows and of averages."""
 
 TOLERANCES = {"words": (0.01, 0.1), "vectors": (0.1, 1.0), "llm": (1.0, 3.0)}
-"""How many points our run of a published row may be off, to be OK and to be near.
+"""Kind of system -> largest differences in points for the verdicts OK and near.
 
-BM25 computes what the benchmark computed. Models differ between devices and precisions in near ties. An LLM that is
-asked again answers otherwise.
+BM25 computes the same numbers as the benchmark. With models, near ties differ between devices and precisions. An LLM
+gives different answers each time.
 """
 
 
 class Expectation(BaseModel):
-    """Figures, × 100, that a system must give on some datasets, and who says so."""
+    """Scores × 100 that a system should have on some datasets, and their source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     system: str
     label: str = ""
-    """What the source calls the system, as one would type it."""
+    """The name of the system in its source, in the form of a spec."""
     source: str
     seen_with: str = ""
-    """The release or the paper that had the figures."""
+    """The release or the paper with these scores."""
     conditions: tuple[str, ...] = ()
-    """What else the figures depend on, and what is known to be other than in our run."""
+    """Conditions that the scores depend on, and known differences from our run."""
     recorded: bool = False
-    """Whether the generated texts are those that the benchmark recorded."""
+    """True if the generated texts are those that the benchmark recorded."""
     values: dict[str, dict[str, float]]
-    """Dataset -> measure -> figure."""
+    """Dataset -> measure -> score × 100."""
     average: float | None = None
-    """The mean over all of the datasets, of the benchmark's own measure."""
+    """The mean of the main measure over all datasets."""
     ok: float
     near: float
 
     @property
     def data(self) -> str:
-        """The datasets as one types them."""
+        """The datasets as text for `--data`."""
         return _typed(list(self.values))
 
     def command(self, datasets: Sequence[str] = ()) -> str:
-        """Return the command that gives the figures, on all datasets or on some."""
+        """Return the command that computes the scores, on all datasets or on some."""
         data = _typed(datasets) if datasets else self.data
         recorded = ["--recorded"] if self.recorded else []
         return shlex.join(["r2med", "run", self.system, "--data", data, *recorded])
@@ -71,7 +71,7 @@ class _File(BaseModel):
 
 @cache
 def expectations() -> tuple[Expectation, ...]:
-    """Return all that is expected: the package's own file first, then the published rows."""
+    """Return all expectations: those of the package's file first, then those of published rows."""
     file = resources.files("r2med.leaderboard") / "expectations.toml"
     own = validated(_File, read_toml(file), file).expectation
     return (*own, *(_of_row(row) for row in published() if row.system))
@@ -79,7 +79,7 @@ def expectations() -> tuple[Expectation, ...]:
 
 def _of_row(row: PublishedRow) -> Expectation:
     [last] = row.calls[-1]
-    judged = bool(last.arguments)  # only an LLM that reranks stands last with its name
+    judged = bool(last.arguments)  # if the last stage has an argument, it is an LLM reranker
     ok, near = TOLERANCES["llm" if judged else "words" if last.name == "bm25" else "vectors"]
     limit = f"texts are cut at {row.max_length:,} tokens" if row.max_length else ""
     return Expectation(

@@ -1,4 +1,4 @@
-"""Every figure on R2MED that was published, with its source, its conditions, and the system of ours that it is."""
+"""Read the published scores on R2MED, with their sources, their conditions, and the r2med system of each row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from r2med.encoders.model_cards import MODELS
 from r2med.system.suites import suite
 
 SUITES = ("paper", "rerank")
-"""Where the systems of the benchmark's own rows stand."""
+"""Suites with the systems of the benchmark's own rows."""
 
 PARTS = ("expansion", "llm", "retriever", "reranker", "rerank_depth")
 """The columns that name a system."""
@@ -41,33 +41,33 @@ class PublishedRow:
     source: str
     note: str
     max_length: int | None
-    """Tokens of a text that the retriever read at most, where it is known."""
+    """Maximum number of tokens that the retriever read of a text, if it is known."""
     calls: Calls = ()
-    """The system of ours that it is; empty where this package cannot run it."""
+    """The r2med system of this row; empty if r2med cannot run it."""
     differs: str = ""
-    """What is known to be other than in a run of that system."""
+    """Known differences between the published system and the r2med system."""
 
     @property
     def system(self) -> str:
-        """The spec of the system of ours; empty where this package cannot run it."""
+        """The spec of the r2med system; empty if r2med cannot run it."""
         return printed_system(self.calls)
 
     @property
     def name(self) -> str:
-        """The row as one would type it, with the names that its source uses."""
+        """The name of the row in the form of a spec, with the names that its source uses."""
         expansion = f"{self.expansion}({self.llm})" if self.expansion else ""
         reranker = f"{self.reranker}@{self.rerank_depth}" if self.reranker else ""
         return ARROW.join(filter(None, (expansion, self.retriever, reranker)))
 
     @property
     def average_without_biology(self) -> float:
-        """The mean over the datasets that are the benchmark's alone."""
+        """The mean over the datasets that were made for the benchmark. Biology comes from another benchmark."""
         values = [value for name, value in self.scores.items() if not cards()[name].also_averaged_without]
         return sum(values) / len(values)
 
 
 class _Reported(BaseModel):
-    """The systems of ours behind the names that one source uses."""
+    """The r2med systems for the names that one source uses."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,7 +78,7 @@ class _Reported(BaseModel):
     rerankers: dict[str, str] = {}
 
     def system(self, row: Mapping[str, str]) -> Calls:
-        """Return the system of a row, or nothing if it is not among these."""
+        """Return the system of a row; empty if it is not one of these."""
         if not row["reported_by"].startswith(self.by) or not row["source"].startswith(self.source):
             return ()
         retriever, reranker = self.retrievers.get(row["retriever"]), self.rerankers.get(row["reranker"], "")
@@ -98,7 +98,7 @@ class _Systems(BaseModel):
 
 @cache
 def published() -> tuple[PublishedRow, ...]:
-    """Return every published row, in the order of the file."""
+    """Return all published rows, in the order of the file."""
     folder = resources.files("r2med.leaderboard")
     file = folder / "published_systems.toml"
     reported = validated(_Systems, read_toml(file), file).reported
@@ -131,7 +131,7 @@ def _row(row: Mapping[str, str], reported: tuple[_Reported, ...]) -> PublishedRo
 
 @cache
 def _suite_systems() -> dict[tuple[str, ...], Calls]:
-    """Return the systems of the suites by the parts that published rows name; of variants the first one counts."""
+    """Return parts of a published row -> system of the suites. Of several variants, the first one is used."""
     systems: dict[tuple[str, ...], Calls] = {}
     for system in (system for name in SUITES for system in suite(name).calls):
         calls = [call for [call] in system]
@@ -148,7 +148,7 @@ def _without_variant(call: Call) -> str:
 
 
 def _max_length(row: Mapping[str, str], calls: Calls) -> int | None:
-    """Return the limit that a row states; those of the benchmark's own rows are in the cards of its models."""
+    """Return the token limit of a row: from its note, or for the benchmark's own rows from the model card."""
     if limit := _LIMIT.search(row["note"]):
         return int(limit[1])
     names = [call.name for stage in calls for call in stage]

@@ -1,4 +1,4 @@
-"""`reproduce(names, data)`: run systems whose figures are known, and say of each figure whether it came out."""
+"""Run systems with known scores, and compare the new scores with the known ones: `reproduce(names, data)`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Part(BaseModel):
 
 
 class Figure(_Part):
-    """One figure, × 100, as expected and as observed."""
+    """One score × 100, expected and observed."""
 
     dataset: str
     measure: str
@@ -41,18 +41,18 @@ class Figure(_Part):
 
 
 class Reproduction(_Part):
-    """What came of one expectation."""
+    """The result of one expectation."""
 
     expectation: Expectation
     command: str
     figures: tuple[Figure, ...]
     errors: tuple[str, ...] = ()
-    """Why a dataset has no figures."""
+    """Reasons why datasets have no scores."""
     versions: dict[str, str] = {}
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict of the figures that were run."""
+        """The worst verdict of the scores that were computed."""
         return min((figure.verdict for figure in self.figures), key=WORST.index)
 
 
@@ -64,10 +64,10 @@ def reproduce(
     setup: Setup | Runtime | None = None,
     dry_run: bool = False,
 ) -> list[Reproduction]:
-    """Run what is expected of systems on datasets and compare; the records are kept in `results`.
+    """Run systems with expected scores on datasets, and compare the scores. The records are saved in `results`.
 
-    Without names, everything that is expected on the datasets is run. Raises UserError if nothing is. In a dry run
-    nothing is evaluated or written.
+    Without names, all systems with expected scores on these datasets are run. Raises UserError if there are no such
+    systems. In a dry run, nothing is evaluated or written.
     """
     chosen = _chosen(names, data)
     if dry_run:
@@ -77,7 +77,7 @@ def reproduce(
 
 
 def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: Sequence[str] = ()) -> Reproduction:
-    """Return what records (dataset -> record) of its system make of an expectation, on some of its datasets or all."""
+    """Compare an expectation with records (dataset -> record) of its system, on all of its datasets or on some."""
     datasets = datasets or list(expectation.values)
     figures = [figure for name in datasets for figure in _figures(expectation, name, records.get(name))]
     if expectation.average is not None and len(datasets) == len(expectation.values):
@@ -93,9 +93,9 @@ def outcome(expectation: Expectation, records: Mapping[str, Record], datasets: S
 
 
 def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation, dict[str, str]]]:
-    """Return what is expected of systems on datasets; with each, dataset -> the word that names it on this machine.
+    """Return the expectations of systems on datasets, each with dataset -> the name or folder that the user typed.
 
-    Raises UserError if a system has no expectation, or none on these datasets.
+    Raises UserError if a system has no expectation on these datasets.
     """
     words = {_dataset_name(word): word for entry in data for word in dataset_names(entry)}
     selected = []
@@ -106,7 +106,7 @@ def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation
         if not on_data:
             known = ", ".join(dict.fromkeys(each.data for each in of_name))
             raise UserError(
-                f"no figures are known of {name or 'any system'} on {', '.join(data)}, but on {known}: "
+                f"no scores are known for {name or 'any system'} on {', '.join(data)}, only on {known}: "
                 "r2med reproduce --list shows all"
             )
         selected += on_data
@@ -114,7 +114,7 @@ def _chosen(names: Sequence[str], data: Sequence[str]) -> list[tuple[Expectation
 
 
 def expected_of(names: Sequence[str]) -> list[Expectation]:
-    """Return what is expected of systems, or all there is for an empty name. Raises UserError if there is nothing."""
+    """Return the expectations of systems. An empty name means all. Raises UserError if a system has no expectation."""
     return [each for name in names for each in _of_name(name)]
 
 
@@ -127,7 +127,7 @@ def _of_name(name: str) -> list[Expectation]:
 
 
 def _dataset_name(word: str) -> str:
-    """Return the name of a dataset in expectations; that of a folder is in small letters."""
+    """Return the name of a dataset in expectations. The name of a folder is in lower case."""
     return word if word in cards() or word in groups()["demo"] else name_of(word).lower()
 
 

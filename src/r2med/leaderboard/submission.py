@@ -1,4 +1,4 @@
-"""Entries: records that others may read, in one checked file without anything of the machine that made them."""
+"""Write and read entries: records in one checked file, without paths or addresses of the machine that made them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ log = logging.getLogger("r2med")
 FORMAT = 1
 
 LONGEST_TEXT = 4096
-"""Characters of a text in an entry: settings and ids are shorter, documents and queries are not wanted."""
+"""Maximum number of characters of a text in an entry. Settings and ids are shorter. Longer texts may be documents."""
 
 DEEPEST = 40
-"""Containers around a value of an entry: settings of stages within stages have a dozen."""
+"""Maximum depth of nested values in an entry. Real settings have a depth of about twelve."""
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 
 
 class Entry(BaseModel):
-    """What is submitted: records without the files beside them."""
+    """The records that are submitted, without the files beside them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,14 +55,15 @@ def submit(
     results: Path | str = "results",
     max_failures: float = MAX_FAILURES,
 ) -> Entry:
-    """Write the records of files, folders or systems as one entry. Raises UserError if one of them cannot be checked.
+    """Write records as one entry. Raises UserError if the run file of a record is missing or was changed.
 
-    Paths are cut to their last part and addresses to a digest, wherever a name or a setting has them.
+    `sources` are record files, folders, or names of systems in `results`. In names and settings, a path is cut to its
+    last part, and an address is replaced by a digest.
     """
     kept = list(collect(sources, results, max_failures))
     for each in kept:
         if each.record.run is None:
-            raise UserError(f"{each.path}: it names no run: {each.how_to_make_it_again}")
+            raise UserError(f"{each.path}: this record has no run file: {each.how_to_make_it_again}")
         if unsound := each.record.unsound_file(each.path.parent):
             raise UserError(f"{each.path}: {unsound} is missing or was changed: {each.how_to_make_it_again}")
     entry = Entry(records=tuple(_public(each.record) for each in kept))
@@ -77,8 +78,8 @@ def submit(
 
 
 def read_entry(path: Path) -> Entry:
-    """Read an entry. Raises UserError if it was altered or holds what no entry holds."""
-    if path.exists() and not (path.is_file() or path.is_dir()):  # a link to a device never ends
+    """Read an entry. Raises UserError if it was altered or contains values that no entry can have."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # reading a device would never end
         raise UserError(f"{path}: this entry is not a file")
     try:
         body = json.loads(path.read_bytes())
@@ -94,7 +95,7 @@ def read_entry(path: Path) -> Entry:
     if "records" not in body:
         raise UserError(f"{path} is not an entry of r2med: make one of records with r2med submit {path}")
     if written != FORMAT:
-        raise UserError(f"{path} is an entry of format {str(written)[:40]}, this version reads format {FORMAT}")
+        raise UserError(f"{path} is an entry of format {str(written)[:40]}, but this version reads format {FORMAT}")
     try:
         _check_leaves(body, path)
         untouched = checksum == digest(body)  # a ValueError for NaN and infinity
@@ -104,7 +105,9 @@ def read_entry(path: Path) -> Entry:
         where = ".".join(map(str, first["loc"]))
         raise UserError(f"{path} is not an entry of r2med: {where[:200]}: {first['msg'][:200]}") from None
     except (ValueError, TypeError, RecursionError):
-        raise UserError(f"{path} is not an entry of r2med: it holds what is no number, such as NaN") from None
+        raise UserError(
+            f"{path} is not an entry of r2med: it contains a value that is not a number, such as NaN"
+        ) from None
     if not untouched:
         raise UserError(f"{path} was altered after it was written: make it again with r2med submit")
     _check_entry(entry, path)
@@ -114,10 +117,10 @@ def read_entry(path: Path) -> Entry:
 def read_entries(
     folder: Path, beside: Sequence[StoredRecord] = (), max_failures: float = MAX_FAILURES
 ) -> list[StoredRecord]:
-    """Return the records of every entry in a folder; an entry that is bad or does not fit the others is left out.
+    """Return the records of all entries in a folder. An entry is left out if it is bad or does not fit the others.
 
-    Every entry that is left out is reported by name. Those that come first, and the records of `beside`, take
-    precedence. Raises UserError if there are no entries, or nothing to show.
+    A warning names each entry that is left out. Earlier entries and the records of `beside` take precedence. Raises
+    UserError if there are no entries, or if all of them are left out and `beside` is empty.
     """
     files = sorted(folder.rglob("*.json"))
     if not files:
@@ -136,12 +139,12 @@ def read_entries(
         else:
             kept += new
     if not kept and not beside:
-        raise UserError(f"there are no entries in {folder} that can be shown: {faults[0]}")
+        raise UserError(f"no entry in {folder} can be shown: {faults[0]}")
     return kept
 
 
 def _public(record: Record) -> Record:
-    """Return a record without paths and addresses of the machine, and without the files that are not submitted."""
+    """Return a record without paths and addresses of this machine, and without files that are not submitted."""
     body = record.model_dump(mode="json", exclude={"traces", "generated"})
     body |= public_value({"system": body["system"], "settings": body["settings"]})
     for stage in body["stages"]:
@@ -151,21 +154,21 @@ def _public(record: Record) -> Record:
 
 
 def _check_secrets(text: str) -> None:
-    """Raise UserError if a key of this environment or the home folder got into an entry."""
+    """Raise UserError if an entry contains a key of this environment or the path of the home folder."""
     for name, value in os.environ.items():
         if _SECRET.search(name.upper()) and len(value) >= 8 and value in text:
             raise UserError(
-                f"the entry would hold the value of {name}: a setting or a name has it; nothing was written"
+                f"the entry would contain the value of {name}, from a setting or a name; nothing was written"
             )
     home = str(Path.home())
     if len(home) > 1 and f"{home}/" in text:
-        raise UserError("the entry would hold a path of your home folder: run with a path without it")
+        raise UserError("the entry would contain a path in your home folder: run the system again with another path")
 
 
 def _check_entry(entry: Entry, path: Path) -> None:
-    """Raise UserError for what the types allow and no entry holds."""
+    """Raise UserError for values that the types allow but no entry can have."""
     if not entry.records:
-        raise UserError(f"{path} holds no records")
+        raise UserError(f"{path} has no records")
     cells = [(record.system, record.dataset.name) for record in entry.records]
     for record in entry.records:
         for fault in _faults(record, cells):
@@ -176,30 +179,30 @@ def _faults(record: Record, cells: Sequence[tuple[str, str]]) -> Iterator[str]:
     if cells.count((record.system, record.dataset.name)) > 1:
         yield "it has two records"
     if record.format != RECORD_FORMAT:
-        yield f"a record of format {record.format}, this version reads format {RECORD_FORMAT}"
+        yield f"a record of format {record.format}, but this version reads format {RECORD_FORMAT}"
     if record.run is None or record.traces is not None or record.generated is not None:
-        yield "it is to name its run, and no other file"
+        yield "the entry must name exactly one run file, and no other file"
     elif re.search(r"[/\\\0]", record.run.file):
         yield f"its run has a path instead of a name: {record.run.file[:200]}"
     yield from record_faults(record)
     for name in (record.system, record.dataset.name):
         if not name or name != name.strip() or not name.isprintable():
-            yield f"the name {name[:200]!r} is empty, or has characters that cannot be seen"
+            yield f"the name {name[:200]!r} is empty or has invisible characters"
     if not _is_date(record.created):
-        yield f"it says that it was made at {record.created[:60]!r}, which is no date"
+        yield f"its creation time {record.created[:60]!r} is not a date"
     if not isinstance(record.settings.get("retrieve"), Mapping):
         yield "its settings are not those of a system"
     yield from _measure_faults(record)
     for query, values in {"the mean": record.mean, **record.per_query}.items():
         if wrong := next((name for name, value in values.items() if not 0 <= value <= 1), None):
-            yield f"{wrong} of {query} is {values[wrong]}, and lies not between 0 and 1"
+            yield f"{wrong} of {query} is {values[wrong]}; scores must be between 0 and 1"
     for name, value in record.mean.items():
         mean = math.fsum(values[name] for values in record.per_query.values()) / len(record.per_query)
         if not math.isclose(mean, value, abs_tol=1e-9):
-            yield f"{name} is {value}, and the mean of its queries {mean}"
+            yield f"{name} is {value}, but the mean of its queries is {mean}"
     approximate = [each for stage in record.stages for each in stage.approximate]
     if any(not 0 <= value <= 1 for each in approximate for value in each.recall.values()):
-        yield "the recall of an approximate search lies not between 0 and 1"
+        yield "the recall of an approximate search is not between 0 and 1"
 
 
 def _is_date(text: str) -> bool:
@@ -211,7 +214,7 @@ def _is_date(text: str) -> bool:
 
 
 def _measure_faults(record: Record) -> Iterator[str]:
-    """Yield what would stop a board: a measure that is missing or unknown, or queries that are not described."""
+    """Yield faults that would stop a board: missing or unknown measures, and queries without facts."""
     known = {str(measure) for measure in DEFAULT_MEASURES}
     if str(HEADLINE_MEASURE) not in record.mean:
         yield f"it has no {HEADLINE_MEASURE}, the main measure"
@@ -220,24 +223,24 @@ def _measure_faults(record: Record) -> Iterator[str]:
     if invented := sorted(record.mean.keys() - known):
         yield f"{invented[0][:60]} is not a measure of r2med's records"
     if record.queries.keys() != record.per_query.keys():
-        yield "it describes other queries than it scores"
+        yield "it has facts about other queries than those it scores"
     if any(rank < 1 for stage in record.stages for ranks in stage.gold.values() for rank in ranks.values()):
         yield "it has a relevant document at a rank below 1"
 
 
 def _check_leaves(body: Any, path: Path) -> None:
-    """Raise UserError for texts and numbers that are larger than any in a record, and for values nested too deep."""
+    """Raise UserError for texts and numbers that are too large for a record, and for values nested too deeply."""
     for leaf, depth in _leaves(body):
         if depth > DEEPEST:
-            raise UserError(f"{path}: its values are nested more than {DEEPEST} deep")
+            raise UserError(f"{path}: its values are nested deeper than {DEEPEST} levels")
         if isinstance(leaf, str) and len(leaf) > LONGEST_TEXT:
-            raise UserError(f"{path}: it holds a text of {len(leaf):,} characters, beginning {leaf[:60]!r}")
+            raise UserError(f"{path}: it contains a text of {len(leaf):,} characters, which begins with {leaf[:60]!r}")
         if isinstance(leaf, int | float) and not abs(leaf) <= LARGEST:
-            raise UserError(f"{path}: it holds a number beyond {LARGEST:g}")
+            raise UserError(f"{path}: it contains a number above {LARGEST:g}")
 
 
 def _leaves(body: Any) -> Iterator[tuple[Any, int]]:
-    """Yield every key and every value that is no container, and how deep it is nested."""
+    """Yield every key and every simple value with its depth."""
     waiting = [(body, 0)]
     while waiting:
         value, depth = waiting.pop()

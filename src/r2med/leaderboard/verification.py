@@ -1,4 +1,4 @@
-"""`verify(entry, runs)`: compute the scores of an entry again from its runs, and name what does not match."""
+"""Compute the scores of an entry again from its runs, and report what does not match: `verify(entries, runs)`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from r2med.store.files import sha256
 
 @dataclass(frozen=True)
 class Checked:
-    """One record of an entry and its first fault; no fault if everything was computed again and matches.
+    """One record of an entry and its first fault. The fault is empty if all values were computed again and match.
 
-    An entry that cannot be read has one of these, without a system and a dataset.
+    For an entry that cannot be read, system and dataset are empty.
     """
 
     entry: Path
@@ -40,10 +40,10 @@ class Checked:
 def verify(
     entries: Sequence[Path], runs: Path, data: Sequence[str | Path | Dataset] = (), store: Store | None = None
 ) -> list[Checked]:
-    """Check every record of entries against run files and judgements; a bad entry does not stop the others.
+    """Check every record of entries against run files and judgements. A bad entry does not stop the others.
 
-    Runs are recognised by their contents, wherever they lie below `runs`. Each dataset is loaded by the name that the
-    record states: one of `data`, of the benchmark or of the demo.
+    Run files are found by their content anywhere below `runs`. Datasets are found by name: in `data`, in the benchmark
+    or in the demo.
     """
     store = store or default_store()
     given = [source if isinstance(source, Dataset) else load(source, store) for source in data]
@@ -52,7 +52,7 @@ def verify(
 
 
 class _Desk:
-    """Run files, datasets, and what the entries that were checked so far claim."""
+    """The run files, the datasets, and the claims of the entries that were checked so far."""
 
     def __init__(self, files: Mapping[str, Path], given: Mapping[str, Dataset], store: Store) -> None:
         self._files = files
@@ -62,34 +62,34 @@ class _Desk:
         self._owners: dict[str, tuple[str, Path]] = {}
 
     def check_entry(self, path: Path) -> Iterator[Checked]:
-        """Yield what was found for each record of an entry."""
+        """Yield the result for each record of an entry."""
         try:
             records = read_entry(path).records
         except UserError as error:
             yield Checked(path, "", "", str(error).removeprefix(f"{path}: "))
             return
         for record in records:
-            # Only records that match claim a place, so that a false one does not keep an honest one out.
+            # Only records that match claim a cell, so that a false record cannot block an honest one.
             fault = next(self._faults(record), "") or self._claim(record, path)
             yield Checked(path, record.system, record.dataset.name, fault)
 
     def _claim(self, record: Record, path: Path) -> str:
-        """Return why a record cannot have its system's place, or its run; empty if both were free."""
+        """Return a fault if another entry has a record of the same system, or the same run; otherwise empty."""
         assert record.run is not None
         first = self._cells.setdefault((record.system, record.dataset.name), path)
         if first != path:
-            return f"{record.system} has two records on {record.dataset.name}, the other one in {first}"
+            return f"{record.system} has two records on {record.dataset.name}; the other one is in {first}"
         owner, of_owner = self._owners.setdefault(record.run.sha256, (record.system, path))
-        return "" if owner == record.system else f"its run is the one of {owner} in {of_owner}"
+        return "" if owner == record.system else f"its run is the same as that of {owner} in {of_owner}"
 
     def _faults(self, record: Record) -> Iterator[str]:
-        """Yield what does not match, in the order in which it is checked."""
+        """Yield the faults of a record, in the order of the checks."""
         assert record.run is not None
         name = record.dataset.name
         file = self._files.get(record.run.sha256)
         if file is None:
             named = next((each for each in self._files.values() if each.name == record.run.file), None)
-            yield f"{named} is not the run of this record" if named else f"its run is not there: {record.run.file}"
+            yield f"{named} is not the run of this record" if named else f"its run file is missing: {record.run.file}"
             return
         if name not in self._datasets:
             self._datasets[name] = _loaded(name, self._store)
@@ -103,20 +103,20 @@ class _Desk:
 
 def _run_files(runs: Path) -> dict[str, Path]:
     if not runs.is_dir():
-        raise UserError(f"{runs}: no such folder: name the one with the run files by --runs")
+        raise UserError(f"{runs}: no such folder: give the folder of the run files with --runs")
     return {sha256(file): file for file in sorted(runs.rglob("*")) if file.is_file() and ".json" not in file.suffix}
 
 
 def _loaded(name: str, store: Store) -> Dataset | str:
-    """Return the dataset that a record names, or why it is not there; a name in an entry is never used as a path."""
+    """Return the dataset of a record, or why it cannot be loaded. A name in an entry is never used as a path."""
     if name not in cards() and name not in groups()["demo"]:
-        return f"{name} is no dataset that r2med knows: name a folder that is called so by --data"
+        return f"r2med does not know the dataset {name}: give a folder of this name with --data"
     try:
         dataset = load(name, store)
     except UserError as error:
         return str(error)
     if dataset.name != name:
-        return f"{name} is not the benchmark's on this machine, where a card of yours names {dataset.folder}"
+        return f"on this machine, {name} is not the benchmark's dataset: one of your cards names {dataset.folder}"
     return dataset
 
 
@@ -124,13 +124,13 @@ def _data_faults(record: Record, dataset: Dataset) -> Iterator[str]:
     stated, here = record.dataset, dataset_facts(dataset)
     if stated.fingerprint != here.fingerprint:
         yield (
-            f"it was made on other data than {dataset.name} is here "
+            f"it was made on other data than {dataset.name} on this machine "
             f"(fingerprint {stated.fingerprint}, here {here.fingerprint})"
         )
     if stated.source not in ("", here.source, source_of(dataset.name)):
-        yield f"it says that {dataset.name} comes from {stated.source}"
+        yield f"it states a wrong source of {dataset.name}: {stated.source}"
     if here.model_copy(update={"source": stated.source}) != stated or query_facts(dataset) != record.queries:
-        yield f"what it says of {dataset.name} and its queries is not so"
+        yield f"its facts about {dataset.name} and its queries are wrong"
 
 
 def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _run_faults(record: Record, dataset: Dataset, file: Path) -> Iterator[str]:
 
 
 def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:
-    """Yield queries and documents that the dataset does not have: no system can rank them."""
+    """Yield faults for queries and documents that the dataset does not have. No system can rank them."""
     if unknown := next(iter({*run.queries} - {query.id for query in dataset.queries}), None):
         yield f"its run names query {unknown!r}, which {dataset.name} does not have"
     documents = run.documents.ids(run.distinct()[0])
@@ -160,10 +160,10 @@ def _strange_ids(run: Run, dataset: Dataset) -> Iterator[str]:
 
 def _wrong_scores(record: Record, computed: Mapping[str, Mapping[Measure, float]]) -> Iterator[str]:
     if computed.keys() != record.per_query.keys():
-        yield "it scores other queries than are judged"
+        yield "its scored queries are not the judged queries"
         return
     for query, values in computed.items():
         for measure, value in values.items():
             stated = record.per_query[query][str(measure)]
             if not math.isclose(stated, value, abs_tol=1e-9):
-                yield f"{measure} of query {query} is {stated:.4f}, and its run gives {value:.4f}"
+                yield f"{measure} of query {query} is {stated:.4f}, but its run gives {value:.4f}"
